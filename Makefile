@@ -1,0 +1,48 @@
+# Uses uv where it is on the PATH, else the standard venv and pip.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+UV     := $(shell command -v uv 2>/dev/null)
+
+ifdef UV
+create  = $(UV) venv --quiet --allow-existing --python '>=3.11' $(VENV)
+install = $(UV) pip install --quiet --python $(BIN)/python
+else
+create  = $(PYTHON) -m venv $(VENV)
+install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint bench clean
+
+help:
+	@echo "make install   .venv with the package"
+	@echo "make demo      the main job on the bundled, simulated sample"
+	@echo "make test      every test"
+	@echo "make lint      ruff and the strict type check"
+	@echo "make bench     speed as ratios to the naive path, one JSON object a line"
+
+# One stamp a set of extras: a changed pyproject.toml installs again.
+$(VENV)/.%: pyproject.toml
+	@test -x $(BIN)/python || $(create)
+	$(install) -e '.$(if $(filter-out base,$*),[$*])'
+	@touch $@
+
+install: $(VENV)/.base
+
+demo: install
+	@$(BIN)/metaeval demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+lint: $(VENV)/.test $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.test
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

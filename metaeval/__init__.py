@@ -1,0 +1,54 @@
+"""Meta-evaluation of explanation evaluators: which scores agree with the people who were recommended to?
+
+The public functions are loaded on first use, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from metaeval.correlate import correlate
+    from metaeval.evaluators import score
+    from metaeval.leaderboard import leaderboard
+    from metaeval.sources import from_frames, load
+    from metaeval.study import run
+    from metaeval.types import ExplanationSet, ScoreTable
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ExplanationSet": "metaeval.types",
+    "ScoreTable": "metaeval.types",
+    "correlate": "metaeval.correlate",
+    "from_frames": "metaeval.sources",
+    "leaderboard": "metaeval.leaderboard",
+    "load": "metaeval.sources",
+    "run": "metaeval.study",
+    "score": "metaeval.evaluators",
+}
+
+__all__ = [
+    "ExplanationSet",
+    "ScoreTable",
+    "__version__",
+    "correlate",
+    "from_frames",
+    "leaderboard",
+    "load",
+    "run",
+    "score",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    if name == "stats":
+        return importlib.import_module("metaeval.stats")
+    raise AttributeError(f"module 'metaeval' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "stats"])
