@@ -1,4 +1,4 @@
-"""Meta-evaluation of explanation evaluators: which scores agree with the people who were recommended to?
+"""Meta-evaluation of explanation evaluators: which scores agree with the users' own ratings.
 
 The public functions are loaded on first use, so that importing the package costs nothing.
 """
@@ -6,12 +6,14 @@ The public functions are loaded on first use, so that importing the package cost
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from metaeval.correlate import correlate
     from metaeval.evaluators import score
-    from metaeval.leaderboard import leaderboard
+    from metaeval.reports import leaderboard
     from metaeval.sources import from_frames, load
     from metaeval.study import run
     from metaeval.types import ExplanationSet, ScoreTable
@@ -23,7 +25,7 @@ _HOME = {
     "ScoreTable": "metaeval.types",
     "correlate": "metaeval.correlate",
     "from_frames": "metaeval.sources",
-    "leaderboard": "metaeval.leaderboard",
+    "leaderboard": "metaeval.reports",
     "load": "metaeval.sources",
     "run": "metaeval.study",
     "score": "metaeval.evaluators",
@@ -52,3 +54,16 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted([*__all__, "stats"])
+
+
+class _Package(ModuleType):
+    """The package: its public functions win over the modules that carry the same name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # The import system binds a loaded module such as `metaeval.correlate` to its package, where it would
+        # take the place of the function `correlate`.
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rich.progress import Progress
+
 
 class Advance(Protocol):
     """Called with the number of steps that were just done."""
@@ -19,6 +21,7 @@ class Advance(Protocol):
 
 _SHOWN_AFTER = 2.0  # seconds: shorter work needs no bar
 _state = {"quiet": True}
+_shown: list[Progress] = []  # the bar that is up: work within other work adds a line to it
 
 
 def show_progress(shown: bool) -> None:
@@ -32,17 +35,37 @@ def progress(description: str, total: int) -> Iterator[Advance]:
     if _state["quiet"] or total == 0:
         yield lambda _steps=1, /: None
         return
+    if _shown:
+        with _line(_shown[-1], description, total) as advance:
+            yield advance
+        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    console = Console(stderr=True)
+    if not console.is_terminal:  # a file or a pipe would only get the bar's last state
+        yield lambda _steps=1, /: None
+        return
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
     )
+    _shown.append(bar)
+    try:
+        with _line(bar, description, total) as advance:
+            yield advance
+    finally:
+        _shown.remove(bar)
+        if bar.live.is_started:
+            bar.stop()
+
+
+@contextlib.contextmanager
+def _line(bar: Progress, description: str, total: int) -> Iterator[Advance]:
     task = bar.add_task(description, total=total)
     started = time.monotonic()
 
@@ -54,4 +77,4 @@ def progress(description: str, total: int) -> Iterator[Advance]:
     try:
         yield advance
     finally:
-        bar.stop()
+        bar.remove_task(task)

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -187,7 +187,10 @@ class ScoreTable:
 class Evaluator(Protocol):
     """Anything that gives scores to explanations."""
 
-    kind: ClassVar[Kind]
+    @property
+    def kind(self) -> Kind:
+        """The block of a leaderboard it stands in; most have it as a class variable."""
+        ...
 
     @property
     def spec(self) -> EvaluatorSpec:

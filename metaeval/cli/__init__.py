@@ -1,1 +1,72 @@
-"""TODO."""
+"""The command line: parse, call one function, print."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from metaeval import __version__
+from metaeval.cli.data import data
+from metaeval.cli.group import Group
+from metaeval.cli.run import demo, leaderboard, run
+from metaeval.cli.steps import correlate, score
+from metaeval.errors import MetaevalError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DONE, WRONG_INPUT, STOPPED = 0, 2, 3
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(cls=Group, context_settings=_CONTEXT)
+@click.version_option(__version__, prog_name="metaeval")
+@click.option("--quiet", "-q", is_flag=True, help="No progress bars and no messages.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.pass_context
+def cli(context: click.Context, quiet: bool, as_json: bool) -> None:
+    """Find out which scores of explanations agree with the people they were written for."""
+    context.obj = {"quiet": quiet, "json": as_json}
+
+
+for command in (demo, run, score, correlate, leaderboard, data):
+    cli.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0 done, 1 a check failed, 2 wrong input, 3 stopped early."""
+    try:
+        with cli.make_context("metaeval", list(sys.argv[1:] if arguments is None else arguments)) as context:
+            cli.invoke(context)
+        sys.stdout.flush()
+        code = DONE
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else DONE
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "", err=True)
+        code = WRONG_INPUT
+    except click.ClickException as error:
+        code = _say(error.format_message(), WRONG_INPUT)
+    except MetaevalError as error:
+        code = _say(str(error), error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        code = _say("interrupted; nothing half-written is left", STOPPED)
+    except BrokenPipeError:
+        # Whoever read the output has enough of it; Python must not try to flush the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = DONE
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        code = _say(f"{where}{error.strerror or error}", WRONG_INPUT)
+    return code
+
+
+def _say(message: str, code: int) -> int:
+    print(f"metaeval: {' '.join(message.split())}", file=sys.stderr)
+    return code

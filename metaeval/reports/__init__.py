@@ -1,1 +1,91 @@
-"""TODO."""
+"""Typed results → Markdown, LaTeX, CSV and HTML: one renderer a format, nothing is computed here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from metaeval.leaderboard import Order, Standings, standings
+from metaeval.reports.csv_table import to_csv
+from metaeval.reports.html_page import page, to_html
+from metaeval.reports.latex_table import to_latex
+from metaeval.reports.markdown_table import to_markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.types import Correlations
+
+__all__ = ["FORMATS", "Leaderboard", "leaderboard", "page"]
+
+FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv, "html": to_html}
+"""The suffix of a file → what makes its content from `Standings`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard(Standings):
+    """`Standings` that can be written in each format; ``frame`` has them as data."""
+
+    def to_markdown(self) -> str:
+        """Return Markdown tables, a section a coefficient."""
+        return to_markdown(self)
+
+    def to_latex(self) -> str:
+        """Return LaTeX tables to put into a paper; they need the packages booktabs and graphicx."""
+        return to_latex(self)
+
+    def to_html(self) -> str:
+        """Return HTML tables, without a page around them."""
+        return to_html(self)
+
+    def to_csv(self) -> str:
+        """Return one CSV table, the numbers as printed, a row an evaluator and coefficient."""
+        return to_csv(self)
+
+    def to_page(self) -> str:
+        """Return one HTML page that needs no other file."""
+        return page(self)
+
+
+def leaderboard(
+    result: Correlations,
+    *,
+    order: Order = "study",
+    coefficients: Sequence[str] | None = None,
+    title: str = "",
+    dataset: str = "",
+    truth: str = "",
+    simulated: bool = False,
+    signatures: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Leaderboard:
+    """Put correlations into a table like that of a paper: blocks of evaluators, a column an aspect.
+
+    Parameters
+    ----------
+    result
+        What `metaeval.correlate` returned.
+    order
+        Of the evaluators in a block: ``study``, as they come, or ``estimate``, the best first.
+    coefficients
+        Those to show, in this order; all, if left out.
+    title, dataset, truth, signatures
+        What to say of where the numbers come from.
+    simulated
+        Whether the data are simulated, which is then said loudly.
+
+    Raises
+    ------
+    ValueError
+        If ``order`` or a coefficient is not known.
+    """
+    found = standings(
+        result,
+        order=order,
+        coefficients=coefficients,
+        title=title,
+        dataset=dataset,
+        truth=truth,
+        simulated=simulated,
+        signatures=signatures,
+    )
+    return Leaderboard(**{f.name: getattr(found, f.name) for f in fields(found)})

@@ -1,0 +1,72 @@
+"""Groups that know their commands, and the options that several commands share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from metaeval.errors import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Group(click.Group):
+    """A group that answers an unknown command with the nearest one, and lists its commands as they came."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the arguments begin with."""
+        name = str(args[0]) if args else ""
+        if name and not name.startswith("-") and self.get_command(ctx, name) is None:
+            known = self.list_commands(ctx)
+            ctx.fail(f"there is no command {name!r}{nearest(name, known)} (commands: {', '.join(known)})")
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which they were added."""
+        return list(self.commands)
+
+
+def talk(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--quiet`` and ``--json``, which may stand before it too."""
+    quiet = click.option(
+        "--quiet", "-q", is_flag=True, expose_value=False, callback=_note, help="No messages."
+    )
+    as_json = click.option(
+        "--json", is_flag=True, expose_value=False, callback=_note, help="Print one JSON object."
+    )
+    return quiet(as_json(command))
+
+
+def _note(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        context.ensure_object(dict)[str(parameter.name)] = True
+
+
+def is_on(name: str) -> bool:
+    """Say whether ``quiet`` or ``json`` was asked for."""
+    return bool((click.get_current_context().obj or {}).get(name))
+
+
+def begin() -> None:
+    """Switch the progress bars on, unless there is to be quiet."""
+    from metaeval.progress import show_progress
+
+    show_progress(not is_on("quiet"))
+
+
+def tell(message: str) -> None:
+    """Print a message for people: not if there is to be quiet, nor beside JSON."""
+    if not (is_on("quiet") or is_on("json")):
+        click.echo(message)
+
+
+def tell_json(value: object) -> None:
+    """Print the result as JSON, if that was asked for."""
+    import json
+
+    if is_on("json"):
+        click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))

@@ -1,0 +1,89 @@
+"""``metaeval score`` and ``correlate``: the steps of a study alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from metaeval.cli.group import begin, is_on, talk, tell, tell_json
+
+_PATH = click.Path(path_type=Path)
+
+
+def _fill(context: click.Context, parameter: click.Parameter, value: str) -> float | str:
+    """Read a number to fill in, or ``drop``."""
+    if value.strip() == "drop":
+        return "drop"
+    try:
+        return float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a number nor drop.", context, parameter) from None
+
+
+@click.command()
+@click.argument("data")
+@click.argument("evaluators", metavar="EVALUATOR...", nargs=-1, required=True)
+@click.option("--out", type=_PATH, required=True, help="The file to write: .csv, .parquet or .jsonl.")
+@talk
+def score(data: str, evaluators: tuple[str, ...], out: Path) -> None:
+    """Score the data set DATA with evaluators, such as "BLEU(n=4)"."""
+    from metaeval.steps import score_file
+    from metaeval.study import counts_of
+
+    begin()
+    table = score_file(data, evaluators, out)
+    tell(f"{len(table):,} scores of {len(table.evaluators)} evaluators: {out}")
+    tell_json({"out": str(out), "rows": len(table), "evaluators": counts_of(table)})
+
+
+@click.command()
+@click.argument("data")
+@click.argument("scores", type=_PATH)
+@click.option("--truth", default="User()", show_default=True, help="The evaluator that is the truth.")
+@click.option("--levels", help="Comma-separated, of dataset, user, pair, item, generator.")
+@click.option("--coefficients", help="Comma-separated, of pearson, spearman, kendall.")
+@click.option("--missing-truth", callback=_fill, default="drop", metavar="VALUE|drop", show_default=True)
+@click.option("--missing-score", callback=_fill, default="drop", metavar="VALUE|drop", show_default=True)
+@click.option("--undefined-groups", type=click.Choice(["skip", "zero"]), default="skip", show_default=True)
+@click.option("--units", type=click.Choice(["common", "own"]), default="common", show_default=True)
+@click.option("--out", type=_PATH, help="The file to write; else CSV is printed.")
+@talk
+def correlate(  # noqa: PLR0917  # click passes its options by name
+    data: str,
+    scores: Path,
+    truth: str,
+    levels: str | None,
+    coefficients: str | None,
+    missing_truth: float | str,
+    missing_score: float | str,
+    undefined_groups: Literal["skip", "zero"],
+    units: Literal["common", "own"],
+    out: Path | None,
+) -> None:
+    """Correlate the scores in the file SCORES with the truth of the data set DATA."""
+    from metaeval.steps import correlate_file, records
+
+    begin()
+    result = correlate_file(
+        data,
+        scores,
+        truth=truth,
+        levels=_words(levels),
+        coefficients=_words(coefficients),
+        missing={"truth": missing_truth, "score": missing_score},
+        undefined_groups=undefined_groups,
+        units=units,
+        out=out,
+    )
+    if is_on("json"):
+        tell_json({"policy": dict(result.policy), "correlations": records(result.frame)})
+    elif out is None:
+        click.echo(result.frame.to_csv(index=False, lineterminator="\n"), nl=False)
+    else:
+        tell(f"{len(result):,} correlations: {out}")
+
+
+def _words(text: str | None) -> list[str] | None:
+    return None if text is None else [word.strip() for word in text.split(",")]

@@ -1,0 +1,92 @@
+"""What the evaluators of this package have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, cast
+
+from metaeval.evaluators.frames import frame_of
+from metaeval.spec import EvaluatorSpec
+from metaeval.types import ScoreTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.evaluators.frames import Grid
+    from metaeval.spec import Argument
+    from metaeval.types import ExplanationSet, Kind
+
+
+class BaseEvaluator(ABC):
+    """An evaluator that is a frozen dataclass: its fields are the arguments of its spec.
+
+    A subclass is decorated with ``@dataclass(frozen=True, repr=False)``, sets ``kind`` as a class variable,
+    checks its fields in ``__post_init__`` and says in `grid` what its scores are.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def kind(self) -> Kind:
+            """The block of a leaderboard it stands in."""
+            ...
+
+    @property
+    def spec(self) -> EvaluatorSpec:
+        """The spec as the user wrote it; for an evaluator made in Python, one that builds it again."""
+        written = self.__dict__.get("_written")
+        return written if isinstance(written, EvaluatorSpec) else self._derived_spec()
+
+    def written_as(self, spec: EvaluatorSpec) -> None:
+        """Remember how the user wrote this evaluator; called once, by the registry."""
+        object.__setattr__(self, "_written", spec)
+
+    def _derived_spec(self) -> EvaluatorSpec:
+        args: list[Argument] = []
+        kwargs: dict[str, Argument] = {}
+        for field in dataclasses.fields(cast("Any", self)):
+            value = getattr(self, field.name)
+            if field.default is dataclasses.MISSING:
+                args.append(value)
+            elif value != field.default:
+                kwargs[field.name] = value
+        return EvaluatorSpec(type(self).__name__, tuple(args), kwargs)
+
+    @abstractmethod
+    def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+        """Return a score or its status for every unit and aspect."""
+
+    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+        """Return what a score of this evaluator depends on, as plain JSON values."""
+        return {}
+
+    def score(self, data: ExplanationSet, aspects: Sequence[str]) -> ScoreTable:
+        """Return a score, or the reason that there is none, for every unit and aspect.
+
+        Parameters
+        ----------
+        data
+            The explanations, with what is known of them.
+        aspects
+            Names of the aspects to score.
+
+        Returns
+        -------
+        ScoreTable
+            Columns: the keys of the data, ``evaluator``, ``aspect``, ``score``, ``status``.
+
+        Raises
+        ------
+        DataError
+            If the data has not what this evaluator needs.
+        """
+        name = str(self.spec)
+        frame = frame_of(self.grid(data, aspects), data, aspects, name)
+        return ScoreTable(frame, {name: dict(self.signature(data))}, {name: self.kind})
+
+    def __str__(self) -> str:
+        return str(self.spec)
+
+    def __repr__(self) -> str:
+        return str(self.spec)

@@ -1,0 +1,162 @@
+"""Means and medians of other evaluators."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metaeval.errors import SpecError
+from metaeval.evaluators.arguments import check_flag
+from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.frames import CODES, NO_ROW, OK, Grid, frame_of, grid_of
+from metaeval.spec import EvaluatorSpec
+from metaeval.types import Kind, ScoreTable, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.evaluators.frames import FloatArray
+    from metaeval.spec import Argument
+    from metaeval.types import Evaluator, ExplanationSet
+
+_EXAMPLE = CODES[Status.EXAMPLE]
+_HUGE = 1e300  # sums of larger numbers could leave the range of floats
+_SHRINK = 2.0**-64  # a power of two, so that shrinking and growing again is exact
+
+
+@dataclass(frozen=True, repr=False, init=False)
+class Ensemble(BaseEvaluator):
+    """An evaluator made of others, unit by unit and aspect by aspect.
+
+    Where a part has no score, neither has the ensemble: its status is that of the first such part, and
+    ``missing`` where that part has no row. With ``skip_missing`` the parts that have a score are enough.
+    A unit that is an ``example`` of any part is one of the ensemble.
+
+    An ensemble of people only stands in the block of annotators.
+
+    Parameters
+    ----------
+    *parts
+        One evaluator or more; one given twice counts twice.
+    skip_missing
+        Whether to leave parts without a score out.
+    """
+
+    parts: tuple[Evaluator, ...]
+    skip_missing: bool
+
+    def __init__(self, *parts: Evaluator, skip_missing: bool = False) -> None:
+        name = type(self).__name__
+        if not parts:
+            raise SpecError(
+                f"{name} takes one evaluator or more, such as {name}(Annotator('1'), Annotator('2'))"
+            )
+        for part in parts:
+            if not (hasattr(part, "spec") and hasattr(part, "score")):
+                raise SpecError(f"{name} takes evaluators, such as Annotator('1'), not {part!r}")
+        check_flag(name, "skip_missing", skip_missing)
+        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "skip_missing", skip_missing)
+
+    @property
+    def kind(self) -> Kind:
+        """Annotator if all parts are, else ensemble."""
+        people = all(part.kind == Kind.ANNOTATOR for part in self.parts)
+        return Kind.ANNOTATOR if people else Kind.ENSEMBLE
+
+    def _derived_spec(self) -> EvaluatorSpec:
+        kwargs: dict[str, Argument] = {"skip_missing": True} if self.skip_missing else {}
+        return EvaluatorSpec(type(self).__name__, tuple(p.spec for p in self.parts), kwargs)
+
+    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+        """Return the parts' signatures by their specs."""
+        return {
+            "skip_missing": self.skip_missing,
+            "parts": {str(p.spec): dict(p.signature(data)) for p in self.parts},
+        }
+
+    def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+        """Score the parts and combine them."""
+        return self._combined([p.score(data, aspects) for p in self.parts], data, aspects)
+
+    def combine(
+        self, tables: Sequence[ScoreTable], data: ExplanationSet, aspects: Sequence[str]
+    ) -> ScoreTable:
+        """Return the ensemble's scores from those of its parts, given in their order."""
+        name = str(self.spec)
+        frame = frame_of(self._combined(tables, data, aspects), data, aspects, name)
+        return ScoreTable(frame, {}, {name: self.kind})
+
+    def _combined(self, tables: Sequence[ScoreTable], data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+        grids = [
+            grid_of(table.frame, data, aspects, f"the scores of {part.spec}")
+            for table, part in zip(tables, self.parts, strict=True)
+        ]
+        codes = np.stack([g.codes for g in grids])
+        scored = codes == OK
+        complete = scored.any(axis=0) if self.skip_missing else scored.all(axis=0)
+        first_failing = np.take_along_axis(codes, np.argmin(scored, axis=0)[None], axis=0)[0]
+        first_failing = np.where(first_failing == NO_ROW, CODES[Status.MISSING], first_failing)
+        result = np.where(complete, OK, first_failing)
+        result[(codes == _EXAMPLE).any(axis=0)] = _EXAMPLE
+        result[(codes == NO_ROW).all(axis=0)] = NO_ROW
+        scores = np.full(result.shape, np.nan)
+        wanted = result == OK
+        values = np.stack([g.scores[wanted] for g in grids])
+        scores[wanted] = self.middle(np.where(scored[:, wanted], values, np.nan))
+        return Grid(scores, result.astype(np.int8))
+
+    @abstractmethod
+    def middle(self, values: FloatArray) -> FloatArray:
+        """Return one value a column of ``values`` (parts × cells); NaN is left out, no column is all NaN."""
+
+
+@dataclass(frozen=True, repr=False, init=False)
+class Mean(Ensemble):
+    """The mean of other evaluators' scores.
+
+    Sums are rounded once, from their exact value, so that means that are equal in exact arithmetic tie
+    whatever the order of the parts.
+    """
+
+    def middle(self, values: FloatArray) -> FloatArray:
+        """Return the mean of each column."""
+        return exact_mean(values)
+
+
+@dataclass(frozen=True, repr=False, init=False)
+class Median(Ensemble):
+    """The median of other evaluators' scores; for an even number of them the mean of the middle two."""
+
+    def middle(self, values: FloatArray) -> FloatArray:
+        """Return the median of each column."""
+        ordered = np.sort(values, axis=0)  # NaN last
+        counts = np.count_nonzero(~np.isnan(values), axis=0)
+        cells = np.arange(values.shape[1])
+        return exact_mean(np.stack([ordered[(counts - 1) // 2, cells], ordered[counts // 2, cells]]))
+
+
+def exact_mean(values: FloatArray) -> FloatArray:
+    """Return the mean of each column without NaN, from the exactly rounded sum.
+
+    Parameters
+    ----------
+    values
+        Parts × cells; no column is all NaN.
+    """
+    given = ~np.isnan(values)
+    counts = np.count_nonzero(given, axis=0)
+    filled = np.where(given, values, 0.0)
+    largest = float(np.abs(filled).max(initial=0.0))
+    if largest > _HUGE:
+        return exact_mean(values * _SHRINK) / _SHRINK
+    if len(filled) <= 2 or (largest < 2.0**40 and bool((filled == np.rint(filled)).all())):
+        sums = filled.sum(axis=0)  # one addition is exactly rounded, and sums of integers are exact
+    else:
+        sums = np.array([math.fsum(column) for column in zip(*filled.tolist(), strict=True)])
+    means: FloatArray = sums / counts
+    return means

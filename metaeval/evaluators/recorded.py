@@ -1,0 +1,68 @@
+"""Scores that another tool gave, as they stand in the data set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from metaeval.errors import DataError, nearest
+from metaeval.evaluators.arguments import check_text
+from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.frames import NO_ROW, Grid, grid_of
+from metaeval.types import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.types import ExplanationSet
+
+_ALL_ASPECTS = ""
+_LISTED = 20  # names in an error
+
+
+@dataclass(frozen=True, repr=False)
+class Recorded(BaseEvaluator):
+    """The scores recorded in the data set under a name.
+
+    There is a row for each unit and aspect that has one in the data; NaN is ``missing``. A score with an
+    empty aspect holds for every aspect that has no score of its own.
+
+    Parameters
+    ----------
+    name
+        The evaluator's name in the recorded scores.
+    """
+
+    kind: ClassVar[Kind] = Kind.RECORDED
+
+    name: str
+
+    def __post_init__(self) -> None:
+        check_text("Recorded", "name", self.name)
+
+    def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+        """Return the recorded scores."""
+        if data.scores is None or data.scores.empty:
+            raise DataError(f"{self}: data set {data.name!r} has no recorded scores")
+        frame = data.scores[data.scores["evaluator"] == self.name]
+        if frame.empty:
+            names = sorted(map(str, data.scores["evaluator"].unique()))
+            listed = ", ".join(map(repr, names[:_LISTED])) + (", …" if len(names) > _LISTED else "")
+            raise DataError(
+                f"{self}: data set {data.name!r} has no scores of {self.name!r}; "
+                f"recorded are {listed}{nearest(self.name, names)}"
+            )
+        what = f"the recorded scores of {self.name!r}"
+        for_all = grid_of(frame, data, [_ALL_ASPECTS], what)
+        own = grid_of(frame, data, aspects, what)
+        codes = np.where(own.codes == NO_ROW, for_all.codes, own.codes)
+        if (codes == NO_ROW).all():
+            scored = ", ".join(map(repr, frame["aspect"].unique()))
+            raise DataError(f"{self} has scores for {scored}, not for {', '.join(map(repr, aspects))}")
+        return Grid(np.where(own.codes == NO_ROW, for_all.scores, own.scores), codes)
+
+    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+        """Return where the scores come from."""
+        return {"recorded_in": data.name, "name": self.name}

@@ -1,0 +1,153 @@
+"""Scoring a data set with several evaluators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.errors import DataError, SpecError, nearest
+from metaeval.evaluators.ensemble import Ensemble
+from metaeval.evaluators.frames import STATUSES
+from metaeval.evaluators.registry import Builder, Given
+from metaeval.types import Evaluator, ExplanationSet, ScoreTable, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    import pandas as pd
+
+
+def score(
+    data: ExplanationSet,
+    evaluators: Sequence[Given] | Mapping[str, Given],
+    *,
+    aspects: Sequence[str] | None = None,
+) -> ScoreTable:
+    """Score every explanation with every evaluator.
+
+    Parameters
+    ----------
+    data
+        The explanations, with what is known of them.
+    evaluators
+        Specs (as text or `EvaluatorSpec`) or evaluators; or a mapping from short names to them. The short
+        name is then what the column ``evaluator`` holds, and other specs of the mapping may use it.
+    aspects
+        The aspects to score; all of the data set if None.
+
+    Returns
+    -------
+    ScoreTable
+        Long: key columns, ``evaluator``, ``aspect``, ``score``, ``status``, evaluator by evaluator in the
+        order given.
+
+    Raises
+    ------
+    SpecError
+        If an evaluator cannot be built, or is given twice.
+    DataError
+        If an aspect is unknown, or the data has not what an evaluator needs.
+    """
+    import pandas as pd
+
+    chosen = _chosen_aspects(data, aspects)
+    named = resolve(evaluators)
+    memo: dict[int, ScoreTable] = {}
+    frames, signatures, kinds = [], {}, {}
+    for name, evaluator in named.items():
+        table = _scored(evaluator, data, chosen, memo)
+        frames.append(table.frame.assign(evaluator=name))
+        signatures[name] = {"spec": str(evaluator.spec), **evaluator.signature(data)}
+        kinds[name] = evaluator.kind
+    return ScoreTable(pd.concat(frames, ignore_index=True), signatures, kinds)
+
+
+def resolve(evaluators: Sequence[Given] | Mapping[str, Given]) -> dict[str, Evaluator]:
+    """Return the evaluators by the names that tables print.
+
+    Raises
+    ------
+    SpecError
+        If one cannot be built, or is given twice.
+    """
+    if isinstance(evaluators, str) or not hasattr(evaluators, "__iter__"):
+        raise SpecError(f"evaluators are given as a list, such as ['BLEU(n=1)'], not as {evaluators!r}")
+    if isinstance(evaluators, Mapping):
+        builder = Builder(evaluators)
+        for name in evaluators:
+            if not isinstance(name, str) or not name.strip():
+                raise SpecError(f"an evaluator's short name must be a text, not {name!r}")
+        named = {name: builder.named(name) for name in evaluators}
+    else:
+        builder = Builder({})
+        named = {}
+        for given in evaluators:
+            evaluator = builder.build(given)
+            name = str(evaluator.spec)
+            if name in named:
+                raise SpecError(f"{name} is given twice; give each evaluator once")
+            named[name] = evaluator
+    if not named:
+        raise SpecError("no evaluators are given; give at least one, such as 'BLEU(n=1)'")
+    return named
+
+
+def _chosen_aspects(data: ExplanationSet, aspects: Sequence[str] | None) -> tuple[str, ...]:
+    if aspects is None:
+        return tuple(data.aspects)
+    if isinstance(aspects, str) or not aspects:
+        raise DataError(
+            f"aspects are given as a list of one or more of {', '.join(data.aspects)}, not as {aspects!r}"
+        )
+    for number, aspect in enumerate(aspects):
+        if aspect not in data.aspects:
+            raise DataError(
+                f"data set {data.name!r} has no aspect {aspect!r}; "
+                f"it has {', '.join(data.aspects)}{nearest(str(aspect), data.aspects)}"
+            )
+        if aspect in aspects[:number]:
+            raise DataError(f"aspect {aspect!r} is given twice; give each aspect once")
+    return tuple(aspects)
+
+
+def _scored(
+    evaluator: Evaluator, data: ExplanationSet, aspects: Sequence[str], memo: dict[int, ScoreTable]
+) -> ScoreTable:
+    # By identity: equal specs were built once, and two evaluators of someone else may print alike.
+    key = id(evaluator)
+    if key not in memo:
+        if isinstance(evaluator, Ensemble):
+            tables = [_scored(part, data, aspects, memo) for part in evaluator.parts]
+            table = evaluator.combine(tables, data, aspects)
+        else:
+            table = evaluator.score(data, aspects)
+        _check(table.frame, evaluator, data)
+        memo[key] = table
+    return memo[key]
+
+
+def _check(frame: pd.DataFrame, evaluator: Evaluator, data: ExplanationSet) -> None:
+    """Hold every evaluator, those of others too, to what a `ScoreTable` promises."""
+    lacking = [c for c in (*data.keys, "evaluator", "aspect", "score", "status") if c not in frame]
+    if lacking:
+        raise DataError(f"the scores of {evaluator.spec} lack the column {lacking[0]!r}")
+    values: np.ndarray[Any, np.dtype[np.float64]] = frame["score"].to_numpy(dtype=np.float64, na_value=np.nan)
+    infinite = np.isinf(values)
+    if infinite.any():
+        unit = frame.iloc[int(np.flatnonzero(infinite)[0])]
+        where = ", ".join(f"{k} {unit[k]!r}" for k in data.keys)
+        raise DataError(
+            f"{evaluator.spec} gives an infinite score to the unit with {where}; scores must be finite"
+        )
+    unknown = set(frame["status"].unique()) - set(STATUSES)
+    if unknown:
+        raise DataError(
+            f"{evaluator.spec} gives the status {min(map(str, unknown))!r}; allowed are {', '.join(STATUSES)}"
+        )
+    if ((frame["status"] == Status.OK.value).to_numpy() == np.isnan(values)).any():
+        raise DataError(
+            f"{evaluator.spec} must give a score where the status is 'ok', and NaN everywhere else"
+        )

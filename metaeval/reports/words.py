@@ -1,0 +1,58 @@
+"""The words around a table, the same in every format; each format escapes them itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metaeval.types import Kind
+
+if TYPE_CHECKING:
+    from metaeval.leaderboard import Standings, Table
+
+COEFFICIENTS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ-b"}
+
+BLOCKS = {
+    Kind.BASELINE: "Baselines",
+    Kind.REFERENCE: "Reference-based",
+    Kind.RECORDED: "Recorded",
+    Kind.ANNOTATOR: "Annotators",
+    Kind.JUDGE: "Judges",
+    Kind.ENSEMBLE: "Ensembles",
+}
+
+NOTHING = "—"
+"""What stands for a value that is undefined."""
+
+SIMULATED = "The data are simulated: these numbers say nothing about people."
+
+
+def heading(board: Standings) -> str:
+    """Return the title of a leaderboard."""
+    return board.title or (f"Evaluators on {board.dataset}" if board.dataset else "Evaluators")
+
+
+def coefficient(table: Table) -> str:
+    """Return the name of a table's coefficient, as it is written in a text."""
+    return COEFFICIENTS.get(table.coefficient, table.coefficient)
+
+
+def levels(table: Table) -> str:
+    """Return the levels of a cell, in order."""
+    return " / ".join(table.levels)
+
+
+def caption(board: Standings, table: Table) -> list[str]:
+    """Return the sentences below a table; the simulation is not among them, it is said louder."""
+    of = f" with the truth {board.truth}" if board.truth else ""
+    on = f" on {board.dataset}" if board.dataset else ""
+    cell = f"A cell holds the {levels(table)} level, × 100." if len(table.levels) > 1 else ""
+    where = "" if cell else f" at {levels(table)} level, × 100"
+    first = f"{coefficient(table)} of each evaluator{of}{on}{where}."
+    each = "for each level on its own" if cell else "in each column"
+    marks = f"The best value is bold, the second is underlined, {each}."
+    undefined = f"{NOTHING} is undefined." if _has_undefined(table) else ""
+    return [s for s in (first, cell, marks, undefined, *table.counts, *board.policy) if s]
+
+
+def _has_undefined(table: Table) -> bool:
+    return any(not value.text for row in table.rows for cell in row.cells for value in cell)

@@ -1,0 +1,235 @@
+"""Read one table (CSV, TSV, JSONL, Parquet) into a frame, and remember the row each value came from."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from metaeval.errors import DataError, Problem, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+SUFFIXES: tuple[str, ...] = (".parquet", ".csv", ".jsonl", ".tsv")
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_BOM = b"\xef\xbb\xbf"
+_LINE_PROBLEMS = 1000  # a file of another kind altogether would give one problem a line
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as read: values untouched, with what is needed to point at a cell of the source.
+
+    Parameters
+    ----------
+    name
+        Name of the file, as the user knows it.
+    frame
+        The values; text stays text, whatever it looks like.
+    rows
+        For each row of ``frame`` its row in the source, as a spreadsheet shows it (a JSONL file has no
+        header, there it is the line).
+    labels
+        Name in the source of a column that was renamed.
+    value_labels
+        For each row the source column that the rating or score came from, if there are several.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    rows: NDArray[np.int64]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    value_labels: NDArray[np.object_] | None = None
+
+    def problem(self, position: int, column: str | None, message: str) -> Problem:
+        """Return a problem with the cell at ``position`` (0-based) and ``column`` of ``frame``."""
+        if column in ("rating", "score") and self.value_labels is not None:
+            label: str | None = str(self.value_labels[position])
+        else:
+            label = None if column is None else self.labels.get(column, column)
+        return Problem(self.name, int(self.rows[position]), label, message)
+
+
+def from_frame(frame: pd.DataFrame, name: str) -> Table:
+    """Return a frame as a `Table`, its rows counted as in a spreadsheet: the first has number 2."""
+    plain = frame.reset_index(drop=True)
+    plain.columns = [str(c) for c in plain.columns]
+    return Table(name, plain, np.arange(2, len(plain) + 2))
+
+
+def read_table(path: Path) -> tuple[Table | None, list[Problem]]:
+    """Read a table; the format follows the suffix.
+
+    Returns
+    -------
+    tuple
+        The table (None if nothing of it can be used), and what is wrong with the file as a file: encoding,
+        ragged rows, broken lines. What the values mean is not looked at.
+
+    Raises
+    ------
+    DataError
+        If the suffix is none of `SUFFIXES`.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise DataError(
+            f"{path.name!r} has no suffix that is known; it may be {', '.join(SUFFIXES)}"
+            f"{nearest(suffix, SUFFIXES) if suffix else ''}"
+        )
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        return None, [Problem(path.name, None, None, f"cannot be read: {error.strerror}")]
+    if not content.strip():
+        return None, [Problem(path.name, None, None, "is empty; it needs a header and rows")]
+    if suffix == ".parquet":
+        return _read_parquet(path.name, content)
+    if suffix == ".jsonl":
+        return _read_jsonl(path.name, content)
+    return _read_delimited(path.name, content, _DELIMITERS[suffix])
+
+
+def arrow_frame(table: pa.Table) -> pd.DataFrame:
+    """Return an Arrow table as a frame; whole numbers stay whole where values are missing."""
+    keep = [c for c in table.column_names if not c.startswith("__index_level_")]
+    frame: pd.DataFrame = table.select(keep).to_pandas(integer_object_nulls=True, ignore_metadata=True)
+    return frame
+
+
+def _read_parquet(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
+    try:
+        frame = arrow_frame(pq.read_table(io.BytesIO(content)))
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        return None, [Problem(name, None, None, f"is not a Parquet file that can be read: {reason}")]
+    return from_frame(frame, name), []
+
+
+def _read_jsonl(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
+    problems: list[Problem] = []
+    records: list[dict[str, Any]] = []
+    rows: list[int] = []
+    columns: dict[str, None] = {}
+    for number, line in enumerate(content.removeprefix(_BOM).split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = _json_object(line)
+        except UnicodeDecodeError as error:
+            problems.append(Problem(name, number, None, _not_utf8(line, error)))
+        except ValueError as error:
+            problems.append(Problem(name, number, None, f"is not a JSON object: {error}"))
+        else:
+            records.append(record)
+            rows.append(number)
+            columns.update(dict.fromkeys(record))
+        if len(problems) >= _LINE_PROBLEMS:
+            break
+    if not columns:
+        return None, problems or [
+            Problem(name, None, None, "holds only empty objects; it needs keys and values")
+        ]
+    # Column by column as objects: a frame made of records would turn 7 into 7.0 beside a missing value.
+    data = {c: pd.Series([r.get(c) for r in records], dtype=object) for c in columns}
+    return Table(name, pd.DataFrame(data), np.asarray(rows, dtype=np.int64)), problems
+
+
+def _json_object(line: bytes) -> dict[str, Any]:
+    text = line.decode("utf-8")
+    record = _DECODER.decode(text)
+    if not isinstance(record, dict):
+        raise ValueError(f"the line holds {text.strip()[:40]!r}; each line is one object in braces")  # noqa: TRY004 one kind of error for the caller
+    if "\\u" in text:
+        # A lone half of a surrogate pair can be escaped in JSON, but is no text.
+        json.dumps(record, ensure_ascii=False).encode("utf-8")
+    return record
+
+
+def _refuse_constant(word: str) -> float:
+    raise ValueError(f"{word} is not a number; write null where there is none")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _read_delimited(name: str, content: bytes, delimiter: str) -> tuple[Table | None, list[Problem]]:
+    content = content.removeprefix(_BOM)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return None, [_where_not_utf8(name, content, error, delimiter)]
+    problems: list[Problem] = []
+    records: list[list[str]] = []
+    rows: list[int] = []
+    header: list[str] = []
+    number = 0
+    try:
+        for number, record in enumerate(_records(text, delimiter), start=1):
+            if number == 1:
+                header = record
+            elif len(record) == len(header):
+                records.append(record)
+                rows.append(number)
+            elif record:  # a blank line counts as a row, but says nothing
+                problems.append(Problem(name, number, None, _ragged(record, header)))
+    except csv.Error as error:
+        message = f"is not valid CSV: {error}; look for a stray quotation mark"
+        return None, [*problems, Problem(name, number + 1, None, message)]
+    wrong_header = _header_problems(name, header)
+    if wrong_header:
+        return None, [*wrong_header, *problems]
+    names = [h or f"column {n}" for n, h in enumerate(header, start=1)]
+    columns = zip(*records, strict=True) if records else ([] for _ in names)
+    data = {n: pd.Series(list(c), dtype=object) for n, c in zip(names, columns, strict=True)}
+    return Table(name, pd.DataFrame(data), np.asarray(rows, dtype=np.int64)), problems
+
+
+def _records(text: str, delimiter: str) -> Iterator[list[str]]:
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+
+
+def _ragged(record: Sequence[str], header: Sequence[str]) -> str:
+    hint = "too few" if len(record) < len(header) else "too many; quote a text that holds the delimiter"
+    return f"has {len(record)} fields, the header has {len(header)}: {hint}"
+
+
+def _header_problems(name: str, header: Sequence[str]) -> list[Problem]:
+    if not any(header):
+        return [Problem(name, 1, None, "the first row names no columns")]
+    seen: set[str] = set()
+    problems = []
+    for column in filter(None, header):
+        if column in seen:
+            problems.append(Problem(name, 1, column, "two columns have this name; rename one"))
+        seen.add(column)
+    return problems
+
+
+def _not_utf8(content: bytes, error: UnicodeDecodeError) -> str:
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "is UTF-16; save the file as UTF-8"
+    return f"is not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
+
+
+def _where_not_utf8(name: str, content: bytes, error: UnicodeDecodeError, delimiter: str) -> Problem:
+    message = _not_utf8(content, error)
+    if "UTF-16" in message:
+        return Problem(name, None, None, message)
+    # The byte itself becomes an "x", so that a row that begins with it is counted.
+    sound = content[: error.start].decode("utf-8") + "x"
+    records = list(csv.reader(io.StringIO(sound, newline=""), delimiter=delimiter))
+    header, last = records[0], records[-1]
+    column = header[len(last) - 1] if len(records) > 1 and len(last) <= len(header) else None
+    return Problem(name, len(records), column, message)

@@ -1,0 +1,203 @@
+"""The steps of a study one at a time, from file to file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from metaeval import evaluators, sources
+from metaeval.correlate import correlate
+from metaeval.errors import DataError, MetaevalError, Problem, nearest
+from metaeval.files import replacing
+from metaeval.reports import FORMATS
+from metaeval.sources.columns import number_column, text_column
+from metaeval.sources.tables import read_table
+from metaeval.study import board_of, read_run, truth_ratings
+from metaeval.types import COEFFICIENTS, KEYS, LEVELS
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from metaeval.reports import Leaderboard
+    from metaeval.types import Correlations, ScoreTable
+
+_WRITES = (".csv", ".parquet", ".jsonl")
+
+
+def score_file(data: str | os.PathLike[str], specs: Sequence[str], out: str | os.PathLike[str]) -> ScoreTable:
+    """Score a data set and write the scores, long, to a file.
+
+    Raises
+    ------
+    MetaevalError
+        If the data, a spec or the suffix of ``out`` is wrong.
+    """
+    target = Path(out)
+    check_writable(target)
+    table = evaluators.score(sources.load(data), list(specs))
+    write_frame(table.frame, target)
+    return table
+
+
+def correlate_file(
+    data: str | os.PathLike[str],
+    scores: str | os.PathLike[str],
+    *,
+    truth: str = "User()",
+    levels: Sequence[str] | None = None,
+    coefficients: Sequence[str] | None = None,
+    missing: Mapping[str, float | str] | None = None,
+    undefined_groups: Literal["skip", "zero"] = "skip",
+    units: Literal["common", "own"] = "common",
+    out: str | os.PathLike[str] | None = None,
+) -> Correlations:
+    """Correlate the scores in a file with the truth of a data set; write the result if ``out`` is given.
+
+    The options are those of `metaeval.correlate`; the levels are those that the data have, if left out.
+
+    Raises
+    ------
+    MetaevalError
+        If the data, the scores or an option is wrong.
+    """
+    if out is not None:
+        check_writable(Path(out))
+    loaded = sources.load(data)
+    frame = read_scores(Path(scores), loaded.keys)
+    ratings = truth_ratings(evaluators.score(loaded, [truth]))
+    usable = [level for level in LEVELS if "user_id" in loaded.keys or level not in ("user", "pair")]
+    result = correlate(
+        frame,
+        ratings,
+        levels=list(levels or usable[:3]),
+        coefficients=list(coefficients or COEFFICIENTS),
+        missing=missing,
+        undefined_groups=undefined_groups,
+        units=units,
+    )
+    if out is not None:
+        write_frame(result.frame, Path(out))
+    return result
+
+
+def leaderboard_text(
+    run: str | os.PathLike[str], suffix: str, coefficients: Sequence[str] | None = None
+) -> str:
+    """Return the leaderboard of a finished run in the format of a suffix.
+
+    Raises
+    ------
+    MetaevalError
+        If ``run`` is no finished run, or it has no such coefficient.
+    """
+    return FORMATS[suffix](_board(run, coefficients))
+
+
+def leaderboard_records(
+    run: str | os.PathLike[str], coefficients: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Return the leaderboard of a finished run as plain JSON values.
+
+    Raises
+    ------
+    MetaevalError
+        If ``run`` is no finished run, or it has no such coefficient.
+    """
+    board = _board(run, coefficients)
+    return {
+        "dataset": board.dataset,
+        "truth": board.truth,
+        "simulated": board.simulated,
+        "policy": list(board.policy),
+        "values": records(board.frame),
+    }
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as plain JSON values; NaN becomes None."""
+    plain = frame.astype(object)
+    return [
+        {str(k): v for k, v in row.items()} for row in plain.where(plain.notna(), None).to_dict("records")
+    ]
+
+
+def _board(run: str | os.PathLike[str], coefficients: Sequence[str] | None) -> Leaderboard:
+    result, record = read_run(run)
+    for name in coefficients or ():
+        have = record["study"]["coefficients"]
+        if name not in have:
+            raise MetaevalError(
+                f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
+            )
+    return board_of(result, record, coefficients or None)
+
+
+def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
+    """Read a file of scores: key columns, ``evaluator``, ``aspect`` (may be absent), ``score``, ``status``.
+
+    Raises
+    ------
+    DataError
+        With the row and column of every value that is wrong.
+    """
+    import pandas as pd
+
+    if not path.is_file():
+        raise DataError(f"there is no file {path}; make one with `metaeval score`")
+    table, problems = read_table(path)
+    if table is None or problems:
+        raise DataError(problems)
+    given = [str(c) for c in table.frame.columns]
+    for column in (*(k for k in KEYS if k in keys), "evaluator", "score"):
+        if column not in given:
+            raise DataError(
+                [Problem(path.name, None, None, f"there is no column {column!r}{nearest(column, given)}")]
+            )
+    columns: dict[str, Any] = {}
+    for column in (*keys, "evaluator", "aspect", "status"):
+        if column in given:
+            columns[column], found = text_column(table, column)
+            problems += found
+            if column not in ("aspect", "status"):
+                empty = [i for i, text in enumerate(columns[column]) if not text]
+                problems += [table.problem(i, column, "is empty; every score needs one") for i in empty]
+    columns["score"], found = number_column(table, "score")
+    problems += found
+    if problems:
+        raise DataError(problems)
+    frame = pd.DataFrame(columns)
+    frame["evaluator"] = frame["evaluator"].astype(str)
+    return frame
+
+
+def check_writable(path: Path) -> None:
+    """See that a table can be written to ``path``.
+
+    Raises
+    ------
+    MetaevalError
+        If its suffix is not known, or it is a folder.
+    """
+    if path.suffix.lower() not in _WRITES:
+        hint = nearest(path.suffix, _WRITES) if path.suffix else ""
+        raise MetaevalError(f"{path} cannot be written: its suffix may be {', '.join(_WRITES)}{hint}")
+    if path.is_dir():
+        raise MetaevalError(f"{path} is a folder; give the name of a file")
+
+
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
+    """Write a frame as CSV, Parquet or JSONL, by the suffix; floats keep every digit."""
+    with replacing(path) as temporary:
+        match path.suffix.lower():
+            case ".parquet":
+                frame.to_parquet(temporary, index=False)
+            case ".jsonl":
+                # pandas would write 15 digits of a float.
+                with temporary.open("w", encoding="utf-8", newline="\n") as file:
+                    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in records(frame))
+            case _:
+                frame.to_csv(temporary, index=False, lineterminator="\n")

@@ -1,0 +1,123 @@
+"""YAML with its lines: plain values, and the line at which each key and item of the file stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from metaeval.errors import StudyError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+Where = tuple[str | int, ...]
+"""The way to a value: keys and positions, from the top of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Where the values of a file stand; of a study that is not from a file, nothing."""
+
+    file: str = ""
+    at: Mapping[Where, int] = field(default_factory=dict)
+
+    def error(self, message: str, *where: str | int) -> StudyError:
+        """Return an error that begins with the file and the line of ``where``, or of what holds it."""
+        if not self.file:
+            return StudyError(f"study: {message}")
+        line = next((self.at[where[:n]] for n in range(len(where), 0, -1) if where[:n] in self.at), None)
+        return StudyError(f"{self.file}{'' if line is None else f', line {line}'}: {message}")
+
+
+def read_yaml(path: str | os.PathLike[str]) -> tuple[object, Lines]:
+    """Read a YAML file.
+
+    Returns
+    -------
+    The content as dicts, lists and scalars, and the lines at which keys and items stand.
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be read, is not UTF-8 or is not YAML; with the line, where there is one.
+    """
+    from pathlib import Path
+
+    from ruamel.yaml import YAML
+    from ruamel.yaml.constructor import DuplicateKeyError
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    file = str(path)
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise StudyError(f"{file}: there is no such file; give the path of a study file") from None
+    except IsADirectoryError:
+        raise StudyError(
+            f"{file} is a folder; give the path of a study file, such as {file}/demo.yaml"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{file}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
+    except OSError as error:
+        raise StudyError(f"{file}: cannot be read: {error.strerror}") from error
+    try:
+        tree = YAML(typ="rt").load(text)
+    except DuplicateKeyError as error:
+        mark = error.problem_mark
+        what = str(error.problem).split(" with value", maxsplit=1)[0].removeprefix("found ")
+        raise StudyError(f"{file}, line {_line(mark)}: {what}; a key may stand once") from error
+    except MarkedYAMLError as error:
+        what = error.problem or error.context or "not YAML"
+        mark = error.problem_mark or error.context_mark
+        raise StudyError(f"{file}, line {_line(mark)}: this is not YAML: {what}") from error
+    except (YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise StudyError(f"{file}: this is not YAML: {reason}") from error
+    at: dict[Where, int] = {}
+    return _plain(tree, (), at, (), Lines(file)), Lines(file, at)
+
+
+def _line(mark: object) -> int:
+    return int(getattr(mark, "line", 0)) + 1
+
+
+def _plain(tree: object, where: Where, at: dict[Where, int], inside: tuple[int, ...], lines: Lines) -> object:
+    """Copy to plain values, noting the line of every key and item on the way."""
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
+
+    if id(tree) in inside:
+        raise Lines(lines.file, at).error("an alias stands inside what it names", *where)
+    inside = (*inside, id(tree))
+    match tree:
+        case CommentedMap():
+            for key in tree:
+                if not isinstance(key, str):
+                    shown = _scalar(key) if isinstance(key, int | float) else str(key)
+                    raise Lines(lines.file, at).error(
+                        f"the key {shown!r} is not text; put it in quotes", *where
+                    )
+                place = tree.lc.data.get(key) if tree.lc.data else None
+                if place is not None:
+                    at[(*where, key)] = place[0] + 1
+            return {_scalar(k): _plain(v, (*where, k), at, inside, lines) for k, v in tree.items()}
+        case CommentedSeq():
+            for i in range(len(tree)):
+                place = tree.lc.data.get(i) if tree.lc.data else None
+                if place is not None:
+                    at[(*where, i)] = place[0] + 1
+            return [_plain(v, (*where, i), at, inside, lines) for i, v in enumerate(tree)]
+        case TaggedScalar():
+            raise Lines(lines.file, at).error(f"the tag {tree.tag} is not known in a study file", *where)
+        case _:
+            return _scalar(tree)
+
+
+def _scalar(value: object) -> object:
+    """Return a built-in value for one that remembers how it was written."""
+    if isinstance(value, bool) or type(value).__name__ == "ScalarBoolean":
+        return bool(value)
+    for plain in (int, float, str):
+        if isinstance(value, plain):
+            return plain(value)
+    return value

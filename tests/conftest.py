@@ -1,0 +1,34 @@
+"""What several folders of tests need."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.tiny import write_tiny
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of public research data; it is never part of the project."""
+    folder = Path(os.environ.get("METAEVAL_REAL_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"no real data: {folder} is not there; set METAEVAL_REAL_DATA")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sample() -> Path:
+    """The bundled, simulated study."""
+    return ROOT / "data" / "sample"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data set of 18 units made by hand, in the folder that the test works in."""
+    monkeypatch.chdir(tmp_path)
+    return write_tiny(tmp_path / "tiny")

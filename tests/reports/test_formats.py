@@ -1,0 +1,156 @@
+"""The same typed table in each format: marks, escaping, captions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from metaeval.reports import Leaderboard, leaderboard
+from metaeval.reports import latex_table as latex
+from metaeval.reports import markdown_table as markdown
+from metaeval.types import Kind
+from tests.test_leaderboard import correlations
+
+NASTY = "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z] 注释"
+
+
+@pytest.fixture
+def board() -> Leaderboard:
+    estimates = {
+        "Random(seed=0)": {"x": [-0.01, math.nan], "y_1": [0.0, 0.1], "average": [-0.005, math.nan]},
+        NASTY: {"x": [0.2, 0.3], "y_1": [0.1, 0.1], "average": [0.15, 0.2]},
+        "Annotator('1')": {"x": [0.3, 0.2], "y_1": [0.3, 0.05], "average": [0.3, 0.125]},
+    }
+    kinds = {"Random(seed=0)": Kind.BASELINE, NASTY: Kind.RECORDED, "Annotator('1')": Kind.ANNOTATOR}
+    result = correlations(
+        estimates,
+        kinds,
+        coefficients=("pearson", "kendall"),
+        counts={"Random(seed=0)": (10, 2, 1, 0)},
+        policy={"missing": {"truth": 3, "score": 0}, "undefined_groups": "skip", "units": "common"},
+        simulated=True,
+    )
+    return leaderboard(
+        result,
+        dataset="tiny <set>",
+        truth="User()",
+        signatures={NASTY: {"note": "<script>alert(1)</script>"}},
+    )
+
+
+def test_markdown(board: Leaderboard) -> None:
+    text = board.to_markdown()
+    assert text.startswith("# Evaluators on tiny &lt;set&gt;\n\n> **SIMULATED DATA.**")
+    assert "## Pearson's r" in text
+    assert "## Kendall's τ-b" in text
+    assert "| Random(seed=0) | -1.00 / — | 0.00 / **10.00** | -0.50 / — |" in text
+    assert "| Annotator('1') | **30.00** / <u>20.00</u> | **30.00** / <u>5.00</u> |" in text
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    # A bar that is not escaped would make a column.
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in tables} == {6}
+    assert "A missing rating of the truth counts as 3." in text
+    assert "— is undefined." in text
+    assert "Undefined groups are counted in each of 2 aspects." in text
+
+
+def test_markdown_shows_names_as_they_are() -> None:
+    assert markdown.escape("a|b\n_c_ <u> $x$") == r"a\|b \_c\_ &lt;u&gt; \$x\$"
+
+
+def test_latex(board: Leaderboard) -> None:
+    text = board.to_latex()
+    assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == 2
+    assert text.count(r"\begin{tabular}{lrrrr}") == text.count(r"\end{tabular}") == 2
+    assert text.count(r"\toprule") == text.count(r"\bottomrule") == 2
+    assert r"\textbf{30.00} / \underline{20.00}" in text
+    assert r"$-$1.00 / ---" in text
+    assert r"\textbf{SIMULATED DATA.}" in text
+    for line in text.splitlines():
+        if line.endswith(r"\\") and "multicolumn" not in line:
+            assert len(re.findall(r"(?<!\\)&", line)) == 4, line
+    bare = re.sub(r"\\[\\{}]", "", text)
+    assert bare.count("{") == bare.count("}")
+
+
+def test_latex_escapes_everything_special() -> None:
+    text = latex.escape(NASTY)
+    assert text == (
+        r"a\textbar{}b\_c{*}\textless{}i\textgreater{}\&\textbackslash{} \$x\$ \#1 50\% \{y\} "
+        r"\textasciitilde{}\textasciicircum{} \textasciigrave{}q\textasciigrave{} {[}z{]} 注释"
+    )
+
+
+@pytest.mark.parametrize(("rows", "tables"), [(1, 1), (45, 1), (46, 2), (92, 3)])
+def test_a_long_latex_table_goes_on_in_further_ones(rows: int, tables: int) -> None:
+    estimates = {f"e{i}": {"x": [i / 100, i / 100]} for i in range(rows)}
+    text = leaderboard(correlations(estimates)).to_latex()
+    assert text.count(r"\begin{table*}") == text.count(r"\bottomrule") == text.count(r"\midrule") == tables
+    assert text.count("(continued)") == text.count(r"\addtocounter{table}{-1}") == tables - 1
+    assert text.count(r"\label{") == 1
+    assert len(re.findall(r"^    e\d+ &", text, re.MULTILINE)) == rows
+
+
+def test_csv(board: Leaderboard) -> None:
+    rows = list(csv.DictReader(io.StringIO(board.to_csv())))
+    assert [r["coefficient"] for r in rows] == ["pearson"] * 3 + ["kendall"] * 3
+    assert rows[1]["evaluator"] == NASTY
+    assert rows[1]["block"] == "recorded"
+    assert rows[0]["x dataset"] == "-1.00"
+    assert rows[0]["x user"] == ""
+    assert rows[0]["undefined groups"] == "1"
+    assert {r["simulated"] for r in rows} == {"yes"}
+
+
+class Reader(HTMLParser):
+    """Collects the tags that are open, to see that each is closed, and the text of the cells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+@pytest.mark.parametrize("method", ["to_html", "to_page"])
+def test_html_escapes_what_comes_from_the_data(board: Leaderboard, method: str) -> None:
+    html = getattr(board, method)()
+    reader = Reader()
+    reader.feed(html)
+    reader.close()
+    assert reader.open == []
+    assert NASTY in reader.text
+    assert "script" not in reader.seen
+    assert "i" not in reader.seen
+    assert "<b>30.00</b> / <u>20.00</u>" in html
+    assert "SIMULATED DATA." in reader.text
+
+
+def test_the_page_needs_no_other_file(board: Leaderboard) -> None:
+    page = board.to_page()
+    assert page.startswith("<!doctype html>")
+    assert "src=" not in page
+    assert "href=" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_nothing_is_called_simulated_that_is_not() -> None:
+    plain = leaderboard(correlations({"a": {"x": [0.1, 0.2]}}))
+    for text in (plain.to_markdown(), plain.to_latex(), plain.to_csv(), plain.to_page()):
+        assert "simulated data" not in text.lower()
+        assert "are simulated" not in text.lower()

@@ -1,0 +1,164 @@
+"""The floors of the architecture: an import may only point down; and what is imported is little."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import metaeval
+
+PACKAGE = Path(metaeval.__file__).parent
+FLOORS = {
+    "types": 0,
+    "spec": 0,
+    "errors": 0,
+    "files": 0,
+    "resources": 0,
+    "progress": 0,
+    "stats": 1,
+    "factorize": 1,
+    "sources": 2,
+    "llm": 2,
+    "evaluators": 3,
+    "align": 4,
+    "correlate": 4,
+    "leaderboard": 4,
+    "relevance": 4,
+    "slates": 4,
+    "exposure": 4,
+    "reports": 5,
+    "study_lines": 6,
+    "study_file": 6,
+    "study_evaluators": 6,
+    "study_plan": 6,
+    "run_folder": 6,
+    "study": 6,
+    "steps": 6,
+    "cli": 7,
+    "__main__": 8,
+}
+FRONT_DOOR = ("__init__",)
+"""The package itself, which opens on every floor; ``from metaeval import __version__`` opens nothing."""
+HEAVY = (
+    "numpy",
+    "pandas",
+    "scipy",
+    "pyarrow",
+    "pydantic",
+    "jinja2",
+    "rich",
+    "sacrebleu",
+    "datasets",
+    "openai",
+)
+
+
+def room(file: Path) -> str:
+    return file.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported_rooms(file: Path) -> list[tuple[int, str]]:
+    """Return line and room of each import from this package, of types too: a cycle of types is one."""
+    found = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                modules = [n.name for n in names]
+            case ast.ImportFrom(module="metaeval", names=names, level=0):
+                modules = [f"metaeval.{n.name}" for n in names if n.name != "__version__"]
+            case ast.ImportFrom(module=str() as module, level=0):
+                modules = [module]
+            case ast.ImportFrom(level=level) if level:
+                modules = [f"metaeval.a relative import of level {level}"]
+            case _:
+                continue
+        parts = [m.split(".") for m in modules]
+        found += [(node.lineno, p[1]) for p in parts if p[0] == "metaeval" and len(p) > 1]
+    return found
+
+
+FILES = sorted(f for f in PACKAGE.rglob("*.py") if room(f) not in FRONT_DOOR)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(PACKAGE)))
+def test_no_import_points_up(file: Path) -> None:
+    own = room(file)
+    assert own in FLOORS, f"{own} has no floor yet: give it one here and in the architecture"
+    for line, other in imported_rooms(file):
+        assert other in FLOORS, f"{file.name}:{line} imports {other}, which has no floor"
+        if other != own:
+            assert FLOORS[other] <= FLOORS[own], f"{file.name}:{line} imports {other}, which is above it"
+
+
+def test_rooms_of_one_floor_have_no_circle() -> None:
+    edges = {(room(f), other) for f in FILES for _, other in imported_rooms(f) if other != room(f)}
+    level = {(a, b) for a, b in edges if FLOORS[a] == FLOORS[b]}
+    while level:
+        leaves = {b for _, b in level} - {a for a, _ in level}
+        assert leaves, f"these import each other in a circle: {sorted(level)}"
+        level = {(a, b) for a, b in level if b not in leaves}
+
+
+def test_stats_and_llm_know_nothing_of_explanations() -> None:
+    for file in FILES:
+        if room(file) == "stats":
+            assert {other for _, other in imported_rooms(file)} <= {"stats", "errors"}, file
+        if room(file) == "llm":
+            assert not {o for _, o in imported_rooms(file)} & {"sources", "evaluators"}, file
+
+
+def test_importing_the_package_loads_no_heavy_library() -> None:
+    code = f"import sys, metaeval; print([m for m in {HEAVY!r} if m in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "[]\n"
+    )
+
+
+def test_help_loads_no_heavy_library() -> None:
+    shown = f"print([m for m in {HEAVY!r} if m in sys.modules])"
+    code = f"import sys, metaeval.cli as cli; cli.main(['--help']); {shown}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
+
+
+def fastest(*arguments: str) -> float:
+    """Return the shortest of several tries in seconds, less the start of Python itself."""
+
+    def seconds(command: list[str]) -> float:
+        times = []
+        for _ in range(5):
+            started = time.perf_counter()
+            subprocess.run(command, capture_output=True, check=True)
+            times.append(time.perf_counter() - started)
+        return min(times)
+
+    return seconds([sys.executable, *arguments]) - seconds([sys.executable, "-c", "pass"])
+
+
+def test_import_is_fast() -> None:
+    assert fastest("-c", "import metaeval") < 0.3
+
+
+def test_help_is_fast() -> None:
+    assert fastest("-m", "metaeval", "--help") < 0.6
+
+
+def test_public_names_are_what_they_say(tmp_path: Path) -> None:
+    # Loading a module must not put it in the place of the function of the same name.
+    import metaeval as me
+    import metaeval.correlate
+    import metaeval.leaderboard
+
+    for name in me.__all__:
+        if name != "__version__":
+            assert callable(getattr(me, name)), name
+            assert callable(getattr(me, name)), name
+    assert set(me.__all__) <= set(dir(me))
+    with pytest.raises(AttributeError, match="no attribute 'scores'"):
+        _ = me.scores

@@ -1,0 +1,279 @@
+"""A study from file to run folder: content, restarts after a kill, two runs at once."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+import metaeval as me
+from metaeval.errors import DataError, RunFolderError, StoppedError
+from metaeval.run_folder import OUTPUTS, RunFolder
+from metaeval.study import read_run
+from metaeval.types import Correlation
+from tests.tiny import write_study
+
+EVALUATORS = """
+  - Random(seed=1)
+  - Length()
+  - "Annotator('1')"
+  - "Mean(Annotator('1'), Annotator('2'))"
+  - "Recorded('*')"
+"""
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return what a run wrote, but for the record with its times."""
+    return {name: (folder / name).read_bytes() for name in OUTPUTS}
+
+
+@pytest.fixture
+def study(tiny: Path) -> Path:
+    return write_study(tiny.parent / "s.yaml", evaluators=EVALUATORS, missing="{truth: 3, score: 0}")
+
+
+def test_a_run_folder_holds_what_the_contract_says(study: Path) -> None:
+    done = me.run(study)
+    assert done.folder == Path("results/s")
+    names = {p.name for p in done.folder.iterdir()} - {".lock"}
+    assert names == {"run.json", *OUTPUTS}
+    frame = pd.read_csv(done.folder / "correlations.csv")
+    assert tuple(frame.columns) == Correlation._fields
+    assert set(frame["aspect"]) == {"clear", "fitting", "average"}
+    assert set(frame["level"]) == {"dataset", "user", "pair"}
+    assert len(frame) == 6 * 3 * 3 * 3
+    scores = pd.read_parquet(done.folder / "scores.parquet")
+    assert {"user_id", "item_id", "generator", "evaluator", "aspect", "score", "status"} <= set(
+        scores.columns
+    )
+    assert (done.folder / "leaderboard.md").read_text(encoding="utf-8") == done.leaderboard.to_markdown()
+    assert "SIMULATED DATA" in (done.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_record_traces_the_numbers(study: Path, tiny: Path) -> None:
+    done = me.run(study, out="out")
+    record = json.loads(Path("out/run.json").read_text(encoding="utf-8"))
+    assert record == done.record
+    assert record["status"] == "done"
+    assert record["data"]["fingerprint"] == me.load(tiny).fingerprint
+    assert record["data"]["simulated"] is True
+    assert record["study"]["evaluators"]["Judge & Co_1"] == "Recorded('Judge & Co_1')"
+    assert record["study"]["levels"] == ["dataset", "user", "pair"]
+    assert record["evaluators"]["Random(seed=1)"]["signature"]["seed"] == 1
+    assert record["evaluators"]["Length()"]["scores"] == {"ok": 36}
+    assert record["policy"]["missing"] == {"truth": 3, "score": 0}
+    assert record["started"] <= record["finished"]
+    assert {"numpy", "pandas", "sacrebleu"} <= set(record["libraries"])
+    assert set(record["outputs"]) == set(OUTPUTS)
+
+
+def test_the_numbers_are_those_of_scipy(study: Path, tiny: Path) -> None:
+    frame = me.run(study).correlations.frame
+    ratings = pd.read_csv(tiny / "ratings.csv", dtype={"rater": str})
+    wide = ratings.pivot_table(
+        index=["user_id", "item_id", "generator", "aspect"], columns="rater", values="rating", dropna=False
+    )
+    wide["user"] = wide["user"].fillna(3)
+    for aspect, rows in wide.groupby("aspect"):
+        for coefficient, of in (("pearson", stats.pearsonr), ("kendall", stats.kendalltau)):
+            at = (frame["evaluator"] == "Annotator('1')") & (frame["aspect"] == aspect)
+            at &= (frame["level"] == "dataset") & (frame["coefficient"] == coefficient)
+            assert math.isclose(
+                frame.loc[at, "estimate"].item(), of(rows["1"], rows["user"]).statistic, abs_tol=1e-12
+            )
+
+
+def test_the_same_study_gives_the_same_bytes(study: Path) -> None:
+    first = contents(me.run(study, out="a").folder)
+    assert first == contents(me.run(study, out="b").folder)
+    assert first == contents(me.run(study, out="a").folder)
+
+
+def test_missing_truth_follows_the_policy(tiny: Path) -> None:
+    counts = {}
+    for fill in ("3", "drop"):
+        path = write_study(tiny.parent / f"{fill}.yaml", missing=f"{{truth: {fill}}}")
+        frame = me.run(path).correlations.frame
+        counts[fill] = frame[frame["aspect"] == "fitting"]["n_units"].max()
+    assert counts == {"3": 18, "drop": 17}
+
+
+def test_a_bootstrap_is_recorded(tiny: Path) -> None:
+    done = me.run(write_study(tiny.parent / "s.yaml", bootstrap="{resamples: 10, cluster: user, seed: 0}"))
+    assert done.record["study"]["bootstrap"] == {
+        "resamples": 10,
+        "cluster": "user",
+        "confidence": 0.95,
+        "seed": 0,
+    }
+
+
+def test_a_finished_run_is_read_back_to_the_last_bit(study: Path) -> None:
+    done = me.run(study)
+    result, record = read_run(done.folder)
+    pd.testing.assert_frame_equal(
+        result.frame, done.correlations.frame, check_exact=True, check_dtype=False, check_column_type=False
+    )
+    assert dict(result.kinds) == dict(done.correlations.kinds)
+    assert result.simulated
+    assert record == done.record
+
+
+def test_a_file_that_the_run_did_not_write_is_refused(study: Path) -> None:
+    folder = me.run(study).folder
+    with (folder / "correlations.csv").open("a", encoding="utf-8") as file:
+        file.write("\n")
+    with pytest.raises(RunFolderError, match="is not the file that the run wrote"):
+        read_run(folder)
+
+
+@pytest.mark.parametrize("content", [{"notes.txt": "mine"}, {"run.json": "{}"}, {"run.json": "no"}])
+def test_a_folder_of_something_else_is_left_alone(study: Path, content: dict[str, str]) -> None:
+    Path("mine").mkdir()
+    for name, text in content.items():
+        (Path("mine") / name).write_text(text, encoding="utf-8")
+    with pytest.raises(RunFolderError, match="not a run folder"):
+        me.run(study, out="mine")
+    assert {p.name: p.read_text(encoding="utf-8") for p in Path("mine").iterdir()} == content
+
+
+def test_a_folder_with_a_reference_table_alone_can_be_run_into(study: Path) -> None:
+    Path("results/s").mkdir(parents=True)
+    Path("results/s/leaderboard.md").write_text("old", encoding="utf-8")
+    assert me.run(study).folder == Path("results/s")
+
+
+def test_an_error_while_scoring_leaves_no_folder(tiny: Path) -> None:
+    path = write_study(tiny.parent / "s.yaml", evaluators="[Length(), \"Annotator('9')\"]")
+    Path("results").mkdir()
+    with pytest.raises(DataError, match="has no ratings of '9'"):
+        me.run(path)
+    assert list(Path("results").iterdir()) == []
+
+
+def test_parts_of_something_else_are_not_used(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("metaeval.study._finish", interrupted)
+    with pytest.raises(
+        StoppedError, match="of 6 of 6 evaluators are kept in results/s; run the same command again"
+    ):
+        me.run(study)
+    parts = list(Path("results/s/.parts").iterdir())
+    assert len(parts) == 6
+    for part in parts[:3]:
+        part.write_bytes(b"broken")
+    monkeypatch.undo()
+    os.chdir(study.parent)
+    assert contents(me.run(study).folder) == contents(me.run(study, out="clean").folder)
+    assert not Path("results/s/.parts").exists()
+
+
+SLOW = textwrap.dedent("""
+    import sys, time
+    from pathlib import Path
+    from metaeval.cli import main
+    from metaeval.evaluators import register
+    from metaeval.evaluators.baseline import Length
+
+    class Slow(Length):
+        def score(self, data, aspects):
+            Path(sys.argv[1]).touch()
+            time.sleep(float(sys.argv[2]))
+            with Path("scored.txt").open("a") as file:
+                file.write("slow\\n")
+            return super().score(data, aspects)
+
+    class Noted(Length):
+        def score(self, data, aspects):
+            with Path("scored.txt").open("a") as file:
+                file.write("noted\\n")
+            return super().score(data, aspects)
+
+    register("Slow", Slow)
+    register("Noted", Noted)
+    sys.exit(main(["run", "s.yaml", "--out", sys.argv[3]]))
+""")
+
+
+def start(mark: str, seconds: float, out: str = "out") -> subprocess.Popen[str]:
+    """Run the study in another process, with an evaluator that takes its time."""
+    command = [sys.executable, "-c", SLOW, mark, str(seconds), out]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(mark: str, process: subprocess.Popen[str]) -> None:
+    until = time.monotonic() + 60
+    while not Path(mark).exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def slow_study(tiny: Path) -> Path:
+    return write_study(tiny.parent / "s.yaml", evaluators="[Noted(), Slow(), \"Annotator('1')\"]")
+
+
+def test_a_killed_run_goes_on_where_it_stopped(slow_study: Path) -> None:
+    first = start("one", 60)
+    wait_for("one", first)
+    first.kill()
+    first.communicate()
+    names = {p.name for p in Path("out").iterdir()}
+    assert names == {".lock", ".parts", "run.json"}, "nothing half-written"
+    assert json.loads(Path("out/run.json").read_text(encoding="utf-8"))["status"] == "running"
+    again = start("two", 0)
+    out, err = again.communicate(timeout=60)
+    assert again.returncode == 0, err
+    assert "3 evaluators on 18 units on SIMULATED data" in out
+    # The first evaluator was scored once, by the run that was killed.
+    assert Path("scored.txt").read_text(encoding="utf-8").split() == ["noted", "slow"]
+    other = start("three", 0, "other")
+    assert other.wait(timeout=60) == 0
+    other.communicate()
+    assert contents(Path("out")) == contents(Path("other"))
+    assert not Path("out/.parts").exists()
+
+
+def test_an_interrupt_says_how_to_go_on(slow_study: Path) -> None:
+    process = start("one", 60)
+    wait_for("one", process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert out == ""
+    assert err == (
+        "metaeval: interrupted: the scores of 1 of 3 evaluators are kept in out; "
+        "run the same command again to go on\n"
+    )
+    assert json.loads(Path("out/run.json").read_text(encoding="utf-8"))["status"] == "stopped"
+
+
+def test_the_second_of_two_runs_into_one_folder_is_refused(slow_study: Path) -> None:
+    first = start("one", 60)
+    try:
+        wait_for("one", first)
+        second = start("two", 0)
+        out, err = second.communicate(timeout=60)
+        assert second.returncode == 2
+        assert out == ""
+        assert err == "metaeval: out is in use by another run; wait until it is done, or give another --out\n"
+        assert not Path("two").exists(), "the second run must not score"
+    finally:
+        first.kill()
+        first.communicate()
+    # The lock went with the process that held it.
+    with RunFolder.claim(Path("out")):
+        pass

@@ -1,0 +1,203 @@
+"""What a study file may say, and the sentence, with its line, for everything else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from metaeval.errors import StudyError
+from metaeval.resources import bundled
+from metaeval.study_file import make_study, read_study
+from metaeval.study_plan import plan
+from tests.tiny import write_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def message(path: Path) -> str:
+    with pytest.raises(StudyError) as caught:
+        plan(path)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_defaults(tiny: Path) -> None:
+    study = read_study(write_study(tiny.parent / "first.yaml"))
+    assert study.name == "first"
+    assert study.truth == "User()"
+    assert study.missing.truth == study.missing.score == "drop"
+    assert study.coefficients == ["pearson", "spearman", "kendall"]
+    assert (study.undefined_groups, study.units, study.bootstrap) == ("skip", "common", None)
+
+
+@pytest.mark.parametrize("name", ["demo", "recexp", "hanna"])
+def test_the_studies_that_ship_can_be_read(name: str) -> None:
+    study = read_study(bundled(f"studies/{name}.yaml"))
+    assert study.name == name
+    assert study.coefficients == ["pearson", "spearman", "kendall"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "line", "says"),
+    [
+        ({"evaluatorz": "[Length()]"}, 3, "unknown key 'evaluatorz'; did you mean 'evaluators'?"),
+        ({"zzz": "1"}, 3, "unknown key 'zzz' (known keys: kind, name,"),
+        ({"kind": "slates"}, 3, "kind: 'slates' is not allowed (allowed: explanations)"),
+        (
+            {"levels": "[dataset, usr]"},
+            3,
+            "unknown level 'usr'; did you mean 'user'? (allowed: dataset, user, pair",
+        ),
+        ({"levels": "\n  - dataset\n  - dataset"}, 3, "'dataset' stands twice in levels"),
+        ({"levels": "dataset"}, 3, "levels must be a list, not 'dataset'"),
+        ({"levels": "[]"}, 3, "levels is empty"),
+        (
+            {"coefficients": "\n  - pearson\n  - kendal"},
+            5,
+            "unknown coefficient 'kendal'; did you mean 'kendall'?",
+        ),
+        ({"missing": "{truht: 3}"}, 3, "unknown key 'truht'; did you mean 'truth'?"),
+        ({"missing": "{score: none}"}, 3, "'none' is not a number or drop"),
+        ({"missing": "{score: .nan}"}, 3, "nan is not a number or drop"),
+        ({"missing": "{score: true}"}, 3, "True is not a number or drop"),
+        ({"missing": "3"}, 3, "missing must be a mapping from keys to values, not 3"),
+        ({"undefined_groups": "zeros"}, 3, "'zeros' is not allowed; did you mean 'zero'?"),
+        ({"units": "all"}, 3, "units: 'all' is not allowed (allowed: common, own)"),
+        ({"bootstrap": "{resamples: many}"}, 3, "bootstrap.resamples must be a whole number, not 'many'"),
+        ({"bootstrap": "{resamples: 0}"}, 3, "bootstrap.resamples: 0: it must be greater than 0"),
+        (
+            {"bootstrap": "\n  seed: 0\n  confidence: 95"},
+            5,
+            "bootstrap.confidence: 95: it must be less than 1",
+        ),
+        ({"bootstrap": "{clusters: user}"}, 3, "unknown key 'clusters'; did you mean 'cluster'?"),
+        (
+            {"aspects": "[claer]"},
+            3,
+            "the data set has no aspect 'claer'; did you mean 'clear'? (it has: clear, fitting)",
+        ),
+        ({"aspects": "[1]"}, 3, "must be text, not 1"),
+        ({"aspects": "[average]"}, 3, "no aspect may be called 'average'"),
+        ({"name": "a/b"}, 3, "'a/b' cannot name a folder"),
+        ({"truth": "Usr()"}, 3, "did you mean 'User'?"),
+        ({"exclude": "{genrator: [short]}"}, 3, "unknown column 'genrator'; did you mean 'generator'?"),
+        (
+            {"exclude": "{generator: [shrt]}"},
+            3,
+            "the data set has no generator 'shrt'; did you mean 'short'?",
+        ),
+        ({"dataset": "tinny"}, 1, "there is no data set 'tinny'"),
+        ({"dataset": "tiny/ratings.csv"}, 1, "dataset 'tiny/ratings.csv' is a file; give the folder"),
+        ({"dataset": "7"}, 1, "dataset must be text, not 7"),
+        ({"evaluators": "[]"}, 2, "evaluators is empty"),
+        ({"evaluators": "Length()"}, 2, "evaluators must be a list of specs, or names with a spec each"),
+        ({"evaluators": "\n  - Length()\n  - BLUE(n=4)"}, 4, "did you mean 'BLEU'?"),
+        ({"evaluators": "\n  - Length()\n  - BLEU(m=4)"}, 4, "BLEU has no argument 'm'"),
+        ({"evaluators": "\n  - Length()\n  - 4"}, 4, "4 is not text; write a spec"),
+        ({"evaluators": "\n  - Length()\n  - Length()"}, 4, "'Length()' stands twice"),
+        ({"evaluators": "\n  - Length()\n  - Length( )"}, 4, "are both Length(); name it once"),
+        ({"evaluators": "[Mean(Length(), User())]"}, 2, "put a spec that has a comma in quotes"),
+        ({"evaluators": "\n  a: Length()\n  b: Mean(c)"}, 4, "'c' is not a name defined in this study"),
+        ({"evaluators": "\n  a: Mean(b)\n  b: Mean(a)"}, 3, "is defined by itself"),
+        ({"evaluators": "[\"Recorded('BERT*')\"]"}, 2, "no recorded evaluator fits Recorded('BERT*')"),
+    ],
+)
+def test_wrong_content_is_answered_with_its_line(
+    tiny: Path, keys: dict[str, str], line: int, says: str
+) -> None:
+    text = message(write_study(tiny.parent / "s.yaml", **keys))
+    assert f"s.yaml, line {line}: " in text
+    assert says in text
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b"- a\n- b\n", "is not a mapping"),
+        (b"dataset: tiny\n", "the key 'evaluators' is missing"),
+        (b"dataset: tiny\nevaluators: [a\nlevels: [user]\n", "line 3: this is not YAML"),
+        (b"dataset: tiny\ndataset: tiny\nevaluators: [Length()]\n", 'line 2: duplicate key "dataset"'),
+        (b"dataset: tiny\n\tevaluators: x\n", "line 2: this is not YAML"),
+        (b"dataset: t\xefny\n", "not UTF-8 text (byte 10)"),
+        (b"&x\ndataset: tiny\nevaluators: *x\n", "line 3: an alias stands inside what it names"),
+        (b"dataset: tiny\nevaluators: [!!python/name:os.system x]\n", "line 2: the tag"),
+        (b"dataset: tiny\n? [a, b]\n: 1\nevaluators: [Length()]\n", "is not text; put it in quotes"),
+        (b"dataset: tiny\nevaluators: {1: Length()}\n", "line 2: the key 1 is not text; put it in quotes"),
+    ],
+)
+def test_a_broken_file_is_answered_with_one_sentence(tiny: Path, content: bytes, says: str) -> None:
+    path = tiny.parent / "s.yaml"
+    path.write_bytes(content)
+    text = message(path)
+    assert text.startswith(str(path))
+    assert says in text
+
+
+def test_a_missing_file_and_a_folder(tiny: Path) -> None:
+    assert "there is no such file" in message(tiny.parent / "none.yaml")
+    assert "is a folder" in message(tiny)
+
+
+def test_all_problems_are_counted(tiny: Path) -> None:
+    text = message(write_study(tiny.parent / "s.yaml", zzz="1", units="all"))
+    assert text.endswith("(and 1 more)")
+
+
+def test_a_study_from_python_needs_no_file(tiny: Path) -> None:
+    todo = plan({"dataset": "tiny", "evaluators": ["Length()"]})
+    assert list(todo.evaluators) == ["Length()"]
+    assert str(todo.out) == "results/study"
+    with pytest.raises(StudyError, match=r"^study: unknown key 'evaluator'; did you mean 'evaluators'\?"):
+        make_study({"dataset": "tiny", "evaluator": ["Length()"], "evaluators": ["Length()"]})
+
+
+def test_short_names_are_put_in(tiny: Path) -> None:
+    evaluators = """
+  panel: "Mean(first, Annotator('2'))"
+  first: "Annotator('1')"
+  Judge & Co_1: "Recorded('Judge & Co_1')"
+"""
+    todo = plan(write_study(tiny.parent / "s.yaml", evaluators=evaluators))
+    assert {name: str(spec) for name, spec in todo.evaluators.items()} == {
+        "panel": "Mean(Annotator('1'), Annotator('2'))",
+        "first": "Annotator('1')",
+        "Judge & Co_1": "Recorded('Judge & Co_1')",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ("[\"Recorded('*')\"]", ["Judge & Co_1", "S* star"]),
+        ("[Length(), \"Recorded('Judge*')\"]", ["Length()", "Judge & Co_1"]),
+        # What is named by itself is not repeated by the pattern.
+        ("[\"Recorded('*')\", \"Recorded('S* star')\"]", ["Judge & Co_1", "Recorded('S* star')"]),
+        ("{S* star: Length(), all: \"Recorded('*')\"}", ["S* star", "Judge & Co_1", "Recorded('S* star')"]),
+    ],
+)
+def test_a_star_stands_for_recorded_evaluators(tiny: Path, given: str, names: list[str]) -> None:
+    todo = plan(write_study(tiny.parent / "s.yaml", evaluators=given))
+    assert list(todo.evaluators) == names
+
+
+def test_what_is_excluded_is_nowhere(tiny: Path) -> None:
+    todo = plan(write_study(tiny.parent / "s.yaml", exclude="{generator: ['none|such'], user_id: [u1]}"))
+    assert len(todo.data) == 2 * 2 * 2
+    assert set(todo.data.ratings["generator"]) == {"short", "long"}
+    assert todo.data.scores is not None
+    assert set(todo.data.scores["user_id"]) == {"u2", "u3"}
+
+
+def test_the_data_set_is_found_from_here_and_from_the_study_file(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    studies = tiny.parent / "studies"
+    studies.mkdir()
+    path = write_study(studies / "s.yaml")
+    assert plan(path).data.name == "tiny"
+    monkeypatch.chdir("/")
+    assert plan(path).data.name == "tiny"
