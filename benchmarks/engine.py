@@ -77,8 +77,8 @@ def largest_difference(result: Correlations, expected: dict[tuple[str, ...], flo
 
 def from_frames(
     units: int, evaluators: int, aspects: int, target: float, sample: int, *, continuous: bool
-) -> Any:
-    """Compare everything from plain frames to estimates; the naive path on a share of the users, scaled up."""
+) -> dict[str, Any]:
+    """Compare plain frames to estimates, joins included; naive on a share of the users, scaled up."""
     scores, truth = inputs.frames(units, evaluators, aspects, continuous=continuous)
     fast, _ = clock(lambda: me.correlate(scores, truth), 5)
     part, part_truth = inputs.frames(min(units, sample), evaluators, aspects, continuous=continuous)
@@ -102,7 +102,7 @@ def _child(units: int) -> None:
 
 
 def scaling() -> Iterator[dict[str, Any]]:
-    """Compare ten million units with one million: time, and peak memory over the size of the input columns."""
+    """Compare ten million units with one million: time, and peak memory over the input columns."""
     results = {}
     for units in (10**6, 10**7):
         code = f"from benchmarks.engine import _child; _child({units})"

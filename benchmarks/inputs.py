@@ -20,7 +20,7 @@ def keys(n_units: int) -> dict[str, pd.Series]:
 def frames(
     n_units: int, evaluators: int = 1, aspects: int = 1, *, continuous: bool = False, seed: int = 0
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return scores and truth as plain frames: scores by user, the truth by generator, as two files would have it."""
+    """Return scores (sorted by user) and truth (sorted by generator) as plain frames."""
     rng = np.random.default_rng(seed)
     key = keys(n_units)
     truths, scores = [], []

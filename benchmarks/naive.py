@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.stats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import pandas as pd
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "pearson": scipy.stats.pearsonr,
     "spearman": scipy.stats.spearmanr,
     "kendall": scipy.stats.kendalltau,
@@ -48,7 +48,7 @@ def correlate(
 ) -> dict[tuple[str, ...], float]:
     """Join, group and call scipy, for every evaluator and aspect."""
     joined = truth.merge(scores, on=["user_id", "item_id", "generator", "aspect"])
-    found = {}
+    found: dict[tuple[str, ...], float] = {}
     for (evaluator, aspect), frame in joined.groupby(["evaluator", "aspect"], sort=False):
         for name in levels:
             for c, value in level(frame, name, FUNCTIONS).items():

@@ -4,6 +4,7 @@
 
     MetaevalError                 exit code 2: the input is wrong, one sentence says how
     ├── SpecError                 an evaluator's name or arguments
+    ├── YamlError                 a YAML file: lives with its reader, `metaeval.yaml_lines`
     ├── StudyError                a study file
     ├── DataError                 a data set: carries every problem found, with file, row and column
     ├── MissingExtraError         an optional library is not installed; says the install command

@@ -11,7 +11,7 @@ from metaeval.cli.group import begin, talk, tell, tell_json
 
 if TYPE_CHECKING:
     from metaeval.study import Run
-    from metaeval.study_plan import Plan
+    from metaeval.study.plan import Plan
 
 _PATH = click.Path(path_type=Path)
 
@@ -23,10 +23,11 @@ def demo(out: Path | None) -> None:
     """Run the study of the bundled, simulated sample."""
     from metaeval.resources import bundled
     from metaeval.study import run as run_study
+    from metaeval.study.steps import leaderboard_text
 
     begin()
     done = run_study(bundled("studies/demo.yaml"), out)
-    tell(done.leaderboard.to_markdown())
+    tell(leaderboard_text(done.folder, "md", done.record["study"]["coefficients"][:1]))
     _tell_done(done)
 
 
@@ -41,7 +42,7 @@ def run(study: Path, out: Path | None, dry_run: bool) -> None:
     A run that broke off goes on where it stopped when it is run again.
     """
     from metaeval.study import run as run_study
-    from metaeval.study_plan import plan
+    from metaeval.study.plan import plan
 
     begin()
     if dry_run:
@@ -58,7 +59,7 @@ def run(study: Path, out: Path | None, dry_run: bool) -> None:
 def leaderboard(run_folder: Path, coefficient: tuple[str, ...], suffix: str) -> None:
     """Print the leaderboard of the finished run in the folder RUN."""
     from metaeval.cli.group import is_on
-    from metaeval.steps import leaderboard_records, leaderboard_text
+    from metaeval.study.steps import leaderboard_records, leaderboard_text
 
     if is_on("json"):
         tell_json(leaderboard_records(run_folder, coefficient))
@@ -67,7 +68,7 @@ def leaderboard(run_folder: Path, coefficient: tuple[str, ...], suffix: str) -> 
 
 
 def _tell_done(done: Run) -> None:
-    from metaeval.run_folder import REPORT
+    from metaeval.study.folder import REPORT
 
     simulated = " on SIMULATED data" if done.record["data"]["simulated"] else ""
     tell(

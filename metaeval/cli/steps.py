@@ -29,8 +29,8 @@ def _fill(context: click.Context, parameter: click.Parameter, value: str) -> flo
 @talk
 def score(data: str, evaluators: tuple[str, ...], out: Path) -> None:
     """Score the data set DATA with evaluators, such as "BLEU(n=4)"."""
-    from metaeval.steps import score_file
-    from metaeval.study import counts_of
+    from metaeval.study.pipeline import counts_of
+    from metaeval.study.steps import score_file
 
     begin()
     table = score_file(data, evaluators, out)
@@ -63,7 +63,7 @@ def correlate(  # noqa: PLR0917  # click passes its options by name
     out: Path | None,
 ) -> None:
     """Correlate the scores in the file SCORES with the truth of the data set DATA."""
-    from metaeval.steps import correlate_file, records
+    from metaeval.study.steps import correlate_file, records
 
     begin()
     result = correlate_file(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from metaeval.errors import Problem, nearest
+from metaeval.yaml_lines import Lines, YamlError, read_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,56 +32,26 @@ def read_model(path: Path, model: type[Model]) -> tuple[Model | None, list[Probl
     tuple
         The model and no problem, or None and every problem found, each with its line.
     """
-    tree, problem = _parse(path)
-    if problem is not None:
-        return None, [Problem(path.name, None, None, problem)]
     try:
-        return model.model_validate(_plain(tree)), []
+        content, lines = read_yaml(path)
+    except YamlError as error:
+        at = "" if error.line is None else f"line {error.line}: "
+        return None, [Problem(path.name, None, None, at + error.message)]
+    if not isinstance(content, dict):
+        return None, [Problem(path.name, None, None, "must hold keys and values, such as `name: my study`")]
+    try:
+        return model.model_validate(content), []
     except ValidationError as error:
         found = error.errors(include_url=False)
-        return None, [Problem(path.name, None, None, _sentence(dict(e), tree, model)) for e in found]
+        return None, [
+            Problem(path.name, None, None, _sentence(dict(e), content, lines, model)) for e in found
+        ]
 
 
-def _parse(path: Path) -> tuple[object, str | None]:
-    """Return the tree, which knows its lines, or what is wrong with the file."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    tree: object = None
-    problem: str | None = None
-    try:
-        tree = YAML(typ="rt").load(path.read_bytes().decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        problem = "is not UTF-8; save the file as UTF-8"
-    except OSError as error:
-        problem = f"cannot be read: {error.strerror}"
-    except MarkedYAMLError as error:
-        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        problem = f"{line}is not valid YAML: {error.problem}"
-    except (YAMLError, ValueError) as error:
-        problem = f"is not valid YAML: {str(error).splitlines()[0]}"
-    if problem is None and not isinstance(tree, Mapping):
-        problem = "must hold keys and values, such as `name: my study`"
-    return tree, problem
-
-
-def _plain(node: object) -> object:
-    """Return plain dicts, lists and scalars: strict validation refuses the parser's subclasses."""
-    if isinstance(node, Mapping):
-        return {_plain(k): _plain(v) for k, v in node.items()}
-    if isinstance(node, str):
-        return str(node)
-    if isinstance(node, Sequence):
-        return [_plain(v) for v in node]
-    for kind in (bool, int, float):
-        if isinstance(node, kind):
-            return kind(node)
-    return node
-
-
-def _sentence(error: dict[str, Any], tree: object, model: type[BaseModel]) -> str:
+def _sentence(error: dict[str, Any], content: object, lines: Lines, model: type[BaseModel]) -> str:
     location: Location = error["loc"]
-    line, path = _trace(tree, location)
+    path = _known(content, location)
+    line = lines.line(*path)
     at = f"line {line}: " if line else ""
     where = ".".join(map(str, path))
     if error["type"] == "extra_forbidden":
@@ -97,24 +67,15 @@ def _sentence(error: dict[str, Any], tree: object, model: type[BaseModel]) -> st
     return f"{at}{where} is {error['input']!r}: {message}{quote}"
 
 
-def _trace(tree: object, location: Location) -> tuple[int | None, list[str | int]]:
-    """Return the line of the innermost part of ``location`` that the file has, and the parts it has.
-
-    Parts that only pydantic knows, such as the arm of a union, are passed over.
-    """
-    line: int | None = None
+def _known(content: Any, location: Location) -> list[str | int]:  # noqa: ANN401 - any YAML value
+    """Return the parts of ``location`` that the file has; the arm of a union is known to pydantic alone."""
     path: list[str | int] = []
-    node = tree
     for part in location:
-        if isinstance(node, Mapping) and part in node:
-            line = node.lc.key(part)[0] + 1  # type: ignore[attr-defined]  # the parser's own mapping
-        elif isinstance(node, list) and isinstance(part, int) and part < len(node):
-            line = node.lc.item(part)[0] + 1  # type: ignore[attr-defined]
-        else:
-            continue
-        path.append(part)
-        node = node[part]  # type: ignore[index,call-overload,unused-ignore]
-    return line, path
+        mapped = isinstance(content, dict) and part in content
+        if mapped or (isinstance(content, list) and isinstance(part, int) and part < len(content)):
+            content = content[part]
+            path.append(part)
+    return path
 
 
 def _fields(model: type[BaseModel], location: Location) -> list[str]:

@@ -210,7 +210,7 @@ CASES = {
         "dataset.yaml",
         None,
         None,
-        ["line", "not valid YAML"],
+        ["line", "not YAML"],
     ),
     "wrong type": (
         "dataset.yaml",

@@ -17,7 +17,7 @@ from metaeval.correlate import correlate
 from metaeval.errors import RunFolderError, StoppedError
 from metaeval.progress import progress
 from metaeval.reports import FORMATS, Leaderboard, leaderboard, page
-from metaeval.run_folder import (
+from metaeval.study.folder import (
     CORRELATIONS,
     RECORD,
     REPORT,
@@ -28,7 +28,7 @@ from metaeval.run_folder import (
     write_csv,
     write_parquet,
 )
-from metaeval.study_plan import Plan, plan
+from metaeval.study.plan import Plan, plan
 from metaeval.types import KEYS, Correlations, Kind, ScoreTable
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.study_file import Study
+    from metaeval.study.file import Study
 
 _LIBRARIES = ("numpy", "pandas", "pyarrow", "rouge-score", "sacrebleu", "scipy")
 

@@ -10,7 +10,7 @@ from metaeval.errors import SpecError, nearest
 from metaeval.spec import EvaluatorSpec
 
 if TYPE_CHECKING:
-    from metaeval.study_file import Study
+    from metaeval.study.file import Study
     from metaeval.types import ExplanationSet
 
 

@@ -18,8 +18,8 @@ from scipy import stats
 
 import metaeval as me
 from metaeval.errors import DataError, RunFolderError, StoppedError
-from metaeval.run_folder import OUTPUTS, RunFolder
 from metaeval.study import read_run
+from metaeval.study.folder import OUTPUTS, RunFolder
 from metaeval.types import Correlation
 from tests.tiny import write_study
 
@@ -165,7 +165,7 @@ def test_parts_of_something_else_are_not_used(study: Path, monkeypatch: pytest.M
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("metaeval.study._finish", interrupted)
+    monkeypatch.setattr("metaeval.study.pipeline._finish", interrupted)
     with pytest.raises(
         StoppedError, match="of 6 of 6 evaluators are kept in results/s; run the same command again"
     ):

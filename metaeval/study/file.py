@@ -19,8 +19,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from metaeval.errors import StudyError, nearest
-from metaeval.study_lines import Lines, read_yaml
 from metaeval.types import AVERAGE, COEFFICIENTS, KEYS, LEVELS
+from metaeval.yaml_lines import Lines, YamlError, read_yaml
 
 if TYPE_CHECKING:
     import os
@@ -158,7 +158,7 @@ class Study(_Part):
 
     def error(self, message: str, *where: str | int) -> StudyError:
         """Return an error that says where in the study file the value at ``where`` stands."""
-        return self._lines.error(message, *where)
+        return _error(self._lines, message, *where)
 
     @property
     def folder(self) -> Path | None:
@@ -174,7 +174,10 @@ def read_study(path: str | os.PathLike[str]) -> Study:
     StudyError
         With file, line and the nearest right word.
     """
-    content, lines = read_yaml(path)
+    try:
+        content, lines = read_yaml(path)
+    except YamlError as error:
+        raise StudyError(str(error)) from error
     if not isinstance(content, dict):
         what = "is empty" if content is None else "is not a mapping"
         raise StudyError(f"{path} {what}; a study file has keys such as dataset and evaluators")
@@ -242,4 +245,11 @@ def _study_error(error: ErrorDetails, more: int, lines: Lines) -> StudyError:
         text = f"{key} must be {_WANTED[kind]}, not {given!r}"
     else:
         text = f"{key}: {given!r}: {error['msg'].replace('Input should', 'it must')}"
-    return lines.error(text + (f" (and {more} more)" if more else ""), *where)
+    return _error(lines, text + (f" (and {more} more)" if more else ""), *where)
+
+
+def _error(lines: Lines, message: str, *where: str | int) -> StudyError:
+    """Return an error that begins with the file and the line; a study that is not from a file has neither."""
+    if not lines.file:
+        return StudyError(f"study: {message}")
+    return StudyError(str(YamlError(lines.file, message, lines.line(*where))))

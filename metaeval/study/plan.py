@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from metaeval import sources
 from metaeval.errors import StudyError
 from metaeval.resources import bundled
-from metaeval.run_folder import check_usable
-from metaeval.study_evaluators import resolve_evaluators, resolve_truth, unknown_word
-from metaeval.study_file import Study, make_study, read_study
+from metaeval.study.file import Study, make_study, read_study
+from metaeval.study.folder import check_usable
+from metaeval.study.resolve import resolve_evaluators, resolve_truth, unknown_word
 from metaeval.types import LEVELS, ExplanationSet
 
 if TYPE_CHECKING:

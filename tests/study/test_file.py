@@ -8,8 +8,8 @@ import pytest
 
 from metaeval.errors import StudyError
 from metaeval.resources import bundled
-from metaeval.study_file import make_study, read_study
-from metaeval.study_plan import plan
+from metaeval.study.file import make_study, read_study
+from metaeval.study.plan import plan
 from tests.tiny import write_study
 
 if TYPE_CHECKING:

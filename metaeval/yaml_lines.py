@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from metaeval.errors import StudyError
+from metaeval.errors import MetaevalError
 
 if TYPE_CHECKING:
     import os
@@ -22,12 +22,18 @@ class Lines:
     file: str = ""
     at: Mapping[Where, int] = field(default_factory=dict)
 
-    def error(self, message: str, *where: str | int) -> StudyError:
-        """Return an error that begins with the file and the line of ``where``, or of what holds it."""
-        if not self.file:
-            return StudyError(f"study: {message}")
-        line = next((self.at[where[:n]] for n in range(len(where), 0, -1) if where[:n] in self.at), None)
-        return StudyError(f"{self.file}{'' if line is None else f', line {line}'}: {message}")
+    def line(self, *where: str | int) -> int | None:
+        """Return the line of ``where``, or of what holds it."""
+        return next((self.at[where[:n]] for n in range(len(where), 0, -1) if where[:n] in self.at), None)
+
+
+class YamlError(MetaevalError):
+    """A YAML file that cannot be read: ``message`` says why, ``line`` where, if one line is to blame."""
+
+    def __init__(self, file: str, message: str, line: int | None = None) -> None:
+        super().__init__(f"{file}{'' if line is None else f', line {line}'}: {message}")
+        self.message = message
+        self.line = line
 
 
 def read_yaml(path: str | os.PathLike[str]) -> tuple[object, Lines]:
@@ -39,7 +45,7 @@ def read_yaml(path: str | os.PathLike[str]) -> tuple[object, Lines]:
 
     Raises
     ------
-    StudyError
+    YamlError
         If the file cannot be read, is not UTF-8 or is not YAML; with the line, where there is one.
     """
     from pathlib import Path
@@ -52,30 +58,29 @@ def read_yaml(path: str | os.PathLike[str]) -> tuple[object, Lines]:
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise StudyError(f"{file}: there is no such file; give the path of a study file") from None
+        raise YamlError(file, "there is no such file; give the path of a YAML file") from None
     except IsADirectoryError:
-        raise StudyError(
-            f"{file} is a folder; give the path of a study file, such as {file}/demo.yaml"
-        ) from None
+        raise YamlError(file, "is a folder; give the path of a YAML file") from None
     except UnicodeDecodeError as error:
-        raise StudyError(f"{file}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
+        raise YamlError(file, f"not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
     except OSError as error:
-        raise StudyError(f"{file}: cannot be read: {error.strerror}") from error
+        raise YamlError(file, f"cannot be read: {error.strerror}") from error
     try:
         tree = YAML(typ="rt").load(text)
     except DuplicateKeyError as error:
         mark = error.problem_mark
         what = str(error.problem).split(" with value", maxsplit=1)[0].removeprefix("found ")
-        raise StudyError(f"{file}, line {_line(mark)}: {what}; a key may stand once") from error
+        raise YamlError(file, f"{what}; a key may stand once", _line(mark)) from error
     except MarkedYAMLError as error:
         what = error.problem or error.context or "not YAML"
         mark = error.problem_mark or error.context_mark
-        raise StudyError(f"{file}, line {_line(mark)}: this is not YAML: {what}") from error
+        raise YamlError(file, f"this is not YAML: {what}", _line(mark)) from error
     except (YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise StudyError(f"{file}: this is not YAML: {reason}") from error
+        raise YamlError(file, f"this is not YAML: {reason}") from error
     at: dict[Where, int] = {}
-    return _plain(tree, (), at, (), Lines(file)), Lines(file, at)
+    lines = Lines(file, at)
+    return _plain(tree, (), at, (), lines), lines
 
 
 def _line(mark: object) -> int:
@@ -87,15 +92,15 @@ def _plain(tree: object, where: Where, at: dict[Where, int], inside: tuple[int, 
     from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
 
     if id(tree) in inside:
-        raise Lines(lines.file, at).error("an alias stands inside what it names", *where)
+        raise YamlError(lines.file, "an alias stands inside what it names", lines.line(*where))
     inside = (*inside, id(tree))
     match tree:
         case CommentedMap():
             for key in tree:
                 if not isinstance(key, str):
                     shown = _scalar(key) if isinstance(key, int | float) else str(key)
-                    raise Lines(lines.file, at).error(
-                        f"the key {shown!r} is not text; put it in quotes", *where
+                    raise YamlError(
+                        lines.file, f"the key {shown!r} is not text; put it in quotes", lines.line(*where)
                     )
                 place = tree.lc.data.get(key) if tree.lc.data else None
                 if place is not None:
@@ -108,7 +113,7 @@ def _plain(tree: object, where: Where, at: dict[Where, int], inside: tuple[int, 
                     at[(*where, i)] = place[0] + 1
             return [_plain(v, (*where, i), at, inside, lines) for i, v in enumerate(tree)]
         case TaggedScalar():
-            raise Lines(lines.file, at).error(f"the tag {tree.tag} is not known in a study file", *where)
+            raise YamlError(lines.file, f"the tag {tree.tag} is not known", lines.line(*where))
         case _:
             return _scalar(tree)
 

@@ -13,7 +13,7 @@ from metaeval.files import replacing
 from metaeval.reports import FORMATS
 from metaeval.sources.columns import number_column, text_column
 from metaeval.sources.tables import read_table
-from metaeval.study import board_of, read_run, truth_ratings
+from metaeval.study.pipeline import board_of, read_run, truth_ratings
 from metaeval.types import COEFFICIENTS, KEYS, LEVELS
 
 if TYPE_CHECKING:

@@ -1,0 +1,86 @@
+"""What the README tells a reader to type, typed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from metaeval.cli import main
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def commands(text: str) -> list[list[str]]:
+    lines = (line.removeprefix("$ ").split("#")[0] for line in text.splitlines())
+    return [shlex.split(line)[1:] for line in lines if line.startswith("metaeval ")]
+
+
+def own_table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    rows = [
+        {
+            "user": f"u{u}",
+            "item": f"i{i}",
+            "system": f"s{s}",
+            "text": f"You liked film {i + s}, and so did {s} friends",
+            "review": f"I liked film {i} and its {s} songs",
+            "helpful by user": rng.integers(1, 6),
+            "helpful by anna": rng.integers(1, 6),
+            "gpt score": round(rng.normal(), 2),
+        }
+        for u in range(4)
+        for i in range(3)
+        for s in range(4)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_own_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own_table().to_csv("ratings.csv", index=False)
+    for block in blocks("yaml"):
+        name = block.splitlines()[0].removeprefix("# ")
+        (tmp_path / name).write_text(block, encoding="utf-8")
+    given = [c for block in blocks("console") for c in commands(block) if "recexp" not in " ".join(c)]
+    assert len(given) == 4
+    for command in given:
+        assert main(command) == 0, (command, capsys.readouterr().err)
+    board = (tmp_path / "results" / "study" / "leaderboard.md").read_text(encoding="utf-8")
+    assert "Recorded('gpt')" in board
+    assert "Annotator('anna')" in board
+
+
+def test_python(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ROOT)
+    (code,) = blocks("python")
+    exec(compile(code, "README.md", "exec"), {})  # noqa: S102 - our own README
+    assert "SIMULATED" in capsys.readouterr().out
+
+
+def test_the_demo_prints_the_table_of_the_readme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo"]) == 0
+    printed = capsys.readouterr().out
+    table = [line for line in README.splitlines() if line.startswith("| ") and " / " in line]
+    assert len(table) > 8
+    for line in table:
+        assert line in printed
+    assert "Report: results/demo/report.html" in printed
