@@ -98,8 +98,10 @@ def correlate(
         "units": units,
         "n_truth_missing": dict(zip(data.aspects, map(int, prepared.truth_missing), strict=True)),
     }
-    kinds = scores.kinds if isinstance(scores, ScoreTable) else {}
-    return Correlations(_frame(policy, data, prepared, found), recorded, kinds)
+    result = _frame(policy, data, prepared, found)
+    if isinstance(scores, ScoreTable):
+        return Correlations(result, recorded, scores.kinds, scores.simulated)
+    return Correlations(result, recorded)
 
 
 @dataclass(frozen=True, slots=True)

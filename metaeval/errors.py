@@ -7,6 +7,7 @@
     ├── YamlError                 a YAML file: lives with its reader, `metaeval.yaml_lines`
     ├── StudyError                a study file
     ├── DataError                 a data set: carries every problem found, with file, row and column
+    ├── PromptError               a prompt file, or the values that one is filled with
     ├── MissingExtraError         an optional library is not installed; says the install command
     ├── RunFolderError            a run folder is in use, or is not one
     └── StoppedError              exit code 3: broke off early (budget, interrupt), can be resumed
@@ -69,6 +70,10 @@ class DataError(MetaevalError):
                 f" (and {more} more; `metaeval data check` lists them)" if more else ""
             )
         super().__init__(text)
+
+
+class PromptError(MetaevalError):
+    """A prompt file that cannot be used, or values that do not fit it."""
 
 
 class MissingExtraError(MetaevalError):

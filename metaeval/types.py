@@ -173,6 +173,8 @@ class ScoreTable:
     frame: pd.DataFrame
     signatures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    simulated: bool = False
+    """Whether the data that were scored are simulated; whatever is made of the scores says so."""
 
     @property
     def evaluators(self) -> tuple[str, ...]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.stats
 
 import metaeval as me
 from metaeval.sources.recexp import import_recexp
@@ -68,3 +72,44 @@ def test_hanna(real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for key, published in HANNA_BLEU_RELEVANCE.items():
         assert math.isclose(found[key], published, rel_tol=0, abs_tol=1e-12), key
     compare(done.folder, "hanna")
+
+
+def as_fraction(value: float) -> Fraction:
+    """Read 3.3333333333333335 as 10/3, and what is no such fraction as the float that it is."""
+    fraction = Fraction(value).limit_denominator(1000)
+    return fraction if float(fraction) == value else Fraction(value)
+
+
+def test_hanna_generator_ranks_are_those_of_exact_arithmetic(
+    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kendall's tau-b over generators, with means as exact fractions on both sides, for all 92 × 6."""
+    monkeypatch.chdir(tmp_path)
+    table = real_data / "hanna" / "hanna_wide.csv"
+    import_table(table, ROOT / "studies" / "maps" / "hanna.yaml", "hanna")
+    data = me.load("hanna")
+    raters = [f"Annotator('{r}')" for r in "123"]
+    truth = me.score(data, [f"Mean({', '.join(raters)})"]).frame.rename(columns={"score": "rating"})
+    truth = truth[truth["generator"] != "Human"]
+    scores = me.score(data, [f"Recorded({name!r})" for name in data.scores["evaluator"].unique()]).frame
+    found = me.correlate(
+        scores, truth, levels=["generator"], coefficients=["kendall"], missing={"score": "drop"}
+    ).frame.set_index(["evaluator", "aspect"])["estimate"]
+
+    ratings = data.ratings[data.ratings["generator"] != "Human"]
+    sums = ratings.groupby(["aspect", "generator"])["rating"].sum().unstack()  # whole numbers: exact
+    scores = scores[scores["generator"] != "Human"]
+    broken = 0
+    for (evaluator, aspect), frame in scores.groupby(["evaluator", "aspect"]):
+        groups = {g: [as_fraction(v) for v in part] for g, part in frame.groupby("generator")["score"]}
+        means = {g: sum(part) / len(part) for g, part in groups.items()}
+        ranked = sorted(set(means.values()))
+        ranks = [ranked.index(means[g]) for g in sums.columns]
+        expected = scipy.stats.kendalltau(ranks, sums.loc[aspect]).statistic
+        assert math.isclose(found[evaluator, aspect], expected, abs_tol=1e-12), (evaluator, aspect)
+        parts = truth[truth["aspect"] == aspect].groupby("generator")["rating"]
+        running = parts.apply(lambda part: np.cumsum(part.to_numpy())[-1] / len(part))
+        broken += not math.isclose(
+            scipy.stats.kendalltau(ranks, running[sums.columns]).statistic, expected, abs_tol=1e-12
+        )
+    assert broken > 0  # a plain running sum does move some of them: the test can fail

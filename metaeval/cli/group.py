@@ -64,6 +64,12 @@ def tell(message: str) -> None:
         click.echo(message)
 
 
+def tell_simulated(simulated: bool) -> None:
+    """Say beside the result, on stderr, that it was made of simulated data."""
+    if simulated and not is_on("quiet"):
+        click.echo("The data are SIMULATED: these numbers say nothing about people.", err=True)
+
+
 def tell_json(value: object) -> None:
     """Print the result as JSON, if that was asked for."""
     import json

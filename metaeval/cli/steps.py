@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from metaeval.cli.group import begin, is_on, talk, tell, tell_json
+from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_simulated
 
 _PATH = click.Path(path_type=Path)
 
@@ -34,6 +34,7 @@ def score(data: str, evaluators: tuple[str, ...], out: Path) -> None:
 
     begin()
     table = score_file(data, evaluators, out)
+    tell_simulated(table.simulated)
     tell(f"{len(table):,} scores of {len(table.evaluators)} evaluators: {out}")
     tell_json({"out": str(out), "rows": len(table), "evaluators": counts_of(table)})
 
@@ -77,8 +78,15 @@ def correlate(  # noqa: PLR0917  # click passes its options by name
         units=units,
         out=out,
     )
+    tell_simulated(result.simulated)
     if is_on("json"):
-        tell_json({"policy": dict(result.policy), "correlations": records(result.frame)})
+        tell_json(
+            {
+                "simulated": result.simulated,
+                "policy": dict(result.policy),
+                "correlations": records(result.frame),
+            }
+        )
     elif out is None:
         click.echo(result.frame.to_csv(index=False, lineterminator="\n"), nl=False)
     else:

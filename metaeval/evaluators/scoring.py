@@ -62,7 +62,7 @@ def score(
         frames.append(table.frame.assign(evaluator=name))
         signatures[name] = {"spec": str(evaluator.spec), **evaluator.signature(data)}
         kinds[name] = evaluator.kind
-    return ScoreTable(pd.concat(frames, ignore_index=True), signatures, kinds)
+    return ScoreTable(pd.concat(frames, ignore_index=True), signatures, kinds, data.simulated)
 
 
 def resolve(evaluators: Sequence[Given] | Mapping[str, Given]) -> dict[str, Evaluator]:

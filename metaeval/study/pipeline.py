@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -124,7 +124,6 @@ def _finish(
         bootstrap=study.bootstrap.model_dump() if study.bootstrap else None,
         seed=study.bootstrap.seed if study.bootstrap else 0,
     )
-    result = replace(result, kinds=scores.kinds, simulated=todo.data.simulated)
     (truth_signature,) = truth.signatures.values()
     counts = counts_of(scores)
     record = {
@@ -231,6 +230,7 @@ def _score(todo: Plan, folder: RunFolder, done: list[str]) -> ScoreTable:
         pd.concat([t.frame for t in tables], ignore_index=True),
         {name: s for t in tables for name, s in t.signatures.items()},
         {name: k for t in tables for name, k in t.kinds.items()},
+        todo.data.simulated,
     )
 
 

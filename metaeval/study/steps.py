@@ -14,7 +14,7 @@ from metaeval.reports import FORMATS
 from metaeval.sources.columns import number_column, text_column
 from metaeval.sources.tables import read_table
 from metaeval.study.pipeline import board_of, read_run, truth_ratings
-from metaeval.types import COEFFICIENTS, KEYS, LEVELS
+from metaeval.types import COEFFICIENTS, KEYS, LEVELS, ScoreTable
 
 if TYPE_CHECKING:
     import os
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.reports import Leaderboard
-    from metaeval.types import Correlations, ScoreTable
+    from metaeval.types import Correlations
 
 _WRITES = (".csv", ".parquet", ".jsonl")
 
@@ -71,7 +71,7 @@ def correlate_file(
     ratings = truth_ratings(evaluators.score(loaded, [truth]))
     usable = [level for level in LEVELS if "user_id" in loaded.keys or level not in ("user", "pair")]
     result = correlate(
-        frame,
+        ScoreTable(frame, simulated=loaded.simulated),
         ratings,
         levels=list(levels or usable[:3]),
         coefficients=list(coefficients or COEFFICIENTS),
