@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Advance(Protocol):
     """Called with the number of steps that were just done."""
 
-    def __call__(self, steps: int = 1, /) -> None:
-        """Count ``steps`` as done."""
+    def __call__(self, steps: int = 1, /, note: str | None = None) -> None:
+        """Count ``steps`` as done; ``note`` is what the line says of itself from now on."""
 
 
 _SHOWN_AFTER = 2.0  # seconds: shorter work needs no bar
@@ -33,7 +33,7 @@ def show_progress(shown: bool) -> None:
 def progress(description: str, total: int) -> Iterator[Advance]:
     """Yield a function to call as the work goes on; the bar appears once the work has taken two seconds."""
     if _state["quiet"] or total == 0:
-        yield lambda _steps=1, /: None
+        yield _silent
         return
     if _shown:
         with _line(_shown[-1], description, total) as advance:
@@ -44,13 +44,14 @@ def progress(description: str, total: int) -> Iterator[Advance]:
 
     console = Console(stderr=True)
     if not console.is_terminal:  # a file or a pipe would only get the bar's last state
-        yield lambda _steps=1, /: None
+        yield _silent
         return
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
         console=console,
         transient=True,
     )
@@ -64,13 +65,17 @@ def progress(description: str, total: int) -> Iterator[Advance]:
             bar.stop()
 
 
+def _silent(_steps: int = 1, /, note: str | None = None) -> None:
+    """Show nothing."""
+
+
 @contextlib.contextmanager
 def _line(bar: Progress, description: str, total: int) -> Iterator[Advance]:
-    task = bar.add_task(description, total=total)
+    task = bar.add_task(description, total=total, note="")
     started = time.monotonic()
 
-    def advance(steps: int = 1, /) -> None:
-        bar.advance(task, steps)
+    def advance(steps: int = 1, /, note: str | None = None) -> None:
+        bar.update(task, advance=steps, **({} if note is None else {"note": note}))
         if not bar.live.is_started and time.monotonic() - started > _SHOWN_AFTER:
             bar.start()
 

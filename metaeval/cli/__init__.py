@@ -11,6 +11,7 @@ import click
 from metaeval import __version__
 from metaeval.cli.data import data
 from metaeval.cli.group import Group
+from metaeval.cli.prompts import prompts
 from metaeval.cli.run import demo, leaderboard, run
 from metaeval.cli.steps import correlate, score
 from metaeval.errors import MetaevalError
@@ -33,7 +34,7 @@ def cli(context: click.Context, quiet: bool, as_json: bool) -> None:
     context.obj = {"quiet": quiet, "json": as_json}
 
 
-for command in (demo, run, score, correlate, leaderboard, data):
+for command in (demo, run, score, correlate, leaderboard, data, prompts):
     cli.add_command(command)
 
 
