@@ -100,7 +100,7 @@ def correlate(
     }
     result = _frame(policy, data, prepared, found)
     if isinstance(scores, ScoreTable):
-        return Correlations(result, recorded, scores.kinds, scores.simulated)
+        return Correlations(result, recorded, scores.kinds, scores.simulated, scores.simulated_evaluators)
     return Correlations(result, recorded)
 
 

@@ -45,6 +45,13 @@ class Row:
     cells: tuple[tuple[Value, ...], ...]
     counts: tuple[str, ...] = ()
     """What stands in the columns `Table.count_columns`."""
+    simulated: bool = False
+    """Whether the evaluator is a simulated model, or has a part that is one."""
+
+    @property
+    def label(self) -> str:
+        """The evaluator's name as it is printed."""
+        return f"{self.evaluator} (simulated)" if self.simulated else self.evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +160,14 @@ def standings(
     kinds = {e: Kind(result.kinds.get(e, Kind.RECORDED)) for e in evaluators}
     return Standings(
         tables=tuple(
-            _table(name, [c for c in found if c.coefficient == name], evaluators, kinds) for name in shown
+            _table(
+                name,
+                [c for c in found if c.coefficient == name],
+                evaluators,
+                kinds,
+                result.simulated_evaluators,
+            )
+            for name in shown
         ),
         policy=policy_sentences(result.policy),
         title=title,
@@ -165,7 +179,11 @@ def standings(
 
 
 def _table(
-    coefficient: str, found: Sequence[Correlation], evaluators: Sequence[str], kinds: Mapping[str, Kind]
+    coefficient: str,
+    found: Sequence[Correlation],
+    evaluators: Sequence[str],
+    kinds: Mapping[str, Kind],
+    simulated: frozenset[str],
 ) -> Table:
     aspects, levels = _aspects(found), _distinct(c.level for c in found)
     at = {(c.evaluator, c.aspect, c.level): c for c in found}
@@ -197,6 +215,7 @@ def _table(
                 for a in aspects
             ),
             counts[e],
+            e in simulated,
         )
         for e in evaluators
     }

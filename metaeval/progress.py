@@ -75,7 +75,9 @@ def _line(bar: Progress, description: str, total: int) -> Iterator[Advance]:
     started = time.monotonic()
 
     def advance(steps: int = 1, /, note: str | None = None) -> None:
-        bar.update(task, advance=steps, **({} if note is None else {"note": note}))
+        bar.advance(task, steps)
+        if note is not None:
+            bar.update(task, note=note)
         if not bar.live.is_started and time.monotonic() - started > _SHOWN_AFTER:
             bar.start()
 

@@ -181,9 +181,19 @@ class ScoreTable:
         """Names of the evaluators, in the order of their first row."""
         return tuple(map(str, self.frame["evaluator"].unique()))
 
+    @property
+    def simulated_evaluators(self) -> frozenset[str]:
+        """Evaluators that are no model, or have a part that is none, as their signatures say."""
+        return frozenset(name for name, signature in self.signatures.items() if _simulated(signature))
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.frame)
+
+
+def _simulated(signature: Mapping[str, Any]) -> bool:
+    parts = signature.get("parts", {})
+    return bool(signature.get("simulated")) or any(_simulated(part) for part in parts.values())
 
 
 class Evaluator(Protocol):
@@ -239,6 +249,8 @@ class Correlations:
     """How missing scores, missing truth, undefined groups and differing units were treated."""
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     simulated: bool = False
+    """Whether the data are simulated."""
+    simulated_evaluators: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -21,6 +21,14 @@ def real_data() -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep replies apart from the user's own, and from those of other tests."""
+    path = tmp_path / "replies.sqlite"
+    monkeypatch.setenv("METAEVAL_STORE", str(path))
+    return path
+
+
 @pytest.fixture(scope="session")
 def sample() -> Path:
     """The bundled, simulated study."""

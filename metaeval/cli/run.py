@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from metaeval.cli.group import begin, talk, tell, tell_json
+from metaeval.errors import StoppedError
 
 if TYPE_CHECKING:
     from metaeval.study import Run
+    from metaeval.study.asking import Estimate
     from metaeval.study.plan import Plan
 
 _PATH = click.Path(path_type=Path)
@@ -34,9 +36,10 @@ def demo(out: Path | None) -> None:
 @click.command()
 @click.argument("study", type=_PATH)
 @click.option("--out", type=_PATH, help="The run folder.  [default: results/ and the study's name]")
-@click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done and cost; write and send nothing.")
+@click.option("--offline", is_flag=True, help="Take all replies of judges from the store.")
 @talk
-def run(study: Path, out: Path | None, dry_run: bool) -> None:
+def run(study: Path, out: Path | None, dry_run: bool, offline: bool) -> None:
     """Score, correlate, rank and report the study in the file STUDY.
 
     A run that broke off goes on where it stopped when it is run again.
@@ -48,7 +51,18 @@ def run(study: Path, out: Path | None, dry_run: bool) -> None:
     if dry_run:
         _tell_plan(plan(study, out))
     else:
-        _tell_done(run_study(study, out))
+        _tell_done(run_study(study, out, offline=offline))
+
+
+@click.command()
+@click.argument("run_folder", metavar="RUN", type=_PATH)
+@talk
+def reparse(run_folder: Path) -> None:
+    """Read the stored replies of the run in the folder RUN again, without a call."""
+    from metaeval.study import rerun
+
+    begin()
+    _tell_done(rerun(run_folder, offline=True))
 
 
 @click.command()
@@ -76,9 +90,18 @@ def _tell_done(done: Run) -> None:
         f"{done.folder / 'leaderboard.md'}\nReport: {done.folder / REPORT}"
     )
     tell_json({"folder": str(done.folder), "report": str(done.folder / REPORT), **done.record})
+    if done.record.get("unsent"):
+        raise StoppedError(
+            f"{done.record['unsent']}; raise the budget and run the same command again to go on"
+        )
 
 
 def _tell_plan(todo: Plan) -> None:
+    from dataclasses import asdict
+
+    from metaeval.study.asking import estimates
+
+    asking = estimates(todo)
     simulated = ", SIMULATED" if todo.data.simulated else ""
     lines = [
         f"study       {todo.study.name}",
@@ -92,7 +115,16 @@ def _tell_plan(todo: Plan) -> None:
             f"            {name}" + (f" = {s}" if str(s) != name else "")
             for name, s in todo.evaluators.items()
         ),
+        *(line for e in asking for line in _estimate_lines(e)),
+        *(["", "The first prompt:", "", asking[0].prompt, ""] if asking else []),
         "Nothing was written.",
     ]
     tell("\n".join(lines))
-    tell_json({"out": str(todo.out), "units": len(todo.data), "study": todo.as_record()})
+    record = {"out": str(todo.out), "units": len(todo.data), "study": todo.as_record()}
+    tell_json({**record, "judges": [asdict(e) for e in asking]})
+
+
+def _estimate_lines(e: Estimate) -> list[str]:
+    usd = "price unknown" if e.usd is None else f"at most {e.usd:.4g} USD"
+    calls = f"{e.requests - e.in_store:,} calls to make, {e.in_store:,} in the store"
+    return [f"judge       {e.judge}", f"            {calls}, about {e.tokens:,} tokens to send, {usd}"]

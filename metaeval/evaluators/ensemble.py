@@ -1,4 +1,4 @@
-"""Means and medians of other evaluators."""
+"""Means, medians and majorities of other evaluators."""
 
 from __future__ import annotations
 
@@ -138,6 +138,20 @@ class Median(Ensemble):
         counts = np.count_nonzero(~np.isnan(values), axis=0)
         cells = np.arange(values.shape[1])
         return exact_mean(np.stack([ordered[(counts - 1) // 2, cells], ordered[counts // 2, cells]]))
+
+
+@dataclass(frozen=True, repr=False, init=False)
+class Majority(Ensemble):
+    """The score that most of the other evaluators give; where several are as frequent, their mean."""
+
+    def middle(self, values: FloatArray) -> FloatArray:
+        """Return the most frequent value of each column."""
+        votes = (values[:, None] == values[None]).sum(axis=1)  # how many parts gave what this part gave
+        most = np.where(np.isnan(values), -1, votes).max(axis=0)
+        winners = np.where((votes == most) & ~np.isnan(values), values, np.nan)
+        # One of each value: those that an earlier part gave too are left out.
+        repeated = np.array([(winners[:i] == winners[i]).any(axis=0) for i in range(len(winners))])
+        return exact_mean(np.where(repeated, np.nan, winners))
 
 
 def exact_mean(values: FloatArray) -> FloatArray:

@@ -12,8 +12,9 @@ from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.baseline import Length, Random
 from metaeval.evaluators.bleu import BLEU
 from metaeval.evaluators.chrf import ChrF
-from metaeval.evaluators.ensemble import Mean, Median
+from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.hf import HF
+from metaeval.evaluators.judge import Judge
 from metaeval.evaluators.recorded import Recorded
 from metaeval.evaluators.rouge import ROUGE
 from metaeval.spec import EvaluatorSpec
@@ -28,7 +29,9 @@ REGISTRY: dict[str, Factory] = {
     "BLEU": BLEU,
     "ChrF": ChrF,
     "HF": HF,
+    "Judge": Judge,
     "Length": Length,
+    "Majority": Majority,
     "Mean": Mean,
     "Median": Median,
     "ROUGE": ROUGE,

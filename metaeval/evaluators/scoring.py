@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metaeval.errors import DataError, SpecError, nearest
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.frames import STATUSES
+from metaeval.evaluators.judge import Judge
 from metaeval.evaluators.registry import Builder, Given
 from metaeval.types import Evaluator, ExplanationSet, ScoreTable, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
@@ -51,18 +51,82 @@ def score(
     DataError
         If an aspect is unknown, or the data has not what an evaluator needs.
     """
+    scoring = Scoring(data, evaluators, aspects)
+    return joined([scoring.table(name) for name in scoring.named], data)
+
+
+class Scoring:
+    """The evaluators of one data set, scored one by one; what several of them share is scored once.
+
+    Parameters and errors are those of `score`.
+    """
+
+    def __init__(
+        self,
+        data: ExplanationSet,
+        evaluators: Sequence[Given] | Mapping[str, Given],
+        aspects: Sequence[str] | None = None,
+    ) -> None:
+        self.data = data
+        self.aspects = _chosen_aspects(data, aspects)
+        self.named = resolve(evaluators)
+        self._memo: dict[int, ScoreTable] = {}
+
+    def signature(self, name: str) -> dict[str, Any]:
+        """Return what the scores of an evaluator depend on, as far as it is known before scoring."""
+        evaluator = self.named[name]
+        return {"spec": str(evaluator.spec), **evaluator.signature(self.data)}
+
+    def table(self, name: str) -> ScoreTable:
+        """Return the scores of an evaluator under its short name."""
+        evaluator = self.named[name]
+        table = self._scored(evaluator)
+        # Scoring can add to the signature, such as the model that a provider resolved.
+        signature = {**self.signature(name), **table.signatures.get(str(evaluator.spec), {})}
+        frame = table.frame.assign(evaluator=name)
+        return ScoreTable(frame, {name: signature}, {name: evaluator.kind}, self.data.simulated)
+
+    def remember(self, name: str, table: ScoreTable) -> None:
+        """Take scores that were made earlier, under this short name, instead of making them anew."""
+        evaluator = self.named[name]
+        signatures = {str(evaluator.spec): table.signatures[name]}
+        self._memo[id(evaluator)] = ScoreTable(table.frame, signatures, table.kinds, table.simulated)
+
+    def _scored(self, evaluator: Evaluator) -> ScoreTable:
+        # By identity: equal specs were built once, and two evaluators of someone else may print alike.
+        key = id(evaluator)
+        if key not in self._memo:
+            if isinstance(evaluator, Ensemble):
+                tables = [self._scored(part) for part in evaluator.parts]
+                table = evaluator.combine(tables, self.data, self.aspects)
+            else:
+                table = evaluator.score(self.data, self.aspects)
+            _check(table.frame, evaluator, self.data)
+            self._memo[key] = table
+        return self._memo[key]
+
+
+def joined(tables: Sequence[ScoreTable], data: ExplanationSet) -> ScoreTable:
+    """Put the tables of several evaluators into one."""
     import pandas as pd
 
-    chosen = _chosen_aspects(data, aspects)
-    named = resolve(evaluators)
-    memo: dict[int, ScoreTable] = {}
-    frames, signatures, kinds = [], {}, {}
-    for name, evaluator in named.items():
-        table = _scored(evaluator, data, chosen, memo)
-        frames.append(table.frame.assign(evaluator=name))
-        signatures[name] = {"spec": str(evaluator.spec), **evaluator.signature(data)}
-        kinds[name] = evaluator.kind
-    return ScoreTable(pd.concat(frames, ignore_index=True), signatures, kinds, data.simulated)
+    return ScoreTable(
+        pd.concat([t.frame for t in tables], ignore_index=True),
+        {name: s for t in tables for name, s in t.signatures.items()},
+        {name: k for t in tables for name, k in t.kinds.items()},
+        data.simulated,
+    )
+
+
+def judges_of(evaluators: Iterable[Evaluator]) -> list[Judge]:
+    """Return all judges among evaluators and their parts, each once."""
+    found: list[Judge] = []
+    for evaluator in evaluators:
+        if isinstance(evaluator, Ensemble):
+            found += [j for j in judges_of(evaluator.parts) if not any(j is k for k in found)]
+        elif isinstance(evaluator, Judge) and not any(evaluator is k for k in found):
+            found.append(evaluator)
+    return found
 
 
 def resolve(evaluators: Sequence[Given] | Mapping[str, Given]) -> dict[str, Evaluator]:
@@ -111,22 +175,6 @@ def _chosen_aspects(data: ExplanationSet, aspects: Sequence[str] | None) -> tupl
         if aspect in aspects[:number]:
             raise DataError(f"aspect {aspect!r} is given twice; give each aspect once")
     return tuple(aspects)
-
-
-def _scored(
-    evaluator: Evaluator, data: ExplanationSet, aspects: Sequence[str], memo: dict[int, ScoreTable]
-) -> ScoreTable:
-    # By identity: equal specs were built once, and two evaluators of someone else may print alike.
-    key = id(evaluator)
-    if key not in memo:
-        if isinstance(evaluator, Ensemble):
-            tables = [_scored(part, data, aspects, memo) for part in evaluator.parts]
-            table = evaluator.combine(tables, data, aspects)
-        else:
-            table = evaluator.score(data, aspects)
-        _check(table.frame, evaluator, data)
-        memo[key] = table
-    return memo[key]
 
 
 def _check(frame: pd.DataFrame, evaluator: Evaluator, data: ExplanationSet) -> None:

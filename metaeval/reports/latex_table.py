@@ -110,7 +110,7 @@ def _pages(table: Table, columns: int) -> Iterator[list[str]]:
 
 def _row(row: Row) -> list[str]:
     cells = [" / ".join(map(_value, cell)) for cell in row.cells]
-    return [escape(row.evaluator), *cells, *map(escape, row.counts)]
+    return [escape(row.label), *cells, *map(escape, row.counts)]
 
 
 def _value(value: Value) -> str:

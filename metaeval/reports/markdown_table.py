@@ -43,7 +43,7 @@ def _table(table: Table) -> str:
 
 
 def _row(row: Row) -> list[str]:
-    return [escape(row.evaluator), *(" / ".join(map(_value, cell)) for cell in row.cells), *row.counts]
+    return [escape(row.label), *(" / ".join(map(_value, cell)) for cell in row.cells), *row.counts]
 
 
 def _value(value: Value) -> str:

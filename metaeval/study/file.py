@@ -132,6 +132,26 @@ class Bootstrap(_Part):
     seed: Annotated[int, Field(ge=0)] = 0
 
 
+class Price(_Part):
+    """What a model costs, in USD for a million tokens."""
+
+    input: Annotated[int | float, Field(ge=0)]
+    output: Annotated[int | float, Field(ge=0)]
+    cached: Annotated[int | float, Field(ge=0)] | None = None
+
+
+class JudgingOptions(_Part):
+    """How the judges of a study ask their models; what is left out is as for every run."""
+
+    store: Name | None = None
+    concurrency: Annotated[int, Field(gt=0, le=10_000)] | None = None
+    requests_per_minute: Annotated[int | float, Field(gt=0)] | None = None
+    tokens_per_minute: Annotated[int | float, Field(gt=0)] | None = None
+    max_usd: Annotated[int | float, Field(ge=0)] | None = None
+    max_calls: Annotated[int, Field(ge=0)] | None = None
+    prices: dict[str, Price] = Field(default_factory=dict)
+
+
 class Study(_Part):
     """A study: which evaluators are compared with which truth, on which data, how.
 
@@ -154,6 +174,7 @@ class Study(_Part):
     undefined_groups: Literal["skip", "zero"] = "skip"
     units: Literal["common", "own"] = "common"
     bootstrap: Bootstrap | None = None
+    judging: JudgingOptions = JudgingOptions()
     _lines: Lines = PrivateAttr(default_factory=Lines)
 
     def error(self, message: str, *where: str | int) -> StudyError:
@@ -226,7 +247,11 @@ def _study_error(error: ErrorDetails, more: int, lines: Lines) -> StudyError:
     kind, given, context = error["type"], error["input"], error.get("ctx", {})
     key = ".".join(str(p) for p in where if isinstance(p, str))
     if kind == "extra_forbidden":
-        parts: dict[str, type[BaseModel]] = {"missing": Missing, "bootstrap": Bootstrap}
+        parts: dict[str, type[BaseModel]] = {
+            "missing": Missing,
+            "bootstrap": Bootstrap,
+            "judging": JudgingOptions,
+        }
         known = list((parts.get(str(where[0]), Study) if len(where) > 1 else Study).model_fields)
         hint = nearest(str(where[-1]), known)
         hint = hint or f" (known keys: {', '.join(known)})"

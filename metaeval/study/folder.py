@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 RECORD = "run.json"
 SCORES = "scores.parquet"
 CORRELATIONS = "correlations.csv"
+COSTS = "cost.csv"
 REPORT = "report.html"
-OUTPUTS = (SCORES, CORRELATIONS, "leaderboard.csv", "leaderboard.md", "leaderboard.tex", REPORT)
+OUTPUTS = (SCORES, CORRELATIONS, COSTS, "leaderboard.csv", "leaderboard.md", "leaderboard.tex", REPORT)
 _LOCK = ".lock"
 _PARTS = ".parts"
 _META = b"metaeval"

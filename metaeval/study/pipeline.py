@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -14,11 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__, evaluators
 from metaeval.correlate import correlate
-from metaeval.errors import RunFolderError, StoppedError
+from metaeval.errors import StoppedError
 from metaeval.progress import progress
 from metaeval.reports import FORMATS, Leaderboard, leaderboard, page
+from metaeval.study.asking import judging_of
+from metaeval.study.costs import costs_of
+from metaeval.study.file import Study, make_study
 from metaeval.study.folder import (
     CORRELATIONS,
+    COSTS,
     RECORD,
     REPORT,
     SCORES,
@@ -29,7 +34,7 @@ from metaeval.study.folder import (
     write_parquet,
 )
 from metaeval.study.plan import Plan, plan
-from metaeval.types import KEYS, Correlations, Kind, ScoreTable
+from metaeval.types import KEYS, Correlations, Kind, ScoreTable, Status
 
 if TYPE_CHECKING:
     import os
@@ -37,8 +42,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.study.file import Study
 
+_PASSING = {Status.TRANSPORT.value, Status.BUDGET.value}
+"""Failures that another try may mend: scores with one of them are not kept for it."""
 _LIBRARIES = ("numpy", "pandas", "pyarrow", "rouge-score", "sacrebleu", "scipy")
 
 
@@ -55,7 +61,10 @@ class Run:
 
 
 def run(
-    study: Study | Mapping[str, Any] | str | os.PathLike[str], out: str | os.PathLike[str] | None = None
+    study: Study | Mapping[str, Any] | str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    offline: bool = False,
 ) -> Run:
     """Run a study: score, correlate, rank and report, into a run folder.
 
@@ -68,6 +77,8 @@ def run(
         The path of a study file, or its content.
     out
         The run folder; ``results/`` and the study's name, if left out.
+    offline
+        Take the replies of all judges from the store: no key, no network.
 
     Raises
     ------
@@ -100,7 +111,7 @@ def run(
             truth = _truth(todo)
             if not finished_before:
                 folder.write_record(record)
-            return _finish(todo, folder, record, _score(todo, folder, done), truth)
+            return _finish(todo, folder, record, _score(todo, folder, done, offline), truth)
         except (KeyboardInterrupt, StoppedError) as error:
             if not finished_before:
                 folder.write_record({**record, "status": "stopped", "stopped": _now()})
@@ -141,15 +152,35 @@ def _finish(
             for name, spec in todo.evaluators.items()
         },
         "policy": dict(result.policy),
+        **_unsent(counts),
     }
+    costs = costs_of(scores)
     board = board_of(result, record)
     writers = {
         SCORES: lambda file: write_parquet(scores.frame, file),
         CORRELATIONS: lambda file: write_csv(result.frame, file),
+        **({COSTS: lambda file: write_csv(costs, file)} if len(costs) else {}),
         **{f"leaderboard.{suffix}": _writer(FORMATS[suffix](board)) for suffix in ("csv", "md", "tex")},
         REPORT: _writer(page(board)),
     }
     return Run(todo.out, folder.finish(writers, record), scores, result, board)
+
+
+def rerun(folder: str | os.PathLike[str], *, offline: bool = False) -> Run:
+    """Run the study of a run folder again, into that folder.
+
+    Raises
+    ------
+    RunFolderError
+        If it is no run folder.
+    """
+    path = Path(folder)
+    return run(study_of(read_record(path)), path, offline=offline)
+
+
+def study_of(record: Mapping[str, Any]) -> Study:
+    """Return the study that ``run.json`` holds."""
+    return make_study(record["study"])
 
 
 def board_of(
@@ -187,7 +218,9 @@ def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, dict[str, An
     for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
         frame[column] = frame[column].astype("int64")
     kinds = {name: Kind(e["kind"]) for name, e in record["evaluators"].items()}
-    return Correlations(frame, record["policy"], kinds, record["data"]["simulated"]), record
+    signatures = {name: e["signature"] for name, e in record["evaluators"].items()}
+    simulated = ScoreTable(frame, signatures).simulated_evaluators
+    return Correlations(frame, record["policy"], kinds, record["data"]["simulated"], simulated), record
 
 
 def counts_of(table: ScoreTable) -> dict[str, dict[str, int]]:
@@ -205,33 +238,28 @@ def truth_ratings(truth: ScoreTable) -> pd.DataFrame:
     return frame[[c for c in (*KEYS, "aspect", "rating") if c in frame.columns]]
 
 
-def _score(todo: Plan, folder: RunFolder, done: list[str]) -> ScoreTable:
+def _score(todo: Plan, folder: RunFolder, done: list[str], offline: bool) -> ScoreTable:
     """Score with one evaluator after the other, keeping each one's scores in the run folder."""
-    import pandas as pd
-
+    specs = {name: str(spec) for name, spec in todo.evaluators.items()}
+    scoring = evaluators.Scoring(todo.data, specs, todo.aspects)
     fingerprint = todo.data.fingerprint
     tables: list[ScoreTable] = []
-    with progress("scoring", len(todo.evaluators)) as advance:
-        for name, spec in todo.evaluators.items():
-            signature = evaluators.build(str(spec)).signature(todo.data)
-            key = _key(fingerprint, name, str(spec), todo.aspects, signature)
+    with contextlib.ExitStack() as stack:
+        if evaluators.judges_of(scoring.named.values()):
+            stack.enter_context(judging_of(todo.study, offline=offline))
+        advance = stack.enter_context(progress("scoring", len(specs)))
+        for name in specs:
+            key = _key(fingerprint, name, todo.aspects, scoring.signature(name))
             table = folder.part(key)
-            if table is None:
-                folder.keep_part(key, evaluators.score(todo.data, {name: str(spec)}, aspects=todo.aspects))
-                table = folder.part(key)
-            if table is None:
-                raise RunFolderError(
-                    f"the scores of {name} in {todo.out} vanished while they were written; run again"
-                )
+            if table is not None:
+                scoring.remember(name, table)
+            table = scoring.table(name)
+            if not _PASSING & set(table.frame["status"].unique()):
+                folder.keep_part(key, table)
             tables.append(table)
             done.append(name)
             advance()
-    return ScoreTable(
-        pd.concat([t.frame for t in tables], ignore_index=True),
-        {name: s for t in tables for name, s in t.signatures.items()},
-        {name: k for t in tables for name, k in t.kinds.items()},
-        todo.data.simulated,
-    )
+    return evaluators.joined(tables, todo.data)
 
 
 def _truth(todo: Plan) -> ScoreTable:
@@ -241,6 +269,12 @@ def _truth(todo: Plan) -> ScoreTable:
 def _key(*parts: object) -> str:
     text = json.dumps([__version__, *parts], sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _unsent(counts: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+    """Say how many scores were not asked for, because that might have cost more than was allowed."""
+    unsent = sum(c.get(Status.BUDGET.value, 0) for c in counts.values())
+    return {"unsent": f"the budget is used up and {unsent:,} scores were not asked for"} if unsent else {}
 
 
 def _writer(text: str) -> Callable[[Path], object]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import metaeval as me
 from metaeval.errors import SpecError
 from metaeval.evaluators import BaseEvaluator, build
-from metaeval.evaluators.ensemble import Mean, exact_mean
+from metaeval.evaluators.ensemble import Majority, Mean, exact_mean
 from metaeval.spec import EvaluatorSpec
 from metaeval.types import Kind, ScoreTable
 from tests.evaluators.making import make_set, scores_of
@@ -195,3 +195,14 @@ def test_shared_parts_are_scored_once():
     assert table.evaluators == ("a", "b", "c")
     assert [s for s, _ in scores_of(table, "c").values()] == [1, 2]
     assert table.frame.loc[table.frame["evaluator"] == "a", "tokens"].tolist() == [3] * 4
+
+
+@given(st.lists(st.lists(st.integers(1, 3) | st.none(), min_size=4, max_size=4), min_size=1, max_size=6))
+def test_majority_is_the_mean_of_the_most_frequent_scores(columns):
+    values = np.array([[math.nan if v is None else float(v) for v in column] for column in columns])
+    for unit in range(4):
+        given_scores = [v for v in values[:, unit].tolist() if not math.isnan(v)]
+        if given_scores:
+            modes = statistics.multimode(given_scores)
+            found = Majority(*[Fixed(f"F{i}", [0.0]) for i in range(len(columns))]).middle(values[:, [unit]])
+            assert found[0] == pytest.approx(math.fsum(modes) / len(modes), abs=1e-15)

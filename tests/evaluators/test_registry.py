@@ -18,6 +18,8 @@ from metaeval.types import Kind
 from tests.evaluators.making import make_set
 
 EXAMPLES = [
+    "Judge('openai/gpt-4o', prompt='single-aspect', examples='personalized')",
+    "Majority(Annotator('1'), Annotator('2'), Annotator('3'))",
     "Annotator('1')",
     "BLEU(n=1)",
     "ChrF()",

@@ -1,0 +1,164 @@
+"""The runner against a bare loop over the ``openai`` SDK; reading stored replies; memory of a long run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import openai
+
+from benchmarks.engine import clock
+from metaeval.llm.limits import Limits
+from metaeval.llm.request import Message, Reply, Request
+from metaeval.llm.runner import Run
+from metaeval.llm.store import PUT, Store, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+IN_FLIGHT = 64
+DELAY = 0.05
+STORED = 100_000
+_PROMPT = "Put yourself in the place of a user of a recommendation platform. " * 30  # some 2,000 characters
+
+
+@contextlib.contextmanager
+def server() -> Iterator[str]:
+    """Run the server in a process of its own; yield its address."""
+    command = [sys.executable, "-m", "benchmarks.llm_server", str(DELAY)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None  # noqa: S101 - for the type checker
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
+        finally:
+            process.terminate()
+
+
+def requests(number: int, base_url: str, word: str = "text") -> Iterator[Request]:
+    """Yield requests that differ in their last words."""
+    first = Request("openai", "m", (), {"temperature": 0, "max_tokens": 64}, base_url)
+    for i in range(number):
+        yield first.asking([Message("user", f"{_PROMPT}\n{word} {i}")])
+
+
+async def bare(number: int, base_url: str, aiohttp: bool) -> float:
+    """Return the calls a second of a loop that does nothing but call, with one of the SDK's transports."""
+    transport = openai.DefaultAioHttpClient() if aiohttp else openai.DefaultAsyncHttpxClient()
+    client = openai.AsyncOpenAI(api_key="none", base_url=base_url, max_retries=0, http_client=transport)
+    left = iter(range(number))
+
+    async def work() -> None:
+        for i in left:
+            await client.chat.completions.create(
+                model="m",
+                messages=[{"role": "user", "content": f"{_PROMPT}\ntext {i}"}],
+                temperature=0,
+                max_tokens=64,
+            )
+
+    await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "warm up"}])
+    start = time.perf_counter()
+    await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
+    seconds = time.perf_counter() - start
+    await client.close()
+    return number / seconds
+
+
+def ours(number: int, base_url: str, folder: Path, word: str) -> float:
+    """Return the calls a second of a run with a store."""
+    with Store(folder / f"{word}.sqlite") as store:
+        list(Run(requests(1, base_url, "warm up"), store))
+        start = time.perf_counter()
+        done = sum(
+            1 for _ in Run(requests(number, base_url, word), store, limits=Limits(in_flight=IN_FLIGHT))
+        )
+        seconds = time.perf_counter() - start
+    return done / seconds
+
+
+def throughput(number: int, rounds: int = 3) -> dict[str, Any]:
+    """Compare calls a second, best of several rounds in turn, so that a busy moment hits all alike."""
+    rates: dict[str, list[float]] = {"default": [], "aiohttp": [], "metaeval": []}
+    with server() as url, tempfile.TemporaryDirectory() as folder:
+        for i in range(rounds):
+            rates["default"].append(asyncio.run(bare(number // 2, url, aiohttp=False)))
+            rates["aiohttp"].append(asyncio.run(bare(number, url, aiohttp=True)))
+            rates["metaeval"].append(ours(number, url, Path(folder), f"round{i}"))
+    best = {name: max(values) for name, values in rates.items()}
+    ratio = best["metaeval"] / max(best["default"], best["aiohttp"])
+    return {
+        "benchmark": f"calls a second, {IN_FLIGHT} in flight, server of {DELAY * 1000:.0f} ms",
+        "bare_sdk_default": round(best["default"]),
+        "bare_sdk_aiohttp": round(best["aiohttp"]),
+        "metaeval": round(best["metaeval"]),
+        "ratio": round(ratio, 2),
+        "target": 0.9,
+        "held": ratio >= 0.9,
+    }
+
+
+def fill(store: Store, number: int, base_url: str) -> None:
+    """Put replies into a store without asking anybody."""
+    reply = Reply(text='{"persuasiveness": 3}', finish_reason="stop", prompt_tokens=400, raw="x" * 500)
+    rows = (
+        (r.key, r.canonical, r.provider, r.model, *row_of(reply), 0.0) for r in requests(number, base_url)
+    )
+    store.write(lambda connection: connection.executemany(PUT, rows).rowcount)
+
+
+def reading() -> Iterator[dict[str, Any]]:
+    """Read stored replies: from the store by key, and as a whole run that finds all there."""
+    url = "http://127.0.0.1:9/v1"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store.sqlite"
+        with Store(path) as store:
+            fill(store, STORED, url)
+            keys = [r.key for r in requests(STORED, url)]
+            seconds, found = clock(lambda: store.get_many(keys), 3)
+            yield _reading("replies a second, read from the store", STORED / seconds, len(found))
+        code = f"from benchmarks.llm import _child; _child({str(path)!r}, {url!r})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        rate, count, peak = json.loads(done.stdout)
+        yield _reading("replies a second, a run that finds all of them stored", rate, count)
+        yield {
+            "benchmark": f"memory of a process with a run of {STORED:,} requests",
+            "peak_mb": peak,
+            "ratio": round(peak / 1000, 2),
+            "target": 1,
+            "held": peak < 1000,
+        }
+
+
+def _child(path: str, url: str) -> None:
+    """Do a run in a process of its own; print replies a second, their number and peak memory in MB."""
+    with Store(path) as store:
+        start = time.perf_counter()
+        count = sum(1 for _ in Run(requests(STORED, url), store))
+        rate = STORED / (time.perf_counter() - start)
+    print(json.dumps([rate, count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10]))
+
+
+def _reading(name: str, rate: float, count: int) -> dict[str, Any]:
+    return {
+        "benchmark": f"{name}, of {STORED:,}",
+        "a_second": round(rate),
+        "ratio": round(rate / 20_000, 2),
+        "target": 1,
+        "held": rate >= 20_000 and count == STORED,
+    }
+
+
+def run(quick: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield one result after the other."""
+    os.environ.setdefault("OPENAI_API_KEY", "none")
+    yield throughput(2_000 if quick else 6_000)
+    yield from reading()

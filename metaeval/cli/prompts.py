@@ -1,0 +1,84 @@
+"""``metaeval prompts``: the prompts of judges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from metaeval.cli.group import Group, is_on, talk, tell_json
+
+_FOLDER = click.Path(path_type=Path, file_okay=True, dir_okay=True)
+
+
+@click.group(cls=Group)
+def prompts() -> None:
+    """Show and check the prompts of judges."""
+
+
+@prompts.command("list")
+@talk
+def list_() -> None:
+    """List the prompts that ship with the package."""
+    from metaeval.llm.prompt import bundled_prompts, load_prompt
+
+    found = [load_prompt(name) for name in bundled_prompts()]
+    tell_json([{**p.signature, "reply": p.reply, "description": p.description} for p in found])
+    if not is_on("json"):
+        for prompt in found:
+            click.echo(f"{prompt.name} {prompt.version} ({', '.join(prompt.reply)}): {prompt.description}")
+
+
+@prompts.command()
+@click.argument("name")
+@click.option("--unit", metavar="USER,ITEM,GENERATOR", help="Fill it for this unit of the data set.")
+@click.option("--data", type=_FOLDER, help="The data-set folder that has the unit.")
+@click.option("--aspect", "aspects", multiple=True, help="Ask for this aspect; all, if left out.")
+@click.option("--example", metavar="USER,ITEM,GENERATOR", help="Show this unit as a rated example.")
+@click.option("--profile", is_flag=True, help="Show the user's profile.")
+@click.option(
+    "--reply", type=click.Choice(["auto", "json", "text"]), default="auto", help="Form of the reply."
+)
+def show(
+    name: str,
+    *,
+    unit: str | None,
+    data: Path | None,
+    aspects: tuple[str, ...],
+    example: str | None,
+    profile: bool,
+    reply: str,
+) -> None:
+    """Show the prompt NAME, or the file at that path; with --unit, what a judge would be told of it."""
+    from metaeval.llm.prompt import load_prompt
+
+    if unit is None:
+        if data or aspects or example or profile or reply != "auto":
+            raise click.UsageError("say which unit to fill the prompt for, with --unit USER,ITEM,GENERATOR")
+        click.echo(load_prompt(name).source)
+        return
+    if data is None:
+        raise click.UsageError("--unit needs the data set that has it; give its folder with --data")
+    from metaeval.evaluators.prompt_tools import preview
+    from metaeval.sources import load
+
+    told = preview(name, load(data), unit, aspects, example=example, profile=profile, reply=reply)
+    click.echo(told)
+
+
+@prompts.command()
+@click.argument("files", nargs=-1, required=True, type=_FOLDER, metavar="FILE...")
+@talk
+def check(files: tuple[Path, ...]) -> None:
+    """Say what is wrong with prompt files; exit with 1 if anything is."""
+    from metaeval.evaluators.prompt_tools import check_judge_prompt
+
+    found = {str(file): check_judge_prompt(file) for file in files}
+    tell_json({file: [p.message for p in problems] for file, problems in found.items()})
+    if not is_on("json"):
+        for file, problems in found.items():
+            for problem in problems:
+                click.echo(f"{file}: {problem.message}")
+            if not problems and not is_on("quiet"):
+                click.echo(f"{file}: nothing is wrong")
+    raise SystemExit(1 if any(found.values()) else 0)

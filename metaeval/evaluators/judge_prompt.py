@@ -1,0 +1,225 @@
+"""What a judge is told of one explanation, and the names under which an aspect may stand in its reply."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from metaeval.errors import DataError, PromptError, nearest
+from metaeval.types import USER_RATER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.llm.prompt import PromptTemplate
+    from metaeval.types import ExplanationSet
+
+PLACEHOLDERS: tuple[str, ...] = (
+    "aspects",
+    "aspect",
+    "scale_min",
+    "scale_max",
+    "integer",
+    "reply_form",
+    "example",
+    "profile",
+    "item_title",
+    "explanation",
+    "language",
+)
+"""What a judge's prompt may use. ``aspects`` is a list of name and statement, ``aspect`` is one of them (a
+call an aspect); ``example`` has ``item_title``, ``explanation``, ``ratings`` (a list of name and rating) and
+``own``; ``profile`` is a list of name and value."""
+
+NEEDED: tuple[str, ...] = ("scale_min", "scale_max", "explanation")
+"""What every judge's prompt must use, beside ``aspects`` or ``aspect``."""
+
+ASPECT_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "persuasiveness": ("persuasive", "persuasion", "convincingness", "说服力", "说服性", "説服力"),
+    "transparency": ("transparent", "透明度", "透明性", "透明"),
+    "accuracy": ("accurate", "准确性", "准确度", "准确率", "精确性", "準確性"),
+    "satisfaction": ("satisfied", "满意度", "满意程度", "满意", "滿意度"),
+}
+"""Other names that models give to the aspects of the RecSys 2024 study."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An explanation with a person's ratings of it, shown to a judge."""
+
+    explanation: str
+    ratings: Mapping[str, float]
+    """Aspect → rating; an aspect without a rating is left out."""
+    item_title: str | None = None
+    own: bool = False
+    """Whether it is presented as the rating of the very user whose place the judge takes."""
+
+
+def is_single(template: PromptTemplate) -> bool:
+    """Say whether a prompt asks for one aspect a call."""
+    return "aspect" in template.placeholders
+
+
+def messages(
+    template: PromptTemplate,
+    data: ExplanationSet,
+    row: Mapping[str, Any],
+    aspects: Sequence[str],
+    *,
+    example: Example | None = None,
+    profile: Mapping[str, object] | None = None,
+    reply: str = "auto",
+) -> list[tuple[str, str]]:
+    """Fill a judge's prompt for one unit.
+
+    Parameters
+    ----------
+    template
+        The prompt; one that uses ``aspect`` takes exactly one of them.
+    data
+        The data set, for its statements, scale and language.
+    row
+        The unit: a row of ``data.explanations`` as a mapping.
+    aspects
+        Aspects to ask for, in the order in which they are to be answered.
+    example
+        A rated explanation to show.
+    profile
+        What is known of the user, such as `profile_of` returns.
+    reply
+        ``json`` or ``text``; ``auto`` is the form that the prompt names first.
+
+    Returns
+    -------
+    list of tuple
+        Role and text of each message.
+
+    Raises
+    ------
+    PromptError
+        If the prompt cannot show what is given, or cannot ask for this form of reply.
+    DataError
+        If the unit has no text, or an aspect is unknown.
+    """
+    if reply != "auto" and reply not in template.reply:
+        raise PromptError(
+            f"prompt {template.name!r} cannot ask for a reply in {reply!r}; "
+            f"allowed: auto, {', '.join(template.reply)}"
+        )
+    values: dict[str, object] = {
+        "scale_min": _short(data.scale.min),
+        "scale_max": _short(data.scale.max),
+        "integer": data.scale.integer,
+        "reply_form": template.reply[0] if reply == "auto" else reply,
+        "item_title": _text(row.get("item_title")),
+        "explanation": _text(row.get("explanation")),
+        "language": data.language or None,
+        "example": None if example is None else _example(example, aspects),
+        "profile": [{"name": k, "value": _line(v)} for k, v in (profile or {}).items()] or None,
+    }
+    if values["explanation"] is None:
+        unit = ", ".join(str(row.get(k)) for k in data.keys)
+        raise DataError(f"unit ({unit}) of data set {data.name!r} has no explanation text to judge")
+    asked = [{"name": a, "statement": _statement(data, a)} for a in aspects]
+    values |= _aspects(template, asked)
+    for name in ("example", "profile"):
+        if values[name] is not None and name not in template.placeholders:
+            raise PromptError(
+                f"prompt {template.name!r} has no placeholder {name!r}, so it cannot show one; "
+                f"add {name} to its header and body, or judge without"
+            )
+    for name in template.placeholders:
+        if name not in PLACEHOLDERS:
+            raise PromptError(
+                f"prompt {template.name!r}: nothing fills the placeholder {name!r}"
+                f"{nearest(name, PLACEHOLDERS)} "
+                f"(there are: {', '.join(PLACEHOLDERS)})"
+            )
+    return template.messages({n: values.get(n) for n in template.placeholders})
+
+
+def profile_of(data: ExplanationSet, user_id: str) -> dict[str, str]:
+    """Return the profile of a user, field → text; fields without a value are left out.
+
+    Raises
+    ------
+    DataError
+        If the data set has no profiles.
+    """
+    if data.users is None:
+        raise DataError(f"data set {data.name!r} has no users file, so there are no profiles to show")
+    rows = data.users[data.users["user_id"] == user_id].to_dict("records")
+    return {str(k): _line(v) for k, v in (rows[0] if rows else {}).items() if k != "user_id" and _text(v)}
+
+
+def example_of(
+    data: ExplanationSet,
+    row: Mapping[str, Any],
+    aspects: Sequence[str],
+    *,
+    rater: str = USER_RATER,
+    own: bool = False,
+) -> Example | None:
+    """Return a unit as an example, with one rater's ratings of it; None if that rater gave none."""
+    ratings = data.ratings[(data.ratings["rater"] == rater) & data.ratings["aspect"].isin(list(aspects))]
+    for key in data.keys:
+        ratings = ratings[ratings[key] == row[key]]
+    given = dict(zip(ratings["aspect"].tolist(), ratings["rating"].tolist(), strict=True))
+    rated = {a: float(given[a]) for a in aspects if a in given and not math.isnan(given[a])}
+    text = _text(row.get("explanation"))
+    return Example(text, rated, _text(row.get("item_title")), own) if rated and text else None
+
+
+def aliases_of(data: ExplanationSet, aspects: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return aspect → the other names under which a reply may give it: known ones, and its statement."""
+    return {a: (*ASPECT_ALIASES.get(a.casefold(), ()), _statement(data, a)) for a in aspects}
+
+
+def _aspects(template: PromptTemplate, asked: list[dict[str, str]]) -> dict[str, object]:
+    if not is_single(template):
+        return {"aspects": asked}
+    if len(asked) != 1:
+        names = ", ".join(a["name"] for a in asked)
+        raise PromptError(
+            f"prompt {template.name!r} asks for one aspect a call; choose one of {names or '(none)'}"
+        )
+    return {"aspect": asked[0]}
+
+
+def _statement(data: ExplanationSet, aspect: str) -> str:
+    if aspect not in data.aspects:
+        raise DataError(
+            f"data set {data.name!r} has no aspect {aspect!r}{nearest(aspect, data.aspects)} "
+            f"(it has: {', '.join(data.aspects)})"
+        )
+    return _line(data.aspects[aspect])
+
+
+def _example(example: Example, aspects: Sequence[str]) -> dict[str, object]:
+    rated = [a for a in aspects if a in example.ratings and not math.isnan(example.ratings[a])]
+    if not rated:
+        raise DataError(f"the example has no rating of {', '.join(aspects)}; show one that has, or none")
+    return {
+        "item_title": example.item_title,
+        "explanation": example.explanation,
+        "ratings": [{"name": a, "rating": _short(example.ratings[a])} for a in rated],
+        "own": example.own,
+    }
+
+
+def _text(value: object) -> str | None:
+    """Return a text as it is; None for one that is absent or blank."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    text = str(value)
+    return text if text.strip() and text != "<NA>" else None
+
+
+def _line(value: object) -> str:
+    """Return a value on one line: it stands in a list, and must not begin a part of its own."""
+    return " ".join((f"{value:g}" if isinstance(value, float) else str(value)).split())
+
+
+def _short(number: float) -> str:
+    return f"{number:g}"

@@ -1,0 +1,85 @@
+"""Who is asking what at this moment, so that two processes do not pay for the same reply.
+
+A claim is a row beside the replies. It belongs to a process, which holds a lock on a file of its own as long
+as it lives: the operating system lets go of it however the process ends, and so a claim of the dead is known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+import filelock
+
+if TYPE_CHECKING:
+    import sqlite3
+    from pathlib import Path
+
+TABLE = "CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID"
+_LOOK_AGAIN = 1.0  # seconds after which an owner that was alive is looked at again
+
+
+class Claims:
+    """The claims of this process; every method is called from the thread that writes to the store."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._owner = ""
+        self._lock: filelock.BaseFileLock | None = None
+        self._alive: dict[str, float] = {}
+        self._held: set[str] = set()
+
+    def take(self, connection: sqlite3.Connection, key: str) -> bool:
+        """Claim a key; false if somebody who is alive has it, be it another task of this process."""
+        if key in self._held:
+            return False
+        if not self._owner:
+            self._owner = f"{os.getpid()}-{secrets.token_hex(6)}"
+            self._lock = self._lock_of(self._owner)
+            self._lock.acquire(timeout=0)
+        found = connection.execute("SELECT owner FROM claims WHERE key = ?", (key,)).fetchone()
+        if found and found[0] != self._owner and self._lives(found[0]):
+            return False
+        if found and found[0] != self._owner:
+            connection.execute("DELETE FROM claims WHERE owner = ?", found)
+        connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (key, self._owner))
+        self._held.add(key)
+        return True
+
+    def release(self, connection: sqlite3.Connection, key: str) -> None:
+        """Let go of a key, if it is claimed here."""
+        self._held.discard(key)
+        connection.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, self._owner))
+
+    def close(self, connection: sqlite3.Connection) -> None:
+        """Let go of everything."""
+        if self._lock is not None:
+            self._held.clear()
+            connection.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
+            self._lock.release()
+            self._path(self._owner).unlink(missing_ok=True)
+            self._lock = None
+
+    def _lives(self, owner: str) -> bool:
+        now = time.monotonic()
+        if self._alive.get(owner, -1.0) > now:
+            return True
+        lock = self._lock_of(owner)
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            self._alive[owner] = now + _LOOK_AGAIN
+            return True
+        lock.release()
+        with contextlib.suppress(OSError):  # another process found it dead too
+            self._path(owner).unlink()
+        return False
+
+    def _path(self, owner: str) -> Path:
+        return self._store.with_name(f"{self._store.name}-{owner}.lock")
+
+    def _lock_of(self, owner: str) -> filelock.BaseFileLock:
+        return filelock.FileLock(self._path(owner), thread_local=False)

@@ -1,0 +1,169 @@
+"""DashScope (Model Studio), through its native ``dashscope`` SDK."""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, cast
+
+import aiohttp
+from dashscope import AioGeneration
+
+from metaeval.llm.client import (
+    CallError,
+    RetryableError,
+    count,
+    failed,
+    retry_after,
+    scrub,
+    text_of,
+    word,
+)
+from metaeval.llm.providers import key_for
+from metaeval.llm.request import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aiohttp.client_reqrep import ClientRequest
+    from aiohttp.connector import Connection as Line
+    from aiohttp.tracing import Trace
+
+    from metaeval.llm.providers import Connection
+    from metaeval.llm.request import Request
+
+_body: ContextVar[list[str]] = ContextVar("_body")
+"""Where the middleware leaves the body of the call that is under way in this task."""
+
+
+class _LostError(Exception):
+    """A connection was lost; not one of aiohttp's errors, on which the SDK sends again by itself."""
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Limits the time to connect: the SDK's own limit is one for the whole call."""
+
+    connect_seconds = 10.0
+
+    async def connect(self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout) -> Line:
+        limits = aiohttp.ClientTimeout(total=timeout.total, sock_connect=self.connect_seconds)
+        return await super().connect(req, traces, limits)
+
+
+class _Scrubbed(logging.Filter):
+    """Keeps the key out of the SDK's log, which repeats what the server said."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self._key = key
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = scrub(record.getMessage(), self._key), ()
+        record.exc_info = None
+        return True
+
+
+class DashScopeClient:
+    """Sends requests with `dashscope.AioGeneration` over one session of its own."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._key = key_for(connection.provider, connection.base_url)
+        self._session: aiohttp.ClientSession | None = None
+        self._filter = _Scrubbed(self._key)
+        self._handler = logging.NullHandler()  # without one Python prints the SDK's errors itself
+        log = logging.getLogger("dashscope")
+        log.addFilter(self._filter)
+        log.addHandler(self._handler)
+
+    async def complete(self, request: Request) -> Reply:
+        """Return the reply to a request, or raise `CallError`."""
+        if self._session is None:
+            connector = _Connector(limit=0)  # the runner limits
+            connector.connect_seconds = self._connection.connect_seconds
+            self._session = aiohttp.ClientSession(
+                connector=connector, trust_env=True, middlewares=(self._watch,)
+            )
+        wanted = {} if request.schema is None else {"response_format": {"type": "json_object"}}
+        body: list[str] = []
+        _body.set(body)
+        try:
+            done = await AioGeneration.call(
+                model=request.model,
+                messages=cast("Any", [{"role": m.role, "content": m.content} for m in request.messages]),
+                api_key=self._key or "none",
+                base_address=self._connection.base_url,
+                request_timeout=self._connection.reply_seconds,
+                session=self._session,
+                **{"result_format": "message", **wanted, **request.parameters},
+            )
+        except _LostError as error:
+            raise self._lost(error.__cause__) from None
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._lost(error) from None
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            # The SDK takes the body apart before it looks whether it is whole.
+            message = f"the body is no reply of DashScope ({error!r}): {''.join(body)[:200]}"
+            raise RetryableError(scrub(message, self._key), "invalid_body", sent=True) from None
+        raw = scrub("".join(body), self._key)
+        response = cast("Mapping[str, Any]", done)  # not the stream that it may be too
+        if response["status_code"] != 200:
+            message = scrub(str(response["message"]), self._key)
+            wait = retry_after(response["headers"] or {})
+            code = word(response["code"]) or ""
+            code = "" if code == "Unknown" else code  # the SDK's own word where the body is no JSON
+            return failed(response["status_code"], code, message, wait=wait)._replace(raw=raw)
+        try:
+            return _read(response, raw)
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            message = f"the body is no reply of DashScope ({error!r}): {raw[:200]}"
+            raise RetryableError(message, "invalid_body", sent=True) from None
+
+    async def close(self) -> None:
+        """Give connections back."""
+        log = logging.getLogger("dashscope")
+        log.removeFilter(self._filter)
+        log.removeHandler(self._handler)
+        if self._session is not None:
+            await self._session.close()
+
+    async def _watch(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        """Keep the body as it came, and keep the SDK from sending twice what may be charged twice."""
+        try:
+            response = await handler(request)
+            _body.get().append((await response.read()).decode("utf-8", "replace"))
+        except aiohttp.ClientError as error:
+            raise _LostError from error
+        return response
+
+    def _lost(self, error: BaseException | None) -> CallError:
+        text = scrub(f"{error}" or type(error).__name__, self._key)
+        match error:
+            case aiohttp.ContentTypeError():
+                return RetryableError(f"the body is no JSON: {text}", "invalid_body", sent=True)
+            case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
+                return RetryableError(f"cannot connect: {text}", "connect")
+            case TimeoutError():
+                return RetryableError("no reply in time", "timeout", sent=True)
+        return RetryableError(f"connection lost: {text}", "connection", sent=True)
+
+
+def _read(response: Mapping[str, Any], raw: str) -> Reply:
+    """Return what a reply says; older models answer in ``output.text``, newer ones in ``output.choices``."""
+    output, usage = response["output"] or {}, response["usage"] or {}
+    choice = (output.get("choices") or [{}])[0]
+    message = choice.get("message") or {"content": output.get("text")}
+    reason = word(choice.get("finish_reason") or output.get("finish_reason"))
+    return Reply(
+        text=text_of(message.get("content")),
+        finish_reason=None if reason == "null" else reason,
+        refusal=word(message.get("refusal")),
+        model=word(json.loads(raw).get("model")),
+        prompt_tokens=count(usage.get("input_tokens")),
+        completion_tokens=count(usage.get("output_tokens")),
+        cached_tokens=count((usage.get("prompt_tokens_details") or {}).get("cached_tokens")),
+        raw=raw,
+    )

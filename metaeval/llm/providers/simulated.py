@@ -1,0 +1,251 @@
+"""A model that is none: its replies are made of the request, for demonstrations and tests.
+
+A reply depends on the request's key and on nothing else, so the same request is answered alike on every
+machine. What it says follows, loosely, what can be measured of the last lines of the last message: how long
+the longest of them is, and how varied its characters are. It understands nothing.
+
+The model's name sets it up: ``simulated/anything``, or settings as in ``simulated/noise=0.5,refuse=0.02``, or
+both, the name first, as in ``simulated/lenient,bias=0.1``. Settings are
+
+========================  ==============================================================================
+``noise``                 standard deviation of an answer on a scale of length 1 (default 0.15)
+``bias``                  what is added to every answer, on the same scale (default 0)
+``weight``                how far answers follow the message: 0 not at all, 1 (default), negative: inverted
+``refuse``                share of replies that are refusals (0)
+``unparsed``              share that is prose without an answer (0)
+``out_of_range``          share with a value off the scale (0)
+``truncated``             share that is cut off (0)
+``transport``             share of calls that fail as if the network had (0)
+``latency``               seconds that a reply takes (0)
+``text``                  1: answer in prose that ends in ``Summary: 3 4 2``, even if a schema is given (0)
+========================  ==============================================================================
+
+Without a schema it answers as many numbers as the parameter ``simulate`` says, on that scale:
+``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5 if there is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from metaeval.errors import MetaevalError, nearest
+from metaeval.llm.client import RetryableError
+from metaeval.llm.request import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from metaeval.llm.providers import Connection
+    from metaeval.llm.request import Request
+
+Outcome: TypeAlias = Literal["refuse", "unparsed", "out_of_range", "truncated", "transport", "answer"]
+
+SETTINGS: dict[str, float] = {
+    "noise": 0.15,
+    "bias": 0.0,
+    "weight": 1.0,
+    "refuse": 0.0,
+    "unparsed": 0.0,
+    "out_of_range": 0.0,
+    "truncated": 0.0,
+    "transport": 0.0,
+    "latency": 0.0,
+    "text": 0.0,
+}
+_SHARES: tuple[Outcome, ...] = ("refuse", "unparsed", "out_of_range", "truncated", "transport")
+_LAST_LINES = 3  # the opening tag, the text, the closing tag
+_USUAL_LENGTH = 90.0  # characters of a short paragraph: the answer is in the middle of the scale there
+_REFUSAL = "I'm sorry, but I can't help with that."
+_PROSE = "There is something to be said for it, and something against it; a fair answer needs more context."
+
+
+def settings_of(model: str) -> dict[str, float]:
+    """Read the settings out of a model's name.
+
+    Raises
+    ------
+    MetaevalError
+        If there is no such setting, or its value is no number or not allowed.
+    """
+    found = dict(SETTINGS)
+    parts = [p.strip() for p in model.split(",") if p.strip()]
+    for part in parts[1:] if parts and "=" not in parts[0] else parts:
+        name, _, value = (p.strip() for p in part.partition("="))
+        if name not in SETTINGS:
+            raise MetaevalError(
+                f"model 'simulated/{model}': there is no setting {name!r}{nearest(name, SETTINGS)} "
+                f"(settings: {', '.join(SETTINGS)})"
+            )
+        try:
+            found[name] = float(value)
+        except ValueError:
+            found[name] = math.nan
+        lowest, highest = (0.0, 1.0) if name in {*_SHARES, "text"} else (-math.inf, math.inf)
+        lowest = 0.0 if name in {"noise", "latency"} else lowest
+        if not (lowest <= found[name] <= highest and math.isfinite(found[name])):
+            allowed = "a number from 0 to 1" if highest == 1 else "a number, not below 0"
+            allowed = "a number" if lowest == -math.inf else allowed
+            raise MetaevalError(f"model 'simulated/{model}': {name} is {value!r}; it must be {allowed}")
+    if sum(found[s] for s in _SHARES) > 1:
+        raise MetaevalError(f"model 'simulated/{model}': the shares of failures sum to more than 1")
+    return found
+
+
+class SimulatedClient:
+    """Answers without a model, a key or a network."""
+
+    def __init__(self, connection: Connection) -> None:
+        del connection  # there is nothing to reach
+
+    async def complete(self, request: Request) -> Reply:
+        """Return the reply to a request; raise `RetryableError` for the share that is to fail."""
+        settings = settings_of(request.model)
+        if settings["latency"]:
+            await asyncio.sleep(settings["latency"])
+        outcome = _outcome(settings, uniform(request.key, "outcome"))
+        if outcome == "transport":
+            raise RetryableError("simulated: the connection was lost", "connection")
+        text = _text(request, settings, outcome)
+        refused = outcome == "refuse"
+        words = sum(len(m.content) for m in request.messages)
+        body = {
+            "simulated": True,
+            "model": f"simulated-{request.model}",
+            "text": text,
+            "finish_reason": "length" if outcome == "truncated" else "stop",
+            "prompt_tokens": math.ceil(words / 4),
+            "completion_tokens": math.ceil(len(text) / 4),
+        }
+        return Reply(
+            text=text,
+            finish_reason=body["finish_reason"],  # type: ignore[arg-type]
+            refusal=_REFUSAL if refused else None,
+            model=str(body["model"]),
+            prompt_tokens=math.ceil(words / 4),
+            completion_tokens=math.ceil(len(text) / 4),
+            raw=json.dumps(body, ensure_ascii=False),
+        )
+
+    async def close(self) -> None:
+        """Give nothing back: nothing was taken."""
+
+
+def uniform(key: str, what: str) -> float:
+    """Return a number strictly between 0 and 1 that looks random and is the same for the same words."""
+    digest = hashlib.sha256(f"{key}|{what}".encode()).digest()
+    return (int.from_bytes(digest[:6], "big") + 0.5) / (1 << 48)
+
+
+def _outcome(settings: Mapping[str, float], draw: float) -> Outcome:
+    for name in _SHARES:
+        draw -= settings[name]
+        if draw < 0:
+            return name
+    return "answer"
+
+
+def latent(message: str) -> float:
+    """Return a number from 0 to 1 that grows with length and variety of the longest of the last lines.
+
+    A prompt ends with what is to be judged, so the last lines are where messages differ.
+    """
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    line = max(lines[-_LAST_LINES:], key=_width, default="")
+    variety = len(set(line.casefold())) / (1 + math.sqrt(_width(line)))
+    return 1 / (1 + math.exp(-(1.6 * math.log((1 + _width(line)) / _USUAL_LENGTH) + 0.5 * (variety - 2))))
+
+
+def _width(line: str) -> float:
+    """Return a length that is about the same for the same said in Latin letters and in Han characters."""
+    return sum(1.0 if ord(c) < 0x2E80 else 2.5 for c in line)
+
+
+def _text(request: Request, settings: Mapping[str, float], outcome: Outcome) -> str:
+    if outcome == "refuse":
+        return _REFUSAL
+    if outcome == "unparsed":
+        return _PROSE
+    last = request.messages[-1].content if request.messages else ""
+    level = 0.5 + settings["weight"] * (latent(last) - 0.5)
+    answer = _Answer(request.key, level + settings["bias"], settings["noise"], outcome == "out_of_range")
+    if request.schema is None or settings["text"]:
+        if request.schema is None:
+            wanted = {"values": 1, "min": 1, "max": 5, **request.parameters.get("simulate", {})}
+            scale = {"type": "integer", "minimum": wanted["min"], "maximum": wanted["max"]}
+            numbers = [answer.number(scale, f"value {i}", whole=True) for i in range(int(wanted["values"]))]
+        else:
+            numbers = list(_numbers(answer.value(request.schema, "reply")))
+        text = f"Read as a whole it {_verdict(level)}.\nSummary: {' '.join(map(str, numbers))}"
+    else:
+        text = json.dumps(answer.value(request.schema, "reply"), ensure_ascii=False)
+    return text[: max(len(text) // 2, 1)] if outcome == "truncated" else text
+
+
+def _verdict(level: float) -> str:
+    return "says little" if level < 1 / 3 else "says what is needed" if level < 2 / 3 else "says a lot"
+
+
+def _numbers(value: object) -> Iterator[float]:
+    """Yield the numbers in a JSON value, in their order."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from _numbers(part)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield value
+
+
+class _Answer:
+    """Values that fit a JSON schema, all around the same level."""
+
+    def __init__(self, key: str, level: float, noise: float, off_scale: bool) -> None:
+        self._key, self._level, self._noise, self._off = key, level, noise, off_scale
+
+    def value(self, schema: Mapping[str, Any], path: str) -> object:
+        """Return a value for a schema; each path within it has noise of its own."""
+        choices = [schema["const"]] if "const" in schema else schema.get("enum")
+        if choices:
+            if self._off and all(isinstance(c, int) for c in choices):
+                return max(choices) + 1
+            return choices[round(self._drawn(path) * (len(choices) - 1))]
+        if "anyOf" in schema:
+            return self.value(schema["anyOf"][0], path)
+        kind = schema.get("type", "object" if "properties" in schema else "string")
+        return self._of_kind(kind[0] if isinstance(kind, list) else kind, schema, path)
+
+    def _of_kind(self, kind: str, schema: Mapping[str, Any], path: str) -> object:
+        value: object = None
+        match kind:
+            case "object":
+                properties = schema.get("properties", {})
+                value = {name: self.value(part, f"{path}.{name}") for name, part in properties.items()}
+            case "array":
+                count = schema.get("minItems", schema.get("maxItems", 1))
+                value = [self.value(schema.get("items", {}), f"{path}[{i}]") for i in range(count)]
+            case "integer" | "number":
+                value = self.number(schema, path, whole=kind == "integer")
+            case "boolean":
+                value = self._drawn(path) >= 0.5
+            case "string":
+                value = f"It {_verdict(self._level)}."
+        return value
+
+    def number(self, schema: Mapping[str, Any], path: str, *, whole: bool) -> float:
+        """Return a number on the scale of a schema."""
+        low = float(schema.get("minimum", 1))
+        high = float(schema.get("maximum", low + 4))
+        if self._off:
+            return int(high) + 1
+        value = low + self._drawn(path) * (high - low)
+        # Rounded as it has few digits on paper; and whole numbers within bounds that may not be whole.
+        return min(max(round(value), math.ceil(low)), math.floor(high)) if whole else round(value, 2)
+
+    def _drawn(self, path: str) -> float:
+        shift = self._noise * NormalDist().inv_cdf(uniform(self._key, path))
+        return min(max(self._level + shift, 0.0), 1.0)

@@ -1,0 +1,219 @@
+"""Reply → values, or the reason that there are none.
+
+All or nothing: only a reply that gives every field one clear value on the scale gives values. What can be
+read in two ways is not read at all: a lost answer is counted and asked for again, an invented one is not
+noticed by anybody.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from metaeval.llm.reply_json import claim_json, find_json
+from metaeval.llm.reply_text import claim_lines
+from metaeval.llm.reply_words import UNCLEAR, names_of, tidy
+from metaeval.types import Scale, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from metaeval.llm.reply_words import Names, Value
+
+PARSER = "1"
+"""Version of the reading of replies; raised when the same reply may be read otherwise."""
+
+FORMS: tuple[str, ...] = ("auto", "json", "text")
+
+_FILTERED = frozenset(
+    ["content_filter", "content-filter", "safety", "refusal", "prohibited_content", "recitation"]
+)
+_CUT_OFF = frozenset(["length", "max_tokens", "max_output_tokens", "model_length"])
+_MOST_CHOICES = 100  # points of a scale that a schema lists one by one
+
+_THOUGHT = re.compile(
+    r"<(?P<tag>think|thinking|thought|reasoning|reflection|analysis)>.*?</(?P=tag)>",
+    re.DOTALL | re.IGNORECASE,
+)
+_THOUGHT_END = re.compile(r"</(?:think|thinking|thought|reasoning|reflection|analysis)>", re.IGNORECASE)
+_THOUGHT_BEGIN = re.compile(r"<(?:think|thinking|thought|reasoning|reflection|analysis)>", re.IGNORECASE)
+_FINAL_CHANNEL = re.compile(r"<\|channel\|>final<\|message\|>")
+_LATEX = re.compile(r"\\(?:boxed|text|textbf|mathbf)\{([^{}]*)\}")
+_REFUSAL = re.compile(
+    r"\bI(?:'m| am)? (?:sorry|afraid)\b|\bmy apologies\b|\bI (?:must |have to |do )?apologi[sz]e\b"
+    r"|\bI(?: can't| cannot| can not| won't| will not|(?: am|'m) (?:not able to|unable to|not comfortable)) "
+    r"(?:assist|help|provid|rat|evaluat|giv|answer|comply|fulfil|complet|judg|assess|do|offer|respond|scor|engag)"
+    r"|\bI (?:have to |must )?(?:decline|refuse)\b"
+    r"|\bas an? (?:AI|artificial|language model|large language)\b|\bagainst my (?:guidelines|polic)"
+    r"|抱歉|对不起|很遗憾|(?:无法|不能|不便|没有办法)(?:为您|为你|对此|就此)?(?:提供|回答|评价|评分|打分|给出|完成|协助)"
+    r"|作为(?:一个|一款|一名)?(?:AI|人工智能|语言模型|大语言模型|大模型)",
+    re.IGNORECASE,
+)
+_REFUSED_WITHIN = (
+    300  # characters: a refusal comes first; later, such words are about the text that is judged
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What was read from a reply."""
+
+    values: dict[str, float] | None
+    """Field → value, all fields in the order asked; None unless ``status`` is ``ok``."""
+    status: Status
+    """``ok``, ``refused``, ``unparsed``, ``out_of_range`` or ``truncated``."""
+    reason: str = ""
+    """Why there are no values, for people."""
+
+
+def parse_reply(
+    text: str | None,
+    fields: Sequence[str],
+    scale_min: float,
+    scale_max: float,
+    integer: bool,
+    *,
+    form: str = "auto",
+    finish_reason: str | None = None,
+    refusal: str | None = None,
+    aliases: Mapping[str, Iterable[str]] | None = None,
+    prompt: str | None = None,
+) -> Parsed:
+    """Read the values of the fields from a reply.
+
+    Parameters
+    ----------
+    text
+        The reply; None or blank if there was none.
+    fields
+        What was asked for, in the order asked.
+    scale_min, scale_max, integer
+        The scale, both ends included, and whether only integers are on it.
+    form
+        ``json``: the values must stand in JSON; ``text``: in lines; ``auto``: in either. Whatever else the
+        reply says must not contradict them.
+    finish_reason
+        Why the provider says that the reply ended. A reply that was cut off or filtered gives no values.
+    refusal
+        The provider's own field for a refusal.
+    aliases
+        Field → other names under which it may stand, such as its name in another language.
+    prompt
+        What was sent, so that a reply which repeats it is not read as an answer.
+
+    Raises
+    ------
+    ValueError
+        If ``fields`` is empty or names one twice, or ``form`` is not known: an error of the caller.
+    """
+    if not fields or len(set(fields)) < len(fields):
+        raise ValueError(f"fields must be different names, at least one, not {list(fields)!r}")
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
+    ended = (finish_reason or "").casefold()
+    if (refusal or "").strip() or ended in _FILTERED:
+        said = (refusal or "").strip() or f"the provider ended it: {finish_reason}"
+        return Parsed(None, Status.REFUSED, said)
+    if ended in _CUT_OFF:
+        return Parsed(None, Status.TRUNCATED, f"the provider cut it off: {finish_reason}")
+    answer = _answer(tidy(text or ""))
+    if answer is None:
+        return Parsed(None, Status.TRUNCATED, "the reasoning never ends")
+    own = answer if prompt is None else _own_words(answer, prompt)
+    if own is None:
+        return Parsed(None, Status.UNPARSED, "the reply repeats the prompt")
+    found = _read(own, names_of(fields, aliases), Scale(scale_min, scale_max, integer), form)
+    if found.status is not Status.UNPARSED:
+        return found
+    match = _REFUSAL.search(own.replace("’", "'")[:_REFUSED_WITHIN])
+    return Parsed(None, Status.REFUSED, f"the reply says: {match.group()}") if match else found
+
+
+def _read(text: str, names: Names, scale: Scale, form: str) -> Parsed:
+    if not text.strip():
+        return Parsed(None, Status.UNPARSED, "the reply is empty")
+    json = find_json(text)
+    claims: dict[str, defaultdict[str, set[Value]]] = {"json": defaultdict(set), "text": defaultdict(set)}
+    for value in json.objects:
+        claim_json(value, names, scale, lambda f, v: claims["json"][f].add(v))
+    claim_lines(json.rest, names, scale, lambda f, v: claims["text"][f].add(v))
+    if json.cut_off:
+        return Parsed(None, Status.TRUNCATED, "a JSON object is begun and never ended")
+    values: dict[str, float] = {}
+    for field in names.fields:
+        said = claims["json"][field] | claims["text"][field]
+        wanted = said if form == "auto" else claims[form][field]
+        if not wanted:
+            return Parsed(None, Status.UNPARSED, f"no value for {field!r}")
+        clear = [v for v in said if v is not UNCLEAR]
+        if len(said) > 1 or not clear:
+            return Parsed(None, Status.UNPARSED, f"no clear value for {field!r}")
+        values[field] = clear[0]
+    for field, value in values.items():
+        if value not in scale:
+            return Parsed(None, Status.OUT_OF_RANGE, f"{field!r} is {value:g}; asked for were {scale}")
+    return Parsed(values, Status.OK)
+
+
+def _answer(text: str) -> str | None:
+    """Return what comes after the reasoning, or None if the reasoning never ends."""
+    final = list(_FINAL_CHANNEL.finditer(text))
+    if final:
+        text = text[final[-1].end() :].split("<|", maxsplit=1)[0]
+    text = _THOUGHT.sub("\n", _LATEX.sub(r" \1 ", _LATEX.sub(r" \1 ", text)))  # one may stand in another
+    # Some servers drop the tag that begins the reasoning and leave the one that ends it.
+    ends = list(_THOUGHT_END.finditer(text))
+    if ends:
+        text = text[ends[-1].end() :]
+    return None if _THOUGHT_BEGIN.search(text) else text
+
+
+def _own_words(reply: str, prompt: str) -> str | None:
+    """Return the reply without the lines it copies from the prompt, such as the ratings of an example.
+
+    None if it repeats the prompt: its first long line, or two thirds of them. What is JSON stays, for an
+    answer may well be equal to an example.
+    """
+    bare = reply.strip()
+    if bare.startswith("{") and bare.endswith("}"):
+        return reply
+    lines = _long_lines(prompt)
+    said = " ".join(reply.split()).casefold()
+    here = {line for line in lines if line in said}
+    if here and (lines[0] in here or len(here) * 3 >= 2 * len(set(lines))):
+        return None
+    kept = [
+        line
+        for line in reply.split("\n")
+        if line.lstrip()[:1] in ("{", "[", '"') or " ".join(line.split()).casefold() not in here
+    ]
+    return "\n".join(kept)
+
+
+@functools.lru_cache(maxsize=8)  # a reply is looked at when it comes, and again when it is used
+def _long_lines(prompt: str) -> list[str]:
+    """Return the lines that nobody writes by chance, without blanks and case."""
+    lines = (" ".join(line.split()).casefold() for line in tidy(prompt).split("\n"))
+    return [line for line in lines if len(line) >= 25]
+
+
+def json_schema(fields: Sequence[str], scale_min: float, scale_max: float, integer: bool) -> dict[str, Any]:
+    """Return the JSON schema of a reply, as strict as providers take it.
+
+    Every field is required and no other is allowed. The points of a scale of integers are listed, which all
+    providers with a schema understand; another scale has its two ends.
+    """
+    if integer and scale_max - scale_min < _MOST_CHOICES:
+        low, high = int(-(-scale_min // 1)), int(scale_max // 1)
+        value: dict[str, Any] = {"type": "integer", "enum": list(range(low, high + 1))}
+    else:
+        value = {"type": "integer" if integer else "number", "minimum": scale_min, "maximum": scale_max}
+    return {
+        "type": "object",
+        "properties": {field: dict(value) for field in fields},
+        "required": list(fields),
+        "additionalProperties": False,
+    }

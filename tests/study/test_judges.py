@@ -1,0 +1,271 @@
+"""Runs with judges, killed, without a key, carried elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import metaeval as me
+from metaeval.cli import main
+from metaeval.llm.store import Store
+from metaeval.sources import save
+from metaeval.study.asking import export_run
+from metaeval.study.file import make_study
+from tests.conftest import ROOT
+from tests.evaluators.test_judge import KEY, answer
+from tests.llm.server import Server, serving
+from tests.tiny import write_study
+
+USERS = 8
+UNITS = USERS * 24
+OUTPUTS = ("correlations.csv", "leaderboard.md", "leaderboard.csv", "leaderboard.tex")
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Some users of the sample, in the folder that the test works in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    whole = me.load(ROOT / "data" / "sample")
+    users = sorted(whole.explanations["user_id"].unique())[:USERS]
+    explanations, ratings, profiles = (
+        f[f["user_id"].isin(users)].reset_index(drop=True)
+        for f in (whole.explanations, whole.ratings, whole.users)
+    )
+    part = replace(whole, explanations=explanations, ratings=ratings, users=profiles)
+    save(part, tmp_path / "sample", "csv")
+    return tmp_path
+
+
+def study_on(server: Server, path: Path = Path("s.yaml"), **keys: str) -> Path:
+    judge = f"\"Judge('openai/gpt-4o', examples='personalized', base_url='{server.openai}')\""
+    given = {
+        "dataset": "sample",
+        "evaluators": f"{{judge: {judge}, both: \"Mean(judge, Annotator('1'))\"}}",
+        "missing": "{truth: 3, score: 0}",
+        "judging": "{store: replies.sqlite}",
+        **keys,
+    }
+    return write_study(path, **given)
+
+
+def command(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "metaeval", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def stored() -> dict[str, str]:
+    """Return the messages of every stored request by its key."""
+    if not Path("replies.sqlite").exists():
+        return {}
+    with Store("replies.sqlite") as store:
+        return {
+            key: json.loads(text)["messages"][0][1]
+            for key, text in store.rows("SELECT key, request FROM replies")
+        }
+
+
+def test_killed_ten_times_nothing_is_lost_nor_asked_again(data: Path) -> None:
+    rng = random.Random(0)  # noqa: S311 - when to kill
+    with serving(answer, delay=0.02) as server:
+        study = study_on(server, judging="{store: replies.sqlite, concurrency: 4}")
+        kills = 0
+        while kills < 10:
+            process = command("run", str(study), "--out", "killed")
+            before = len(server.log)
+            deadline = time.monotonic() + 30
+            while len(server.log) < before + 1 and process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(rng.uniform(0, 0.12))
+            if process.poll() is not None:
+                break
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            kills += 1
+            done, seen = set(stored().values()), len(server.log)
+            time.sleep(0.05)
+            assert not [s for s in server.log[seen:] if s.body["messages"][0]["content"] in done]
+        process = command("run", str(study), "--out", "killed")
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        assert kills >= 3
+        asked = Counter(s.body["messages"][0]["content"] for s in server.log)
+        assert set(asked) == set(stored().values())
+        # Beside what was under way when it was killed, nothing was asked twice.
+        assert sum(asked.values()) - len(asked) <= 4 * kills
+        with sqlite3.connect("replies.sqlite") as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        connection.close()
+        Path("replies.sqlite").unlink()
+        undisturbed = me.run(study, "undisturbed")
+    for name in OUTPUTS:
+        assert Path("killed", name).read_bytes() == Path("undisturbed", name).read_bytes()
+    frame = undisturbed.scores.frame.query("evaluator == 'judge'")
+    assert len(frame) == UNITS * 4
+    assert not frame.duplicated(["user_id", "item_id", "generator", "aspect"]).any()
+
+
+def test_interrupted_it_keeps_what_it_has_and_ends_soon(data: Path) -> None:
+    with serving(answer, delay=0.05) as server:
+        study = study_on(server, judging="{store: replies.sqlite, concurrency: 4}")
+        process = command("run", str(study), "--out", "out")
+        while len(server.log) < 30 and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        _, err = process.communicate(timeout=30)
+        assert time.monotonic() - started < 2
+        assert process.returncode == 3
+        assert "run the same command again" in err
+        assert "Traceback" not in err
+        answered = len(stored())
+        assert answered >= 20
+        n = len(server.log)
+        me.run(study, "out")
+        distinct = len(stored())
+        assert len(server.log) - n == distinct - answered
+
+
+def test_without_a_key_from_carried_replies(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer) as server:
+        study = study_on(server)
+        online = me.run(study, "online")
+        assert main(["store", "export", "replies.jsonl", "--run", "online"]) == 0
+    n = len({row for row in online.scores.frame["call"].dropna() if row})
+    assert len(Path("replies.jsonl").read_text(encoding="utf-8").splitlines()) == n
+    assert KEY not in Path("replies.jsonl").read_text(encoding="utf-8")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    Path("replies.sqlite").rename("elsewhere.sqlite")
+    monkeypatch.setenv("METAEVAL_STORE", "replies.sqlite")
+    assert main(["store", "import", "replies.jsonl"]) == 0
+    assert main(["run", str(study), "--out", "offline", "--offline"]) == 0, capsys.readouterr().err
+    for name in OUTPUTS:
+        assert Path("online", name).read_bytes() == Path("offline", name).read_bytes()
+    assert main(["reparse", "offline"]) == 0
+    assert Path("online", "correlations.csv").read_bytes() == Path("offline", "correlations.csv").read_bytes()
+
+
+def test_offline_without_replies_is_said(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(answer) as server:
+        study = study_on(server)
+    assert main(["run", str(study), "--offline"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("metaeval: ")
+    assert "store" in err
+    assert not Path("results/s").exists()
+
+
+def test_dry_run_sends_nothing_and_says_what_it_would_take(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prices = "{store: replies.sqlite, prices: {openai/gpt-4o: {input: 2.5, output: 10}}}"
+    with serving(answer) as server:
+        study = study_on(server, judging=prices)
+        assert main(["run", str(study), "--dry-run"]) == 0
+        out = capsys.readouterr().out
+        assert not server.log
+        assert "calls to make, 0 in the store" in out
+        assert "USD" in out
+        assert "## The explanation to judge" in out
+        me.run(study, "out")
+        assert main(["run", str(study), "--dry-run", "--json"]) == 0
+    (judge,) = json.loads(capsys.readouterr().out)["judges"]
+    assert judge["in_store"] == judge["requests"] > 100
+    assert judge["usd"] == 0
+
+
+def test_a_budget_ends_the_run_with_exit_3_and_more_of_it_goes_on(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer) as server:
+        study = study_on(server, judging="{store: replies.sqlite, max_calls: 100}")
+        assert main(["run", str(study), "--out", "out"]) == 3
+        assert "budget" in capsys.readouterr().err
+        assert len(server.log) == 100
+        record = json.loads(Path("out/run.json").read_text(encoding="utf-8"))
+        assert record["evaluators"]["judge"]["scores"]["budget"] > 0
+        study_on(server)
+        assert main(["run", str(study), "--out", "out"]) == 0
+        assert len(server.log) == len(stored())
+
+
+def test_the_cost_table(data: Path) -> None:
+    prices = "{store: replies.sqlite, prices: {openai/gpt-4o: {input: 2.5, output: 10}}}"
+    with serving(answer) as server:
+        done = me.run(study_on(server, judging=prices), "out")
+    (row,) = pd.read_csv("out/cost.csv").to_dict("records")
+    assert row["evaluator"] == "judge"
+    assert row["usd_per_text"] == pytest.approx((100 * 2.5 + 10 * 10) / 1e6)
+    assert row["tokens_per_text"] == 110
+    assert row["parse_rate"] == 1
+    assert row["usd"] == pytest.approx(row["texts"] * row["usd_per_text"])
+    assert row["texts"] == (done.scores.frame.query("evaluator == 'judge' and status == 'ok'").shape[0]) / 4
+
+
+def test_the_key_is_nowhere(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with serving(answer) as server:
+        study = study_on(server)
+        process = command("run", str(study), "--out", "out")
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        assert {s.authorization for s in server.log} == {f"Bearer {KEY}"}
+    main(["store", "info"])
+    captured = capfd.readouterr()
+    for text in (out, err, captured.out, captured.err):
+        assert KEY not in text
+    for file in data.rglob("*"):
+        if file.is_file():
+            assert KEY.encode() not in file.read_bytes(), file
+
+
+def test_the_judges_of_the_paper_run_with_simulated_models(data: Path) -> None:
+    text = (ROOT / "studies" / "recexp-judges.yaml").read_text(encoding="utf-8")
+    for provider in ("openai", "dashscope"):
+        text = text.replace(f"Judge('{provider}/", "Judge('simulated/")
+    text = text.replace(", base_url='http://localhost:8000/v1'", "").replace("data/recexp", "sample")
+    Path("judges.yaml").write_text(text, encoding="utf-8")
+    done = me.run("judges.yaml", "out")
+    judges = [name for name, kind in done.scores.kinds.items() if kind == "judge"]
+    assert len(judges) == 36
+    costs = pd.read_csv("out/cost.csv")
+    assert len(costs) == 36
+    assert costs["simulated"].all()
+    board = Path("out/leaderboard.md").read_text(encoding="utf-8")
+    assert r"gpt4\_M\_personalized (simulated)" in board
+
+
+def test_export_of_attempts(data: Path) -> None:
+    done = me.run(
+        make_study(
+            {
+                "dataset": "sample",
+                "evaluators": ["Judge('simulated/unparsed=0.5')"],
+                "judging": {"store": "replies.sqlite"},
+            }
+        ),
+        "out",
+    )
+    calls = [c for c in done.scores.frame["call"].unique() if c]
+    exported = export_run(make_study(done.record["study"]), calls, Path("all.jsonl"))
+    with Store("replies.sqlite") as store:
+        ((kept,),) = store.rows("SELECT count(*) FROM replies")
+    assert exported == kept > len(calls)
