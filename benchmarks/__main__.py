@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 
-from benchmarks import engine
+from benchmarks import engine, llm
 
 
 def main() -> int:
@@ -14,7 +15,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     held = True
-    for result in engine.run(quick=parser.parse_args().quick):
+    quick = parser.parse_args().quick
+    for result in itertools.chain(engine.run(quick=quick), llm.run(quick=quick)):
         print(json.dumps(result, ensure_ascii=False), flush=True)
         held &= result["held"]
     return 0 if held else 1

@@ -12,8 +12,9 @@ from metaeval import __version__
 from metaeval.cli.data import data
 from metaeval.cli.group import Group
 from metaeval.cli.prompts import prompts
-from metaeval.cli.run import demo, leaderboard, run
+from metaeval.cli.run import demo, leaderboard, reparse, run
 from metaeval.cli.steps import correlate, score
+from metaeval.cli.store import store
 from metaeval.errors import MetaevalError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def cli(context: click.Context, quiet: bool, as_json: bool) -> None:
     context.obj = {"quiet": quiet, "json": as_json}
 
 
-for command in (demo, run, score, correlate, leaderboard, data, prompts):
+for command in (demo, run, score, correlate, leaderboard, reparse, data, prompts, store):
     cli.add_command(command)
 
 

@@ -43,7 +43,7 @@ def tokens_at_most(request: Request) -> int | None:
 
 
 def prompt_at_most(request: Request) -> int:
-    """Return a number that the prompt's tokens do not exceed: bytes, those of the schema too, and a margin."""
+    """Return a number that the prompt's tokens do not exceed: its bytes, a schema's, and a margin."""
     texts = sum(len(m.content.encode()) + len(m.role) + _A_MESSAGE for m in request.messages)
     return texts + (0 if request.schema is None else 2 * len(str(request.schema))) + _A_REQUEST
 

@@ -83,6 +83,24 @@ def problems(store: Store) -> list[str]:
     return [text for (text,) in store.rows("PRAGMA integrity_check") if text != "ok"]
 
 
+def describe(found: Info, wrong: Sequence[str] = ()) -> str:
+    """Return what `info` and `problems` found as lines for people."""
+    lines = [
+        f"store     {found.path}",
+        f"size      {found.bytes / 1e6:,.1f} MB",
+        f"replies   {found.replies:,}",
+        f"failures  {found.failures:,}",
+    ]
+    if found.oldest:
+        lines.append(f"from      {found.oldest} to {found.newest}")
+    lines += [
+        f"          {m.model}: {m.replies:,} replies, {m.failures:,} failures, "
+        f"{m.prompt_tokens:,} + {m.completion_tokens:,} tokens"
+        for m in found.models
+    ]
+    return "\n".join([*lines, *(f"problem   {text}" for text in wrong)])
+
+
 def prune(
     store: Store,
     *,

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval import evaluators
+from metaeval.errors import RunFolderError
 from metaeval.evaluators.judging import Judging, judging
 from metaeval.llm.limits import Budget, Limits
 from metaeval.llm.price import Prices, tokens_about
 from metaeval.llm.prompt import joined
 from metaeval.llm.store import Store, default_path
+from metaeval.study.file import make_study
+from metaeval.study.folder import SCORES, read_output, read_record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import os
     from contextlib import AbstractContextManager
 
     from metaeval.evaluators.judge import Judge
@@ -104,30 +107,40 @@ def _estimate(judge: Judge, todo: Plan, prices: Prices, store: Store | None) -> 
     return Estimate(str(judge.spec), requests, in_store, tokens, usd, prompt)
 
 
-def export_run(study: Study, calls: Sequence[str], path: Path) -> int:
-    """Write the replies that a run used as JSON Lines, earlier attempts too; return how many.
+def export_run(
+    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    store: str | os.PathLike[str] | None = None,
+) -> int:
+    """Write the replies that a finished run used as JSON Lines, earlier attempts too; return how many.
 
-    Parameters
-    ----------
-    study
-        Says which store holds them.
-    calls
-        The column ``call`` of the run's scores: the key of each last reply.
-    path
-        The file to write.
+    They are taken from ``store``, or from that of the run's study if it is left out.
+
+    Raises
+    ------
+    MetaevalError
+        If it is no finished run, no judge was in it, or its store is not there.
     """
+    import pandas as pd
+
     from metaeval.llm.request import key_of
     from metaeval.llm.store_tools import export_jsonl
 
-    with Store(study.judging.store, create=False) as store:
+    frame = pd.read_parquet(read_output(Path(folder), SCORES))
+    if "call" not in frame:
+        raise RunFolderError(f"no judge was in the run in {folder}, so it used no replies")
+    calls = [call for call in frame["call"].dropna().unique() if call]
+    study = make_study(read_record(Path(folder))["study"])
+    with Store(store or study.judging.store, create=False) as opened:
         keys: list[str] = []
         for start in range(0, len(calls), _BATCH):
-            chunk = list(calls[start : start + _BATCH])
+            chunk = calls[start : start + _BATCH]
             marks = ",".join("?" * len(chunk))
-            rows = store.rows(f"SELECT key, request FROM replies WHERE key IN ({marks})", chunk)  # noqa: S608
+            rows = opened.rows(f"SELECT key, request FROM replies WHERE key IN ({marks})", chunk)  # noqa: S608
             requests = {key: json.loads(text) for key, text in rows}
             for key in chunk:
                 request = requests.get(key, {"attempt": 0})
                 keys += [key_of({**request, "attempt": n}) for n in range(request["attempt"])]
                 keys.append(key)
-        return export_jsonl(store, path, keys)
+        return export_jsonl(opened, path, keys)

@@ -21,6 +21,7 @@ import metaeval as me
 from metaeval.cli import main
 from metaeval.llm.store import Store
 from metaeval.sources import save
+from metaeval.sources.recexp import import_recexp
 from metaeval.study.asking import export_run
 from metaeval.study.file import make_study
 from tests.conftest import ROOT
@@ -265,7 +266,23 @@ def test_export_of_attempts(data: Path) -> None:
         "out",
     )
     calls = [c for c in done.scores.frame["call"].unique() if c]
-    exported = export_run(make_study(done.record["study"]), calls, Path("all.jsonl"))
+    exported = export_run("out", Path("all.jsonl"))
     with Store("replies.sqlite") as store:
         ((kept,),) = store.rows("SELECT count(*) FROM replies")
     assert exported == kept > len(calls)
+
+
+def test_the_whole_recexp_study_is_judged_once(real_data: Path, data: Path) -> None:
+    """2,536 units through the SDK; equal prompts are one call, and a second run makes none."""
+    import_recexp(real_data / "recexp", "recexp")
+    with serving(answer) as server:
+        judge = f"\"Judge('openai/gpt-4o', base_url='{server.openai}')\""
+        study = study_on(server, dataset="recexp", evaluators=f"{{judge: {judge}}}")
+        first = me.run(study, "out")
+        n = len(server.log)
+        assert len(first.scores) == 2536 * 4
+        assert (first.scores.frame["status"] == "ok").all()
+        assert n == len(stored()) == len({s.body["messages"][0]["content"] for s in server.log})
+        again = me.run(study, "again")
+        assert len(server.log) == n
+    assert again.correlations.frame.equals(first.correlations.frame)

@@ -1,0 +1,89 @@
+"""``metaeval store``: the replies that were kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from metaeval.cli.group import Group, talk, tell, tell_json
+
+_PATH = click.Path(path_type=Path)
+_store = click.option("--store", "path", type=_PATH, help="The store's file.  [default: METAEVAL_STORE]")
+
+
+@click.group(cls=Group)
+def store() -> None:
+    """Look after the store, in which every reply of a model is kept."""
+
+
+@store.command("info")
+@_store
+@talk
+def info(path: Path | None) -> None:
+    """Say what is in the store, and whether the file is sound."""
+    from metaeval.llm import store_tools
+    from metaeval.llm.store import Store
+
+    with Store(path, create=False) as opened:
+        found, problems = store_tools.info(opened), store_tools.problems(opened)
+    tell(store_tools.describe(found, problems))
+    models = [m._asdict() for m in found.models]
+    tell_json({**found._asdict(), "models": models, "problems": problems})
+    if problems:
+        raise click.exceptions.Exit(1)
+
+
+@store.command("prune")
+@_store
+@click.option("--older-than", "days", type=click.FloatRange(min=0), help="Days: delete what is older.")
+@click.option("--model", help="Delete what this model answered: PROVIDER/MODEL.")
+@click.option("--failures", is_flag=True, help="Delete only requests that brought no reply.")
+@click.option("--all", "everything", is_flag=True, help="Delete all replies.")
+@talk
+def prune(path: Path | None, days: float | None, model: str | None, failures: bool, everything: bool) -> None:
+    """Delete replies for which all that is asked holds. They must be paid for again."""
+    from metaeval.llm import store_tools
+    from metaeval.llm.store import Store
+
+    with Store(path, create=False) as opened:
+        deleted = store_tools.prune(
+            opened, older_than_days=days, model=model, failures=failures, everything=everything
+        )
+    tell(f"deleted {deleted:,} replies")
+    tell_json({"deleted": deleted})
+
+
+@store.command("export")
+@click.argument("file", type=_PATH)
+@_store
+@click.option("--run", "folder", type=_PATH, help="Write only the replies that this finished run used.")
+@talk
+def export(file: Path, path: Path | None, folder: Path | None) -> None:
+    """Write replies to FILE as JSON Lines, to carry them elsewhere."""
+    from metaeval.llm import store_tools
+    from metaeval.llm.store import Store
+    from metaeval.study.asking import export_run
+
+    if folder is not None:
+        count = export_run(folder, file, store=path)
+    else:
+        with Store(path, create=False) as opened:
+            count = store_tools.export_jsonl(opened, file)
+    tell(f"wrote {count:,} replies to {file}")
+    tell_json({"written": count, "file": str(file)})
+
+
+@store.command("import")
+@click.argument("file", type=_PATH)
+@_store
+@talk
+def import_(file: Path, path: Path | None) -> None:
+    """Add the replies in FILE, which `metaeval store export` wrote."""
+    from metaeval.llm import store_tools
+    from metaeval.llm.store import Store
+
+    with Store(path) as opened:
+        done = store_tools.import_jsonl(opened, file)
+    tell(f"added {done.added:,} replies; {done.present:,} were there")
+    tell_json(done._asdict())
