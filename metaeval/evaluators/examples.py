@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from metaeval.errors import DataError
+from metaeval.evaluators.frames import rows_of
 from metaeval.evaluators.judge_prompt import Example
 from metaeval.types import USER_RATER
 
@@ -84,7 +85,7 @@ def choose_examples(data: ExplanationSet, aspects: Sequence[str], mode: str, see
     of_unit: dict[Key, Example] = {}
     shown: set[Key] = set()
     found: dict[tuple[str, str], Key | None] = {}
-    units = list(data.units.itertuples(index=False, name=None))
+    units = list(rows_of(data.explanations, data.keys))
     for user, _, generator in units:
         source = giver.get(user)
         if source is not None and (source, generator) not in found:
@@ -111,13 +112,13 @@ def _rated(data: ExplanationSet, aspects: Sequence[str]) -> dict[Key, Example]:
     )
     of_unit: dict[Key, dict[str, float]] = {}
     columns = [*data.keys, "aspect", "rating"]
-    for *of, aspect, rating in own[columns].itertuples(index=False, name=None):
+    for *of, aspect, rating in rows_of(own, columns):
         of_unit.setdefault(tuple(of), {})[aspect] = rating
     titles = "item_title" in data.explanations
     texts = data.explanations[[*data.keys, "explanation", *(["item_title"] if titles else [])]]
     found: dict[Key, Example] = {}
     width = len(data.keys)
-    for row in texts.itertuples(index=False, name=None):
+    for row in rows_of(texts, list(texts.columns)):
         unit: Key = tuple(row[:width])
         text = row[width]
         if len(of_unit.get(unit, ())) == len(aspects) and isinstance(text, str) and text.strip():

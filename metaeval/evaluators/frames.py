@@ -11,7 +11,7 @@ from metaeval.errors import DataError
 from metaeval.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -64,6 +64,11 @@ def frame_of(grid: Grid, data: ExplanationSet, aspects: Sequence[str], evaluator
     frame["score"] = np.where(codes == OK, grid.scores.T[present], np.nan)
     frame["status"] = pd.Series([s.value for s in STATUSES]).take(codes.astype(np.intp)).array
     return frame
+
+
+def rows_of(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of some columns; strings are unpacked a column at a time, which is the fast way."""
+    return zip(*(frame[c].to_numpy(dtype=object).tolist() for c in columns), strict=True)
 
 
 def grid_of(frame: pd.DataFrame, data: ExplanationSet, aspects: Sequence[str], what: str) -> Grid:

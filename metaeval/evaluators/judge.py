@@ -11,13 +11,13 @@ from metaeval.errors import DataError, SpecError, nearest
 from metaeval.evaluators.arguments import check_flag
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.examples import MODES, NONE, choose_examples
-from metaeval.evaluators.frames import CODES, OK, Grid, frame_of
+from metaeval.evaluators.frames import CODES, OK, Grid, frame_of, rows_of
 from metaeval.evaluators.judge_prompt import aliases_of, is_single, messages, profile_of
 from metaeval.evaluators.judging import current
 from metaeval.llm.prompt import joined, load_prompt
 from metaeval.llm.providers import address_of, provider_named
 from metaeval.llm.reply import FORMS, PARSER, json_schema, parse_reply
-from metaeval.llm.request import Message, Request
+from metaeval.llm.request import Request
 from metaeval.types import Kind, ScoreTable, Status
 
 if TYPE_CHECKING:
@@ -183,13 +183,11 @@ class Judge(BaseEvaluator):
         every = tuple(range(len(aspects)))
         rounds = [(a,) for a in every] if is_single(template) else [every]
         profiles: dict[str, Mapping[str, str]] = {}
-        keys = [tuple(k) for k in data.units.itertuples(index=False, name=None)]
-        columns = [c for c in ("item_title", "explanation") if c in data.explanations]
-        shown = data.explanations[[*data.keys, *columns]]
-        for unit, (key, values) in enumerate(
-            zip(keys, shown.itertuples(index=False, name=None), strict=True)
-        ):
-            row: dict[str, Any] = dict(zip(shown.columns, values, strict=True))
+        frames: dict[tuple[int, ...], Request] = {}  # all but the messages, by what is asked
+        columns = [*data.keys, *(c for c in ("item_title", "explanation") if c in data.explanations)]
+        for unit, values in enumerate(rows_of(data.explanations, columns)):
+            row: dict[str, Any] = dict(zip(columns, values, strict=True))
+            key = values[: len(data.keys)]
             if key in examples.shown or not _has_text(row["explanation"]):
                 continue
             profile = None
@@ -207,11 +205,12 @@ class Judge(BaseEvaluator):
                     profile=profile,
                     reply=self.reply,
                 )
-                yield Question(unit, asked, self._request(data, names, conversation))
+                if asked not in frames:
+                    frames[asked] = self._request(data, names)
+                yield Question(unit, asked, frames[asked].asking(conversation))
 
-    def _request(
-        self, data: ExplanationSet, names: Sequence[str], conversation: Sequence[tuple[str, str]]
-    ) -> Request:
+    def _request(self, data: ExplanationSet, names: Sequence[str]) -> Request:
+        """Return a request for these aspects, without messages."""
         scale = data.scale
         parameters: dict[str, Any] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         schema = None
@@ -222,7 +221,7 @@ class Judge(BaseEvaluator):
         return Request(
             provider=self.provider,
             model=self.model.partition("/")[2],
-            messages=tuple(Message(role, text) for role, text in conversation),
+            messages=(),
             parameters=parameters,
             base_url=self.base_url,
             schema=schema,
@@ -232,9 +231,10 @@ class Judge(BaseEvaluator):
     def _judged(self, data: ExplanationSet, aspects: Sequence[str]) -> _Judged:
         examples = self._examples(data, aspects)
         judged = _Judged(len(data), len(aspects))
-        for unit, key in enumerate(data.units.itertuples(index=False, name=None)):
-            if tuple(key) in examples.shown:
-                judged.grid.codes[unit] = CODES[Status.EXAMPLE]
+        if examples.shown:
+            for unit, key in enumerate(rows_of(data.explanations, data.keys)):
+                if key in examples.shown:
+                    judged.grid.codes[unit] = CODES[Status.EXAMPLE]
         judged.outcome["without_example"] = examples.without
         with current() as settings:
             self._ask(data, aspects, examples, judged, settings)

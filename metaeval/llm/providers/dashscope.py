@@ -115,7 +115,7 @@ class DashScopeClient:
             code = "" if code == "Unknown" else code  # the SDK's own word where the body is no JSON
             return failed(response["status_code"], code, message, wait=wait)._replace(raw=raw)
         try:
-            return _read(response, raw)
+            return _read(json.loads(raw), raw)
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             message = f"the body is no reply of DashScope ({error!r}): {raw[:200]}"
             raise RetryableError(message, "invalid_body", sent=True) from None
@@ -151,9 +151,10 @@ class DashScopeClient:
         return RetryableError(f"connection lost: {text}", "connection", sent=True)
 
 
-def _read(response: Mapping[str, Any], raw: str) -> Reply:
+def _read(body: Mapping[str, Any], raw: str) -> Reply:
     """Return what a reply says; older models answer in ``output.text``, newer ones in ``output.choices``."""
-    output, usage = response["output"] or {}, response["usage"] or {}
+    # Of the body itself: where there is no number of tokens, the SDK's object has 0.
+    output, usage = body.get("output") or {}, body.get("usage") or {}
     choice = (output.get("choices") or [{}])[0]
     message = choice.get("message") or {"content": output.get("text")}
     reason = word(choice.get("finish_reason") or output.get("finish_reason"))
@@ -161,7 +162,7 @@ def _read(response: Mapping[str, Any], raw: str) -> Reply:
         text=text_of(message.get("content")),
         finish_reason=None if reason == "null" else reason,
         refusal=word(message.get("refusal")),
-        model=word(json.loads(raw).get("model")),
+        model=word(body.get("model")),
         prompt_tokens=count(usage.get("input_tokens")),
         completion_tokens=count(usage.get("output_tokens")),
         cached_tokens=count((usage.get("prompt_tokens_details") or {}).get("cached_tokens")),

@@ -106,15 +106,14 @@ class OpenAIClient:
 
     def _lost(self, error: BaseException) -> CallError:
         """Say what became of the connection; the SDK calls all of it "Connection error"."""
-        cause = error
-        while cause.__cause__ is not None:
-            cause = cause.__cause__
-        text = scrub(f"{cause}" or type(cause).__name__, self._key)
-        match cause:
-            case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
-                return RetryableError(f"cannot connect: {text}", "connect")
-            case TimeoutError():
-                return RetryableError(f"no reply in time: {text}", "timeout", sent=True)
+        causes = [error]
+        while causes[-1].__cause__ is not None:
+            causes.append(causes[-1].__cause__)
+        text = scrub(f"{causes[-1]}" or type(causes[-1]).__name__, self._key)
+        if any(isinstance(c, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)) for c in causes):
+            return RetryableError(f"cannot connect: {text}", "connect")
+        if isinstance(causes[-1], TimeoutError):
+            return RetryableError(f"no reply in time: {text}", "timeout", sent=True)
         return RetryableError(f"connection lost: {text}", "connection", sent=True)
 
 

@@ -1,0 +1,44 @@
+"""What the tests of clients, runner and store share; run as a script, it does a run in a process of its own.
+
+``python -m tests.llm.asking STORE ADDRESS NUMBER`` asks and prints how many answers there were.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from metaeval.llm.limits import Limits
+from metaeval.llm.request import Message, Request
+from metaeval.llm.runner import Run
+from metaeval.llm.store import Store
+from tests.llm.server import Server
+
+KEY = "sk-never-to-be-seen-4711"
+FAST = Limits(in_flight=8, reply_seconds=0.5, retries=3)
+
+
+def address(provider: str, server: Server) -> str:
+    return server.dashscope if provider == "dashscope" else server.openai
+
+
+def requests(number: int, base_url: str, provider: str = "openai", **more: Any) -> Iterator[Request]:
+    first = Request(provider, "m", (), {"temperature": 0, "max_tokens": 20}, base_url=base_url, **more)
+    for i in range(number):
+        yield first.asking([Message("user", f"How is text {i}?")])
+
+
+async def no_sleep(_seconds: float) -> None:
+    """Wait not at all."""
+
+
+def run(server: Server, store: Store, number: int = 5, provider: str = "openai", **options: Any) -> Run:
+    options = {"limits": FAST, "draw": lambda: 0.05, **options}
+    return Run(requests(number, address(provider, server), provider), store, **options)
+
+
+if __name__ == "__main__":
+    with Store(sys.argv[1]) as opened:
+        wanted = requests(int(sys.argv[3]), sys.argv[2])
+        print(len(list(Run(wanted, opened, limits=Limits(in_flight=8)))), flush=True)

@@ -1,0 +1,104 @@
+"""Runs that are killed, interrupted or not alone: every reply is paid for once, and none is lost."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from metaeval.llm import store_tools
+from metaeval.llm.store import Store
+from tests.llm.asking import requests, run
+from tests.llm.server import Server, serving
+
+NUMBER = 150
+
+
+def start(path: Path, server: Server) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.llm.asking", str(path), server.openai, str(NUMBER)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_calls(server: Server, number: int) -> None:
+    until = time.monotonic() + 20
+    while len(server.log) < number and time.monotonic() < until:
+        time.sleep(0.005)
+
+
+def stored(path: Path, server: Server) -> set[str]:
+    """Return the texts whose replies are on file."""
+    with Store(path) as store:
+        found = store.get_many(r.key for r in requests(NUMBER, server.openai))
+        return {r.messages[0].content for r in requests(NUMBER, server.openai) if r.key in found}
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    rng = random.Random(4)
+    with serving(delay=0.02) as server:
+        for _ in range(5):
+            before, asked = stored(path, server), len(server.log)
+            process = start(path, server)
+            wait_for_calls(server, asked + rng.randint(5, 30))
+            process.kill()
+            process.communicate()
+            # What was on file when it started was not asked for again.
+            assert not before & {seen.body["messages"][0]["content"] for seen in server.log[asked:]}
+        before, asked = stored(path, server), len(server.log)
+        assert 0 < len(before) < NUMBER
+        out, error = start(path, server).communicate()
+        assert (out, error) == (f"{NUMBER}\n", "")
+        last = Counter(seen.body["messages"][0]["content"] for seen in server.log[asked:])
+        assert set(last) == {r.messages[0].content for r in requests(NUMBER, server.openai)} - before
+        assert set(last.values()) == {1}
+        # A kill loses no more than what was in flight at that moment.
+        assert len(server.log) <= NUMBER + 5 * 8
+    assert len(stored(path, server)) == NUMBER
+    with Store(path) as store:
+        assert store_tools.problems(store) == []
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_ctrl_c_ends_soon_with_all_that_was_answered(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with serving(delay=0.05) as server:
+        process = start(path, server)
+        wait_for_calls(server, 40)
+        server.delay = 30.0  # those that are under way now would take long
+        time.sleep(0.2)
+        answered = len(server.log) - server.in_flight
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate()
+        assert time.monotonic() - started < 2
+        assert process.returncode != 0
+        assert "KeyboardInterrupt" in error
+        assert "Task was destroyed" not in error
+        assert len(stored(path, server)) == answered
+    with Store(path) as store:
+        assert store_tools.problems(store) == []
+
+
+def test_several_processes_pay_once_together(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with serving(delay=0.02) as server:
+        running = [start(path, server) for _ in range(3)]
+        assert [p.communicate()[0] for p in running] == [f"{NUMBER}\n"] * 3
+        assert len(server.log) == NUMBER
+
+
+def test_a_run_without_end_is_left_by_ctrl_c_in_the_same_process(tmp_path: Path) -> None:
+    # As in a notebook: the store stays open, and the next run takes up what the first one had claimed.
+    with serving(delay=0.05) as server, Store(tmp_path / "s.sqlite") as store:
+        try:
+            for _ in run(server, store, 100):
+                raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            pass
+        again = run(server, store, 100)
+        assert len(list(again)) == 100
+        assert again.tally.from_store > 0

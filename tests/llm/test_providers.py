@@ -1,0 +1,313 @@
+"""The real SDKs against a server on the loopback address: what each outcome becomes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from metaeval.llm.client import CallError, DeniedError, RejectedError, RetryableError, client_for
+from metaeval.llm.providers import PROVIDERS, Connection, address_of
+from metaeval.llm.request import Message, Reply, Request
+from tests.llm.asking import KEY, address
+from tests.llm.server import (
+    ANSWER,
+    CUT,
+    DROP,
+    EMPTY,
+    FILTERED,
+    HANG,
+    INVALID_JSON,
+    LENGTH,
+    PROSE,
+    REFUSED,
+    Act,
+    Server,
+    always,
+    error,
+    serving,
+)
+
+OPENAI = ("openai", "dashscope-compatible")
+ALL = (*OPENAI, "dashscope")
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "integer", "minimum": 2}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+
+
+def complete(server: Server, provider: str, **more: Any) -> Reply:
+    request = Request(
+        provider,
+        "m",
+        (Message("system", "Be brief."), Message("user", "How is it? 好看吗")),
+        {"temperature": 0, "max_tokens": 5, "seed": 0, **more.pop("parameters", {})},
+        base_url=address(provider, server),
+        **more,
+    )
+
+    async def go() -> Reply:
+        client = client_for(Connection(provider, request.address, 1.0, 0.4))
+        try:
+            return await client.complete(request)
+        finally:
+            await client.close()
+
+    return asyncio.run(go())
+
+
+def outcome(act: Act, provider: str) -> Reply | CallError:
+    with serving(always(act)) as server:
+        try:
+            return complete(server, provider)
+        except CallError as failure:
+            assert len(server.log) == 1  # no SDK sends anything a second time by itself
+            return failure
+
+
+@pytest.mark.parametrize("provider", ALL)
+def test_what_is_sent_and_what_comes_back(provider: str) -> None:
+    with serving() as server:
+        reply = complete(server, provider, parameters={"top_k": 3})
+        (seen,) = server.log
+    body = seen.body["parameters"] if provider == "dashscope" else seen.body
+    messages = (seen.body["input"] if provider == "dashscope" else seen.body)["messages"]
+    assert messages == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "How is it? 好看吗"},
+    ]
+    assert seen.body["model"] == "m"
+    assert {k: body[k] for k in ("temperature", "max_tokens", "seed", "top_k")} == {
+        "temperature": 0,
+        "max_tokens": 5,
+        "seed": 0,
+        "top_k": 3,
+    }
+    assert seen.authorization == f"Bearer {KEY}"
+    assert reply.text == "Summary: 3"
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.finish_reason) == (100, 10, "stop")
+    named = ("m-2024-08-06", "fp_1") if provider in OPENAI else (None, None)
+    assert (reply.model, reply.fingerprint) == named
+    assert '"Summary: 3"' in reply.raw
+    assert reply.error is None
+
+
+def test_a_schema_is_asked_for_where_the_provider_takes_one() -> None:
+    with serving() as server:
+        assert complete(server, "openai", schema=SCHEMA).text == '{"a": 2}'
+        for provider in ("dashscope", "dashscope-compatible"):
+            complete(server, provider, schema=SCHEMA)
+        given = {"response_format": {"type": "text"}}
+        complete(server, "openai", schema=SCHEMA, parameters=given)
+    wanted = [s.body.get("response_format") or s.body["parameters"]["response_format"] for s in server.log]
+    assert wanted[0]["json_schema"] == {"name": "reply", "strict": True, "schema": SCHEMA}
+    assert wanted[1] == wanted[2] == {"type": "json_object"}
+    assert wanted[3] == {"type": "text"}  # what the user says goes before
+
+
+@pytest.mark.parametrize("provider", ALL)
+@pytest.mark.parametrize(
+    ("act", "code", "sent"),
+    [
+        (CUT, "connection", True),
+        (DROP, "connection", True),
+        (HANG, "timeout", True),
+        (INVALID_JSON, "invalid_body", True),
+        (Act("body", body="[]"), "invalid_body", True),
+        (Act("body", body='{"choices": 3, "output": 3}'), "invalid_body", True),
+        (error(429, "rate_limit_exceeded", "slow down", Retry_After="3"), "rate_limit_exceeded", False),
+        (error(500, "InternalError"), "InternalError", False),
+        (error(503, "ServiceUnavailable"), "ServiceUnavailable", False),
+        (Act("status", status=502, body="<html>Bad gateway</html>"), "502", False),
+    ],
+    ids=lambda v: getattr(v, "kind", None),
+)
+def test_what_may_pass(provider: str, act: Act, code: str, sent: bool) -> None:
+    failure = outcome(act, provider)
+    assert isinstance(failure, RetryableError)
+    if act.status != 502 or provider in OPENAI:  # the SDK of DashScope finds no error in what is no JSON
+        assert failure.code == code
+        assert failure.sent == sent
+    if act.headers:
+        assert failure.retry_after == 3
+    assert KEY not in str(failure)
+
+
+@pytest.mark.parametrize("provider", ALL)
+def test_a_server_that_is_not_there(provider: str) -> None:
+    with serving() as server:
+        pass
+    with pytest.raises(RetryableError, match="cannot connect") as caught:
+        complete(server, provider)
+    assert caught.value.code == "connect"
+    assert not caught.value.sent
+
+
+@pytest.mark.parametrize("provider", ALL)
+@pytest.mark.parametrize(
+    ("act", "kind"),
+    [
+        (error(401, "invalid_api_key", f"Incorrect API key provided: {KEY}."), DeniedError),
+        (error(403, "AccessDenied"), DeniedError),
+        (error(404, "model_not_found", "The model `m` does not exist"), DeniedError),
+        (error(400, "InvalidParameter"), RejectedError),
+        (error(400, "context_length_exceeded"), RejectedError),
+    ],
+)
+def test_what_will_not_pass(provider: str, act: Act, kind: type[CallError]) -> None:
+    failure = outcome(act, provider)
+    assert type(failure) is kind
+    assert failure.code == act.body["code"]
+    assert KEY not in str(failure)
+
+
+def test_an_empty_account_by_the_words_of_each() -> None:
+    no_money = error(429, "insufficient_quota", "You exceeded your current quota")
+    assert isinstance(outcome(no_money, "openai"), DeniedError)
+    # At DashScope the same code is a limit a minute.
+    assert isinstance(outcome(no_money, "dashscope-compatible"), RetryableError)
+    for code, status in {
+        "Arrearage": 400,
+        "PrepaidBillOverdue": 429,
+        "AllocationQuota.FreeTierOnly": 403,
+    }.items():
+        assert isinstance(outcome(error(status, code), "dashscope"), DeniedError)
+
+
+DASHSCOPE_CODES = [
+    (400, "InvalidParameter", RejectedError),
+    (400, "BadRequest.EmptyInput", RejectedError),
+    (400, "BadRequest.EmptyModel", RejectedError),
+    (400, "InvalidURL", RejectedError),
+    (400, "UnsupportedOperation", RejectedError),
+    (400, "Arrearage", DeniedError),
+    (401, "InvalidApiKey", DeniedError),
+    (403, "AccessDenied", DeniedError),
+    (403, "AccessDenied.Unpurchased", DeniedError),
+    (403, "Model.AccessDenied", DeniedError),
+    (403, "AllocationQuota.FreeTierOnly", DeniedError),
+    (404, "ModelNotFound", DeniedError),
+    (404, "WorkSpaceNotFound", DeniedError),
+    (408, "RequestTimeOut", RetryableError),
+    (409, "Conflict", RetryableError),
+    (413, "BadRequest.TooLarge", RejectedError),
+    (429, "Throttling", RetryableError),
+    (429, "Throttling.RateQuota", RetryableError),
+    (429, "Throttling.BurstRate", RetryableError),
+    (429, "Throttling.AllocationQuota", RetryableError),
+    (429, "CommodityNotPurchased", DeniedError),
+    (429, "PrepaidBillOverdue", DeniedError),
+    (429, "PostpaidBillOverdue", DeniedError),
+    (500, "InternalError", RetryableError),
+    (500, "InternalError.Algo", RetryableError),
+    (500, "InternalError.Timeout", RetryableError),
+    (500, "SystemError", RetryableError),
+    (503, "ModelUnavailable", RetryableError),
+]
+
+
+def test_each_error_code_of_dashscope() -> None:
+    acts = {code: error(status, code, f"about {code}") for status, code, _ in DASHSCOPE_CODES}
+
+    async def go(server: Server) -> dict[str, CallError]:
+        client = client_for(Connection("dashscope", server.dashscope, 1.0, 1.0))
+        found = {}
+        for code in acts:
+            try:
+                await client.complete(
+                    Request("dashscope", code, (Message("user", "?"),), {}, server.dashscope)
+                )
+            except CallError as failure:
+                found[code] = failure
+        await client.close()
+        return found
+
+    with serving(lambda body, _before: acts[body["model"]]) as server:
+        found = asyncio.run(go(server))
+    assert {code: type(f) for code, f in found.items()} == {code: kind for _, code, kind in DASHSCOPE_CODES}
+    assert all(str(f) == f"about {code}" and f.code == code for code, f in found.items())
+
+
+@pytest.mark.parametrize("provider", ALL)
+@pytest.mark.parametrize("code", ["content_filter", "DataInspectionFailed", "data_inspection_failed"])
+def test_a_filter_refuses(provider: str, code: str) -> None:
+    reply = outcome(error(400, code, "Output data may contain inappropriate content."), provider)
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.finish_reason) == ("", "content_filter")
+    assert reply.refusal == "Output data may contain inappropriate content."
+    assert "inappropriate" in reply.raw
+    assert reply.final
+
+
+@pytest.mark.parametrize("provider", ALL)
+@pytest.mark.parametrize(
+    ("act", "text", "reason"),
+    [
+        (EMPTY, "", None),
+        (LENGTH, '{"a": 3', "length"),
+        (PROSE, "I quite like it, on the whole.", "stop"),
+        (FILTERED, "", "content_filter"),
+        (Act(text="\ud83d"), "\ufffd", "stop"),
+    ],
+)
+def test_replies_that_a_parser_must_judge(provider: str, act: Act, text: str, reason: str | None) -> None:
+    reply = outcome(act, provider)
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.finish_reason) == (text, reason)
+    assert reply.final
+
+
+def test_the_models_own_refusal() -> None:
+    reply = outcome(REFUSED, "openai")
+    assert isinstance(reply, Reply)
+    assert reply.refusal == "I can't help with that."
+
+
+def test_an_error_in_a_body_of_status_200() -> None:
+    busy = Act("body", body={"error": {"code": 503, "message": "upstream busy"}})
+    assert isinstance(outcome(busy, "openai"), RetryableError)
+    wrong = Act("body", body={"error": {"code": 400, "message": "wrong"}})
+    assert isinstance(outcome(wrong, "openai"), RejectedError)
+
+
+def test_older_models_of_dashscope_answer_in_text() -> None:
+    body = {"output": {"text": "4", "finish_reason": "null"}, "usage": None, "request_id": "r"}
+    reply = outcome(Act("body", body=body), "dashscope")
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.finish_reason, reply.prompt_tokens) == ("4", None, None)
+
+
+def test_the_key_is_not_in_what_the_sdks_log(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    bad_key = error(401, "InvalidApiKey", f"Incorrect API key provided: {KEY}")
+    for provider in ALL:
+        for act in (bad_key, CUT, ANSWER):
+            outcome(act, provider)
+    printed = capsys.readouterr()
+    client = client_for(Connection("dashscope", address_of("dashscope")))
+    logging.getLogger("dashscope").error("Request: %s failed, message: %s", "u", f"bad key {KEY}")
+    asyncio.run(client.close())
+    assert "bad key [key]" in caplog.text
+    assert KEY not in caplog.text + printed.out + printed.err
+
+
+def test_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with serving() as server:
+        assert complete(server, "openai").text == "Summary: 3"
+        assert server.log[0].authorization == "Bearer none"
+
+
+def test_addresses_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, provider in PROVIDERS.items():
+        if provider.address:
+            assert address_of(name) == provider.address
+            monkeypatch.setenv(provider.address_variable, "http://localhost:1/v1/")
+            assert address_of(name) == "http://localhost:1/v1"
+            assert address_of(name, "http://localhost:2") == "http://localhost:2"

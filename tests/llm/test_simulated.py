@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from metaeval.errors import MetaevalError
+from metaeval.llm.client import CallError, RetryableError
+from metaeval.llm.providers import Connection
+from metaeval.llm.providers.simulated import SimulatedClient, latent, settings_of
+from metaeval.llm.request import Message, Reply, Request
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "accuracy": {"type": "integer", "minimum": 1, "maximum": 7},
+        "trust": {"type": "number", "minimum": 0, "maximum": 1},
+        "list": {"type": "array", "items": {"type": "integer", "minimum": 2, "maximum": 3}, "minItems": 2},
+        "verdict": {"enum": ["A", "B", "tie"]},
+        "kind": {"const": "x"},
+        "why": {"type": "string"},
+        "sure": {"type": ["boolean", "null"]},
+        "other": {"anyOf": [{"type": "null"}, {"type": "string"}]},
+    },
+}
+
+
+def ask(model: str, text: str = "Rate this text.", **more: Any) -> Reply:
+    client = SimulatedClient(Connection("simulated", ""))
+    return asyncio.run(client.complete(Request("simulated", model, (Message("user", text),), **more)))
+
+
+def test_the_same_request_gets_the_same_reply() -> None:
+    assert ask("a", schema=SCHEMA) == ask("a", schema=SCHEMA)
+    many = {ask("noise=1", f"Rate text {i}.", schema=SCHEMA).text for i in range(20)}
+    assert len(many) > 10
+    assert len({ask("noise=1", schema=SCHEMA, replicate=i).text for i in range(20)}) > 10
+
+
+def test_it_answers_the_schema() -> None:
+    for i in range(100):
+        reply = json.loads(ask("noise=2", f"Rate text {i}.", schema=SCHEMA).text)
+        assert set(reply) == set(SCHEMA["properties"])
+        assert reply["accuracy"] in range(1, 8)
+        assert 0 <= reply["trust"] <= 1
+        assert len(reply["list"]) == 2
+        assert set(reply["list"]) <= {2, 3}
+        assert reply["verdict"] in {"A", "B", "tie"}
+        assert reply["kind"] == "x"
+        assert isinstance(reply["sure"], bool)
+        assert reply["other"] is None
+
+
+def test_it_answers_in_prose() -> None:
+    text = ask("a", parameters={"simulate": {"values": 4, "min": 0, "max": 10}}).text
+    sentence, _, numbers = text.partition("\nSummary: ")
+    assert sentence.endswith(".")
+    assert len(numbers.split()) == 4
+    assert all(0 <= int(n) <= 10 for n in numbers.split())
+    assert "\nSummary: " in ask("text=1", schema=SCHEMA).text
+
+
+def test_it_follows_the_text_that_it_is_shown() -> None:
+    schema = {"properties": {"a": {"type": "integer", "minimum": 1, "maximum": 5}}}
+    lengths = np.arange(10, 300, 3)
+    texts = [" ".join(f"word{i}" for i in range(n // 6)) for n in lengths]
+    scores = [json.loads(ask("m", f"Instruction.\n\n{t}", schema=schema).text)["a"] for t in texts]
+    assert np.corrcoef(lengths, scores)[0, 1] > 0.5
+    inverted = [json.loads(ask("weight=-1", f"I.\n\n{t}", schema=schema).text)["a"] for t in texts]
+    assert np.corrcoef(lengths, inverted)[0, 1] < -0.5
+    assert 0 < latent("") < latent("a short text") < latent("a longer text that says more " * 5) < 1
+
+
+def test_shares_of_failures_are_kept() -> None:
+    schema = {"properties": {"a": {"type": "integer", "minimum": 1, "maximum": 5}}}
+    kinds: Counter[str] = Counter()
+    for i in range(600):
+        try:
+            reply = ask(
+                "refuse=0.2,unparsed=0.2,out_of_range=0.2,truncated=0.1,transport=0.1", f"{i}", schema=schema
+            )
+        except RetryableError:
+            kinds["transport"] += 1
+            continue
+        if reply.refusal:
+            kinds["refuse"] += 1
+        elif reply.finish_reason == "length":
+            kinds["truncated"] += 1
+        elif not reply.text.startswith("{"):
+            kinds["unparsed"] += 1
+        else:
+            kinds["ok" if json.loads(reply.text)["a"] <= 5 else "out_of_range"] += 1
+    for kind, share in {"refuse": 120, "unparsed": 120, "out_of_range": 120, "truncated": 60}.items():
+        assert abs(kinds[kind] - share) < 45, kinds
+    assert abs(kinds["transport"] - 60) < 40
+    assert kinds["ok"] > 60
+
+
+def test_replies_say_that_they_are_simulated() -> None:
+    reply = ask("lenient,bias=0.2")
+    assert reply.model == "simulated-lenient,bias=0.2"
+    assert json.loads(reply.raw)["simulated"] is True
+    assert reply.prompt_tokens
+    assert reply.completion_tokens
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("nois=1", "did you mean 'noise'"),
+        ("noise=lots", "noise is 'lots'"),
+        ("noise=-1", "not below 0"),
+        ("refuse=1.5", "from 0 to 1"),
+        ("refuse=0.7,unparsed=0.7", "more than 1"),
+        ("a,b", "no setting 'b'"),
+        ("bias=nan", "must be a number"),
+    ],
+)
+def test_wrong_settings(model: str, message: str) -> None:
+    with pytest.raises(MetaevalError, match=message):
+        settings_of(model)
+
+
+def test_names_need_no_settings() -> None:
+    assert settings_of("anything") == settings_of("")
+    assert settings_of("x, noise = 0.5")["noise"] == 0.5
+    assert issubclass(RetryableError, CallError)
