@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from metaeval.errors import DataError, SpecError, nearest
 from metaeval.evaluators.arguments import check_flag
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.examples import MODES, NONE, choose_examples
-from metaeval.evaluators.frames import CODES, OK, Grid, frame_of, rows_of
+from metaeval.evaluators.frames import CODES, Grid, frame_of, rows_of
 from metaeval.evaluators.judge_prompt import aliases_of, is_single, messages, profile_of
+from metaeval.evaluators.judged import Judged
 from metaeval.evaluators.judging import current
 from metaeval.llm.prompt import joined, load_prompt
 from metaeval.llm.providers import address_of, provider_named
@@ -28,11 +27,9 @@ if TYPE_CHECKING:
     from metaeval.llm.prompt import PromptTemplate
     from metaeval.llm.reply import Parsed
     from metaeval.llm.request import Reply
-    from metaeval.llm.work import Answer
     from metaeval.types import ExplanationSet
 
 SIMULATED = "simulated"
-_FAILURES = {"budget": Status.BUDGET}
 
 
 class Question(NamedTuple):
@@ -228,9 +225,9 @@ class Judge(BaseEvaluator):
             replicate=self.replicate,
         )
 
-    def _judged(self, data: ExplanationSet, aspects: Sequence[str]) -> _Judged:
+    def _judged(self, data: ExplanationSet, aspects: Sequence[str]) -> Judged:
         examples = self._examples(data, aspects)
-        judged = _Judged(len(data), len(aspects))
+        judged = Judged(len(data), len(aspects))
         if examples.shown:
             for unit, key in enumerate(rows_of(data.explanations, data.keys)):
                 if key in examples.shown:
@@ -247,7 +244,7 @@ class Judge(BaseEvaluator):
         data: ExplanationSet,
         aspects: Sequence[str],
         examples: Examples,
-        judged: _Judged,
+        judged: Judged,
         settings: Judging,
     ) -> None:
         from metaeval.llm.runner import Run
@@ -304,48 +301,6 @@ class Judge(BaseEvaluator):
                 judged.pay(unit, asked, answer, costs)
         finally:
             settings.tallies.append(run.tally)
-
-
-class _Judged:
-    """What judging has brought so far; arrays have shape (units, aspects)."""
-
-    def __init__(self, units: int, aspects: int) -> None:
-        shape = (units, aspects)
-        self.grid = Grid(np.full(shape, np.nan), np.full(shape, CODES[Status.MISSING], np.int8))
-        self.tokens, self.usd, self.seconds = (np.full(shape, np.nan) for _ in range(3))
-        self.call = np.full(shape, "", dtype=object)
-        self.models: set[str] = set()
-        self.fingerprints: set[str] = set()
-        self.outcome: dict[str, Any] = {}
-
-    def take(
-        self, unit: int, asked: tuple[int, ...], names: Sequence[str], answer: Answer, parsed: Parsed | None
-    ) -> None:
-        """Note the values of a reply, or why it has none."""
-        cells = (unit, list(asked))
-        last = answer.reply
-        if parsed is None or parsed.values is None:
-            kind = last.error.kind if last.error else ""
-            status = parsed.status if parsed is not None else _FAILURES.get(kind, Status.TRANSPORT)
-            self.grid.codes[cells] = CODES[status]
-        else:
-            self.grid.codes[cells] = OK
-            self.grid.scores[cells] = [parsed.values[name] for name in names]
-        self.call[cells] = answer.request.again(len(answer.replies) - 1).key
-        self.models.update(r.model for r in answer.replies if r.model)
-        self.fingerprints.update(r.fingerprint for r in answer.replies if r.fingerprint)
-
-    def pay(self, unit: int, asked: tuple[int, ...], answer: Answer, costs: Sequence[float | None]) -> None:
-        """Note tokens, cost and time of all attempts, shared by the aspects that were asked for."""
-        cells = (unit, list(asked))
-        counts = [(r.prompt_tokens, r.completion_tokens) for r in answer.replies]
-        known = [p + c for p, c in counts if p is not None and c is not None]
-        if len(known) == len(counts):
-            self.tokens[cells] = sum(known) / len(asked)
-        priced = [c for c in costs if c is not None]
-        if len(priced) == len(costs):
-            self.usd[cells] = sum(priced) / len(asked)
-        self.seconds[cells] = sum(r.service_seconds for r in answer.replies) / len(asked)
 
 
 def _has_text(value: object) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from metaeval.llm.caller import Caller
     from metaeval.llm.price import Prices
     from metaeval.llm.request import Reply, Request
-    from metaeval.llm.store import Store
+    from metaeval.llm.store import Store, Taken
 
 _BATCH = 250  # requests that are looked up at once
 _LATER = 1000  # requests that may wait for another process's reply before a task waits with them
@@ -204,7 +204,7 @@ class Work:
         """Get the replies of a request; false if somebody else is asking the same now."""
         while True:
             request = item.next
-            taken = await self._store.claim(request.key)
+            taken = await self._claim(request.key)
             if taken.reply is not None:
                 item.replies.append(taken.reply)
             elif taken.ours:
@@ -215,6 +215,14 @@ class Work:
                 self._emit([self._answer(item)])
                 return True
             item.since = self._clock()
+
+    async def _claim(self, key: str) -> Taken:
+        try:
+            return await self._store.claim(key)
+        except asyncio.CancelledError:
+            # The claim is on its way to the file and nobody will use it; this follows it there.
+            self._store.release(key)
+            raise
 
     async def _send(self, item: _Item, request: Request, caller: Caller) -> Reply:
         kept = False

@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metaeval.llm.limits import Limits
 from metaeval.llm.request import Message, Request
 from metaeval.llm.runner import Run
 from metaeval.llm.store import Store
-from tests.llm.server import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.llm.server import Server
 
 KEY = "sk-never-to-be-seen-4711"
 FAST = Limits(in_flight=8, reply_seconds=0.5, retries=3)
@@ -41,4 +44,4 @@ def run(server: Server, store: Store, number: int = 5, provider: str = "openai",
 if __name__ == "__main__":
     with Store(sys.argv[1]) as opened:
         wanted = requests(int(sys.argv[3]), sys.argv[2])
-        print(len(list(Run(wanted, opened, limits=Limits(in_flight=8)))), flush=True)
+        sys.stdout.write(f"{len(list(Run(wanted, opened, limits=Limits(in_flight=8))))}\n")

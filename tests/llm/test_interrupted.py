@@ -8,12 +8,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
 
 from metaeval.llm import store_tools
 from metaeval.llm.store import Store
 from tests.llm.asking import requests, run
 from tests.llm.server import Server, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NUMBER = 150
 
@@ -38,7 +43,7 @@ def stored(path: Path, server: Server) -> set[str]:
 
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
-    rng = random.Random(4)
+    rng = random.Random(4)  # noqa: S311 - no secret
     with serving(delay=0.02) as server:
         for _ in range(5):
             before, asked = stored(path, server), len(server.log)
@@ -94,11 +99,10 @@ def test_several_processes_pay_once_together(tmp_path: Path) -> None:
 def test_a_run_without_end_is_left_by_ctrl_c_in_the_same_process(tmp_path: Path) -> None:
     # As in a notebook: the store stays open, and the next run takes up what the first one had claimed.
     with serving(delay=0.05) as server, Store(tmp_path / "s.sqlite") as store:
-        try:
-            for _ in run(server, store, 100):
-                raise KeyboardInterrupt
-        except KeyboardInterrupt:
-            pass
+        answers = iter(run(server, store, 100))
+        next(answers)
+        with pytest.raises(KeyboardInterrupt):
+            answers.throw(KeyboardInterrupt)
         again = run(server, store, 100)
         assert len(list(again)) == 100
         assert again.tally.from_store > 0

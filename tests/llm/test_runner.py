@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from metaeval.errors import MetaevalError, StoppedError
 from metaeval.llm.limits import Budget, Limits
 from metaeval.llm.price import Prices
-from metaeval.llm.providers import Connection
 from metaeval.llm.request import Message, Reply, Request
 from metaeval.llm.runner import Run
-from metaeval.llm.store import Store
 from tests.llm.asking import FAST, KEY, no_sleep, requests, run
 from tests.llm.server import (
     ANSWER,
@@ -34,6 +31,10 @@ from tests.llm.server import (
     first,
     serving,
 )
+
+if TYPE_CHECKING:
+    from metaeval.llm.providers import Connection
+    from metaeval.llm.store import Store
 
 ALL = ("openai", "dashscope")
 
@@ -329,7 +330,7 @@ def test_who_stops_iterating_ends_it(store: Store) -> None:
         asked = len(server.log)
         time.sleep(0.2)
         assert len(server.log) == asked
-        assert list(run(server, store, 1))[0].from_store  # the first that were answered are on file
+        assert next(iter(run(server, store, 1))).from_store  # the first that were answered are on file
 
 
 def test_errors_of_the_caller_come_through(store: Store) -> None:
@@ -364,7 +365,7 @@ def test_requests_are_taken_as_they_are_needed(store: Store) -> None:
 def test_simulated_models_need_no_server(store: Store) -> None:
     asked = [Request("simulated", "transport=0.3", (Message("user", f"{i}"),)) for i in range(50)]
     limits = Limits(retries=0)
-    answers = list(Run(asked, store, limits=limits, draw=random.Random(0).random))
+    answers = list(Run(asked, store, limits=limits, draw=lambda: 0.5))
     lost = [a for a in answers if a.reply.error]
     assert 0 < len(lost) < 40
     assert all(a.reply.error.kind == "transport" for a in lost)

@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +16,9 @@ from metaeval.llm import store_tools
 from metaeval.llm.request import CallFailure, Message, Reply, Request, well_formed
 from metaeval.llm.store import Store, default_path
 from tests.llm.asking import requests
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 URL = "http://127.0.0.1:9/v1"
 LOST = Reply(error=CallFailure("transport", "lost", "timeout"))

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +11,9 @@ from metaeval.llm import store_tools
 from metaeval.llm.request import CallFailure, Reply
 from metaeval.llm.store import Store
 from tests.llm.asking import requests
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 URL = "http://127.0.0.1:9/v1"
 ASKED = list(requests(3, URL))

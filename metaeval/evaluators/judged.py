@@ -1,0 +1,60 @@
+"""What a judge's replies come to: scores, failures, and what they cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metaeval.evaluators.frames import CODES, OK, Grid
+from metaeval.types import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metaeval.llm.reply import Parsed
+    from metaeval.llm.work import Answer
+
+_FAILURES = {"budget": Status.BUDGET}
+
+
+class Judged:
+    """What judging has brought so far; arrays have shape (units, aspects)."""
+
+    def __init__(self, units: int, aspects: int) -> None:
+        shape = (units, aspects)
+        self.grid = Grid(np.full(shape, np.nan), np.full(shape, CODES[Status.MISSING], np.int8))
+        self.tokens, self.usd, self.seconds = (np.full(shape, np.nan) for _ in range(3))
+        self.call = np.full(shape, "", dtype=object)
+        self.models: set[str] = set()
+        self.fingerprints: set[str] = set()
+        self.outcome: dict[str, Any] = {}
+
+    def take(
+        self, unit: int, asked: tuple[int, ...], names: Sequence[str], answer: Answer, parsed: Parsed | None
+    ) -> None:
+        """Note the values of a reply, or why it has none."""
+        cells = (unit, list(asked))
+        last = answer.reply
+        if parsed is None or parsed.values is None:
+            kind = last.error.kind if last.error else ""
+            status = parsed.status if parsed is not None else _FAILURES.get(kind, Status.TRANSPORT)
+            self.grid.codes[cells] = CODES[status]
+        else:
+            self.grid.codes[cells] = OK
+            self.grid.scores[cells] = [parsed.values[name] for name in names]
+        self.call[cells] = answer.request.again(len(answer.replies) - 1).key
+        self.models.update(r.model for r in answer.replies if r.model)
+        self.fingerprints.update(r.fingerprint for r in answer.replies if r.fingerprint)
+
+    def pay(self, unit: int, asked: tuple[int, ...], answer: Answer, costs: Sequence[float | None]) -> None:
+        """Note tokens, cost and time of all attempts, shared by the aspects that were asked for."""
+        cells = (unit, list(asked))
+        counts = [(r.prompt_tokens, r.completion_tokens) for r in answer.replies]
+        known = [p + c for p, c in counts if p is not None and c is not None]
+        if len(known) == len(counts):
+            self.tokens[cells] = sum(known) / len(asked)
+        priced = [c for c in costs if c is not None]
+        if len(priced) == len(costs):
+            self.usd[cells] = sum(priced) / len(asked)
+        self.seconds[cells] = sum(r.service_seconds for r in answer.replies) / len(asked)

@@ -1,0 +1,41 @@
+"""What the judges of a run cost, as Markdown."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from metaeval.reports.markdown_table import escape
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def cost_section(costs: pd.DataFrame) -> str:
+    """Return a section with a row a judge; empty if there was none."""
+    if costs.empty:
+        return ""
+    lines = [
+        "",
+        "## What the judges cost",
+        "",
+        "| Judge | prompt | texts | USD a text | tokens a text | seconds a text | parse rate | USD |",
+        "| :--- | :--- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for row in costs.to_dict("records"):
+        name = escape(str(row["evaluator"])) + (" (simulated)" if row["simulated"] else "")
+        numbers = [
+            f"{row['texts']:,}",
+            _number(row["usd_per_text"], ".3g"),
+            _number(row["tokens_per_text"], ",.0f"),
+            _number(row["seconds_per_text"], ".2f"),
+            _number(row["parse_rate"], ".1%"),
+            _number(row["usd"], ",.2f"),
+        ]
+        lines.append(f"| {name} | {escape(str(row['prompt']))} | {' | '.join(numbers)} |")
+    about = "A text is judged on all aspects, in one call or several; repeated attempts are included."
+    return "\n".join([*lines, "", f"{about} An unknown price is shown as —.", ""])
+
+
+def _number(value: float, form: str) -> str:
+    return "—" if math.isnan(value) else format(value, form)
