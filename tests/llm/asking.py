@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.llm.server import Server
 
 KEY = "sk-never-to-be-seen-4711"
-FAST = Limits(in_flight=8, reply_seconds=0.5, retries=3)
+FAST = Limits(in_flight=8, reply_seconds=10.0, retries=3)
 
 
 def address(provider: str, server: Server) -> str:

@@ -40,7 +40,7 @@ SCHEMA = {
 }
 
 
-def complete(server: Server, provider: str, **more: Any) -> Reply:
+def complete(server: Server, provider: str, reply_seconds: float = 10.0, **more: Any) -> Reply:
     request = Request(
         provider,
         "m",
@@ -51,7 +51,7 @@ def complete(server: Server, provider: str, **more: Any) -> Reply:
     )
 
     async def go() -> Reply:
-        client = client_for(Connection(provider, request.address, 1.0, 0.4))
+        client = client_for(Connection(provider, request.address, 5.0, reply_seconds))
         try:
             return await client.complete(request)
         finally:
@@ -63,7 +63,7 @@ def complete(server: Server, provider: str, **more: Any) -> Reply:
 def outcome(act: Act, provider: str) -> Reply | CallError:
     with serving(always(act)) as server:
         try:
-            return complete(server, provider)
+            return complete(server, provider, 0.4 if act is HANG else 10.0)
         except CallError as failure:
             assert len(server.log) == 1  # no SDK sends anything a second time by itself
             return failure
@@ -214,7 +214,7 @@ def test_each_error_code_of_dashscope() -> None:
     acts = {code: error(status, code, f"about {code}") for status, code, _ in DASHSCOPE_CODES}
 
     async def go(server: Server) -> dict[str, CallError]:
-        client = client_for(Connection("dashscope", server.dashscope, 1.0, 1.0))
+        client = client_for(Connection("dashscope", server.dashscope, 5.0, 10.0))
         found = {}
         for code in acts:
             try:

@@ -105,7 +105,8 @@ def test_what_passes_is_tried_again(store: Store, provider: str, act: Act) -> No
 @pytest.mark.parametrize("provider", ALL)
 def test_a_hang_ends(store: Store, provider: str) -> None:
     with serving(first(HANG)) as server:
-        assert texts(list(run(server, store, 2, provider))) == ["Summary: 3"] * 2
+        limits = Limits(reply_seconds=0.7, retries=3)
+        assert texts(list(run(server, store, 2, provider, limits=limits))) == ["Summary: 3"] * 2
 
 
 def test_a_failure_of_transport_is_kept_but_asked_again(store: Store) -> None:
