@@ -201,8 +201,8 @@ def _aspects_of_scores(scores: pd.DataFrame, aspects: list[str]) -> tuple[Bools,
     index = {a: i for i, a in enumerate(aspects)}
     if names and not any(n in index or not n for n in names):
         raise DataError(
-            f"no aspect of the scores is in the truth: they have {names[0]!r}{nearest(names[0], aspects)} "
-            f"Allowed are {', '.join(aspects)}, or none for a score that holds for all."
+            f"no aspect of the scores is in the truth: they have {names[0]!r}{nearest(names[0], aspects)}"
+            f" (allowed: {', '.join(aspects)}, or none for a score that holds for all)"
         )
     known = np.array([index.get(n, -1) for n in names] + [-1], dtype=np.int32)
     blank = np.array([not n for n in names] + [True])  # the last entry answers NaN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +15,7 @@ from metaeval.stats.levels import Estimates, estimate
 from metaeval.types import AVERAGE, COEFFICIENTS, LEVELS, Correlation, Correlations, ScoreTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -60,7 +61,7 @@ def correlate(
         ``common``: evaluators are compared on the units, by aspect, that all of them scored; an evaluator
         without any score for an aspect does not narrow it down. ``own``: each on the units that it scored.
     bootstrap, seed
-        Reserved for intervals; ``ci_low`` and ``ci_high`` are NaN.
+        Of intervals. They are not computed by this version: ``ci_low`` and ``ci_high`` are NaN.
 
     Returns
     -------
@@ -83,8 +84,12 @@ def correlate(
     {'evaluator': 'judge', 'aspect': 'fit', 'estimate': 1.0}
     """
     policy = _Policy.of(levels, coefficients, missing, undefined_groups, units)
+    if bootstrap is not None and not isinstance(bootstrap, Mapping):
+        raise MetaevalError(f"bootstrap must be a mapping, such as {{'resamples': 10000}}, not {bootstrap!r}")
+    if not isinstance(scores, ScoreTable | pd.DataFrame) or not isinstance(truth, pd.DataFrame):
+        raise DataError("scores must be a ScoreTable or a DataFrame, and truth a DataFrame")
     frame = scores.frame if isinstance(scores, ScoreTable) else scores
-    for name, given in (("scores", frame), ("truth", truth)):
+    for name, given in (("scores", frame), ("truth ratings", truth)):
         if not len(given):
             raise DataError(f"the {name} are empty: there is nothing to correlate")
     data = align(frame, truth, policy.levels)
@@ -126,6 +131,10 @@ class _Policy:
         _allowed("coefficients", coefficients, COEFFICIENTS)
         _allowed("undefined_groups", [undefined], ("skip", "zero"))
         _allowed("units", [units], ("common", "own"))
+        if missing is not None and not isinstance(missing, Mapping):
+            raise MetaevalError(
+                f"missing must be a mapping, such as {{'truth': 3, 'score': 0}}, not {missing!r}"
+            )
         fills: dict[str, float | str] = {"truth": "drop", "score": "drop", **(missing or {})}
         _allowed("missing", list(fills), ("truth", "score"))
         for what, fill in fills.items():
@@ -143,7 +152,7 @@ def _allowed(name: str, given: Sequence[str], allowed: Sequence[str]) -> None:
     for value in given:
         if value not in allowed:
             hint = nearest(str(value), allowed)
-            raise MetaevalError(f"{name}: {value!r} is not allowed{hint} Allowed are {', '.join(allowed)}.")
+            raise MetaevalError(f"{name}: {value!r} is not allowed (allowed: {', '.join(allowed)}){hint}")
     if len(set(given)) != len(given):
         raise MetaevalError(f"{name}: {', '.join(given)} names one of them twice")
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.tiny import write_tiny
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As a shell's background job leaves it, and as every process started from here would have it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -259,8 +259,10 @@ def test_unusable_frames_are_said(change, message):
         ({"missing": {"truth": "skip"}}, "or 'drop'"),
         ({"missing": {"score": float("nan")}}, "finite"),
         ({"missing": {"scores": 0}}, "did you mean 'score'"),
-        ({"undefined_groups": "none"}, "Allowed are skip, zero"),
-        ({"units": "all"}, "Allowed are common, own"),
+        ({"undefined_groups": "none"}, "allowed: skip, zero"),
+        ({"missing": "drop"}, "must be a mapping"),
+        ({"bootstrap": 100}, "must be a mapping"),
+        ({"units": "all"}, "allowed: common, own"),
     ],
 )
 def test_unusable_options_are_said(options, message):

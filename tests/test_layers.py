@@ -157,3 +157,10 @@ def test_public_names_are_what_they_say(tmp_path: Path) -> None:
     assert set(me.__all__) <= set(dir(me))
     with pytest.raises(AttributeError, match="no attribute 'scores'"):
         _ = me.scores
+
+
+@pytest.mark.parametrize("first", ["import metaeval as me; stats = me.stats", "from metaeval import stats"])
+def test_the_statistics_are_there_without_importing_each_module(first: str) -> None:
+    code = f"{first}; print(stats.coefficients.pearson([1, 2, 3], [2, 4, 6]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "1.0\n"

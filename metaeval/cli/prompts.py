@@ -67,13 +67,16 @@ def show(
 
 
 @prompts.command()
-@click.argument("files", nargs=-1, required=True, type=_FOLDER, metavar="FILE...")
+@click.argument("files", nargs=-1, type=_FOLDER, metavar="[NAME|FILE]...")
 @talk
 def check(files: tuple[Path, ...]) -> None:
-    """Say what is wrong with prompt files; exit with 1 if anything is."""
+    """Say what is wrong with prompts, those of the package if none is named; exit with 1 if anything is."""
     from metaeval.evaluators.prompt_tools import check_judge_prompt
+    from metaeval.llm.prompt import bundled_prompts
 
-    found = {str(file): check_judge_prompt(file) for file in files}
+    shipped = bundled_prompts()
+    named = [str(file) for file in files] or list(shipped)
+    found = {name: check_judge_prompt(shipped.get(name, Path(name))) for name in named}
     tell_json({file: [p.message for p in problems] for file, problems in found.items()})
     if not is_on("json"):
         for file, problems in found.items():

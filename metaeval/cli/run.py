@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from metaeval.cli.group import begin, talk, tell, tell_json
-from metaeval.errors import StoppedError
 
 if TYPE_CHECKING:
     from metaeval.study import Run
@@ -90,10 +89,6 @@ def _tell_done(done: Run) -> None:
         f"{done.folder / 'leaderboard.md'}\nReport: {done.folder / REPORT}"
     )
     tell_json({"folder": str(done.folder), "report": str(done.folder / REPORT), **done.record})
-    if done.record.get("unsent"):
-        raise StoppedError(
-            f"{done.record['unsent']}; raise the budget and run the same command again to go on"
-        )
 
 
 def _tell_plan(todo: Plan) -> None:

@@ -15,6 +15,7 @@ from metaeval.evaluators.judged import Judged
 from metaeval.evaluators.judging import current
 from metaeval.llm.prompt import joined, load_prompt
 from metaeval.llm.providers import address_of, provider_named
+from metaeval.llm.providers.simulated import settings_of
 from metaeval.llm.reply import FORMS, PARSER, json_schema, parse_reply
 from metaeval.llm.request import Request
 from metaeval.types import Kind, ScoreTable, Status
@@ -93,6 +94,8 @@ class Judge(BaseEvaluator):
         if not isinstance(self.model, str) or not all(self.model.partition("/")):
             raise SpecError(f"Judge takes a model such as 'openai/gpt-4o', not {self.model!r}")
         provider_named(self.provider)
+        if self.provider == SIMULATED:
+            settings_of(self.model.partition("/")[2])  # what cannot be set is said before anything is asked
         for name, value, known in (("examples", self.examples, MODES), ("reply", self.reply, FORMS)):
             if value not in known:
                 raise SpecError(

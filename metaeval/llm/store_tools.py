@@ -143,9 +143,7 @@ def prune(
     if failures:
         where.append("error_kind IS NOT NULL")
     if not where and not everything:
-        raise MetaevalError(
-            "nothing says what to delete; give an age, a model, failures only, or say that all may go"
-        )
+        raise MetaevalError("nothing says what to delete; name --older-than, --model, --failures or --all")
     clause = f" WHERE {' AND '.join(where)}" if where else ""
 
     def delete(connection: sqlite3.Connection) -> int:

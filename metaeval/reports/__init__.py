@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from metaeval.errors import MetaevalError
 from metaeval.leaderboard import Order, Standings, standings
 from metaeval.reports.csv_table import to_csv
 from metaeval.reports.html_page import page, to_html
@@ -78,6 +79,8 @@ def leaderboard(
     ValueError
         If ``order`` or a coefficient is not known.
     """
+    if not hasattr(result, "policy"):
+        raise MetaevalError("leaderboard takes what correlate returned, not its frame or anything else")
     found = standings(
         result,
         order=order,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from metaeval.sources.frames import from_frames
 from metaeval.sources.summary import Inspection, counts, summary
 
 if TYPE_CHECKING:
-    import os
-
     from metaeval.errors import Problem
     from metaeval.types import ExplanationSet
 
@@ -35,6 +34,8 @@ def load(path: str | os.PathLike[str]) -> ExplanationSet:
     """
     from metaeval.sources.hub import hub_folder, hub_name
 
+    if not isinstance(path, str | os.PathLike):
+        raise DataError(f"a data set is loaded from the path of its folder, not from {path!r}")
     name = hub_name(path)
     folder = Path(path) if name is None else hub_folder(name)
     data, problems = read_folder(folder)

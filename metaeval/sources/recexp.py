@@ -102,6 +102,8 @@ def import_recexp(
 
 def read_recexp(folder: Path) -> ExplanationSet:
     """Read the released files of the study; see `import_recexp`."""
+    if not folder.is_dir():
+        raise DataError(f"there is no folder {str(folder)!r}; give the one that holds {', '.join(FILES)}")
     absent = [
         Problem(name, None, None, f"is not in {str(folder)!r}")
         for name in FILES

@@ -1,1 +1,21 @@
 """Statistics on arrays: numpy and scipy in, numbers out; nothing here knows what an explanation is."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from metaeval.stats import coefficients, exact, levels, tables
+
+__all__ = ["coefficients", "exact", "levels", "tables"]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        return importlib.import_module(f"metaeval.stats.{name}")
+    raise AttributeError(f"module 'metaeval.stats' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -87,7 +87,7 @@ def _pearson(t: ContingencyTables) -> Floats:
     sx, sy = t.total(wx), t.total(wy)
     mx, my = sx / t.n, sy / t.n
     vx, vy = t.total(wx * dx) - sx * mx, t.total(wy * dy) - sy * my
-    r: Floats = (t.total(wx * dy) - sx * my) / (np.sqrt(vx) * np.sqrt(vy))
+    r: Floats = (t.total(wx * dy) - sx * my) / np.sqrt(vx * vy)
     # Rounding can leave a constant a little variance: what is constant is read off the codes. x is sorted.
     constant_x = t.x[t.first] == t.x[t.first + t.cells - 1]
     constant_y = np.maximum.reduceat(t.y, t.first) == np.minimum.reduceat(t.y, t.first)
@@ -154,7 +154,7 @@ def _ranks_of_runs(
 def _spearman(t: ContingencyTables, m: _Margins) -> Floats:
     wx = t.count * m.rank_x
     covariance = t.total(wx * m.rank_y)
-    return covariance / np.sqrt(t.total(wx * m.rank_x)) / np.sqrt(t.total(t.count * m.rank_y * m.rank_y))
+    return covariance / np.sqrt(t.total(wx * m.rank_x) * t.total(t.count * m.rank_y * m.rank_y))
 
 
 def _kendall(t: ContingencyTables, m: _Margins) -> Floats:
@@ -162,7 +162,7 @@ def _kendall(t: ContingencyTables, m: _Margins) -> Floats:
     tied_both = t.total(t.count * (t.count - 1)) / 2
     discordant = _discordant(t)
     difference = pairs - m.tied_x - m.tied_y + tied_both - 2 * discordant
-    return difference / np.sqrt(pairs - m.tied_x) / np.sqrt(pairs - m.tied_y)
+    return difference / np.sqrt((pairs - m.tied_x) * (pairs - m.tied_y))
 
 
 def _discordant(t: ContingencyTables) -> Floats:

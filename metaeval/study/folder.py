@@ -24,7 +24,7 @@ SCORES = "scores.parquet"
 CORRELATIONS = "correlations.csv"
 COSTS = "cost.csv"
 REPORT = "report.html"
-OUTPUTS = (SCORES, CORRELATIONS, COSTS, "leaderboard.csv", "leaderboard.md", "leaderboard.tex", REPORT)
+OUTPUTS = (SCORES, CORRELATIONS, "leaderboard.csv", "leaderboard.md", "leaderboard.tex", REPORT)
 _LOCK = ".lock"
 _PARTS = ".parts"
 _META = b"metaeval"
@@ -49,8 +49,8 @@ def check_usable(path: Path) -> None:
     names = {p.name for p in path.iterdir()}
     if RECORD in names:
         read_record(path)
-    elif _LOCK not in names and not names <= set(OUTPUTS):
-        strange = sorted(names - set(OUTPUTS))[0]
+    elif _LOCK not in names and not names <= {*OUTPUTS, COSTS}:
+        strange = sorted(names - {*OUTPUTS, COSTS})[0]
         raise RunFolderError(
             f"{path} holds {strange!r} and is not a run folder; give an empty or a new folder with --out"
         )

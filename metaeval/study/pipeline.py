@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_PASSING = {Status.TRANSPORT.value, Status.BUDGET.value}
-"""Failures that another try may mend: scores with one of them are not kept for it."""
 _LIBRARIES = ("numpy", "pandas", "pyarrow", "rouge-score", "sacrebleu", "scipy")
 
 
@@ -153,7 +151,6 @@ def _finish(
             for name, spec in todo.evaluators.items()
         },
         "policy": dict(result.policy),
-        **_unsent(counts),
     }
     costs = costs_of(scores)
     board = board_of(result, record)
@@ -256,7 +253,14 @@ def _score(todo: Plan, folder: RunFolder, done: list[str], offline: bool) -> Sco
             if table is not None:
                 scoring.remember(name, table)
             table = scoring.table(name)
-            if not _PASSING & set(table.frame["status"].unique()):
+            statuses = table.frame["status"]
+            unsent = int((statuses == Status.BUDGET.value).sum())
+            if unsent:
+                # Tables of what happened to be affordable would look like a result.
+                raise StoppedError(
+                    f"the budget is used up and {unsent:,} scores of {name} were not asked for"
+                )
+            if not (statuses == Status.TRANSPORT.value).any():
                 folder.keep_part(key, table)
             tables.append(table)
             done.append(name)
@@ -271,12 +275,6 @@ def _truth(todo: Plan) -> ScoreTable:
 def _key(*parts: object) -> str:
     text = json.dumps([__version__, *parts], sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _unsent(counts: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
-    """Say how many scores were not asked for, because that might have cost more than was allowed."""
-    unsent = sum(c.get(Status.BUDGET.value, 0) for c in counts.values())
-    return {"unsent": f"the budget is used up and {unsent:,} scores were not asked for"} if unsent else {}
 
 
 def _writer(text: str) -> Callable[[Path], object]:

@@ -203,7 +203,8 @@ def test_a_budget_ends_the_run_with_exit_3_and_more_of_it_goes_on(
         assert "budget" in capsys.readouterr().err
         assert len(server.log) == 100
         record = json.loads(Path("out/run.json").read_text(encoding="utf-8"))
-        assert record["evaluators"]["judge"]["scores"]["budget"] > 0
+        assert record["status"] == "stopped"
+        assert not Path("out/leaderboard.md").exists()
         study_on(server)
         assert main(["run", str(study), "--out", "out"]) == 0
         assert len(server.log) == len(stored())
