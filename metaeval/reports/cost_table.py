@@ -11,13 +11,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def cost_section(costs: pd.DataFrame) -> str:
-    """Return a section with a row a judge; empty if there was none."""
-    if costs.empty:
-        return ""
+def cost_table(costs: pd.DataFrame) -> str:
+    """Return a table with a row a judge, its heading and its caption."""
     lines = [
-        "",
-        "## What the judges cost",
+        "# What the judges cost",
         "",
         "| Judge | prompt | texts | USD a text | tokens a text | seconds a text | parse rate | USD |",
         "| :--- | :--- | ---: | ---: | ---: | ---: | ---: | ---: |",

@@ -23,6 +23,7 @@ RECORD = "run.json"
 SCORES = "scores.parquet"
 CORRELATIONS = "correlations.csv"
 COSTS = "cost.csv"
+COST_TABLE = "cost.md"
 REPORT = "report.html"
 OUTPUTS = (SCORES, CORRELATIONS, "leaderboard.csv", "leaderboard.md", "leaderboard.tex", REPORT)
 _LOCK = ".lock"
@@ -49,8 +50,8 @@ def check_usable(path: Path) -> None:
     names = {p.name for p in path.iterdir()}
     if RECORD in names:
         read_record(path)
-    elif _LOCK not in names and not names <= {*OUTPUTS, COSTS}:
-        strange = sorted(names - {*OUTPUTS, COSTS})[0]
+    elif _LOCK not in names and not names <= {*OUTPUTS, COSTS, COST_TABLE}:
+        strange = sorted(names - {*OUTPUTS, COSTS, COST_TABLE})[0]
         raise RunFolderError(
             f"{path} holds {strange!r} and is not a run folder; give an empty or a new folder with --out"
         )

@@ -18,12 +18,13 @@ from metaeval.correlate import correlate
 from metaeval.errors import StoppedError
 from metaeval.progress import progress
 from metaeval.reports import FORMATS, Leaderboard, leaderboard, page
-from metaeval.reports.cost_table import cost_section
+from metaeval.reports.cost_table import cost_table
 from metaeval.study.asking import judging_of
 from metaeval.study.costs import costs_of
 from metaeval.study.file import Study, make_study
 from metaeval.study.folder import (
     CORRELATIONS,
+    COST_TABLE,
     COSTS,
     RECORD,
     REPORT,
@@ -157,9 +158,12 @@ def _finish(
     writers = {
         SCORES: lambda file: write_parquet(scores.frame, file),
         CORRELATIONS: lambda file: write_csv(result.frame, file),
-        **({COSTS: lambda file: write_csv(costs, file)} if len(costs) else {}),
-        **{f"leaderboard.{suffix}": _writer(FORMATS[suffix](board)) for suffix in ("csv", "tex")},
-        "leaderboard.md": _writer(FORMATS["md"](board) + cost_section(costs)),
+        **(
+            {COSTS: lambda file: write_csv(costs, file), COST_TABLE: _writer(cost_table(costs))}
+            if len(costs)
+            else {}
+        ),
+        **{f"leaderboard.{suffix}": _writer(FORMATS[suffix](board)) for suffix in ("csv", "md", "tex")},
         REPORT: _writer(page(board)),
     }
     return Run(todo.out, folder.finish(writers, record), scores, result, board)
