@@ -15,7 +15,7 @@ from metaeval.stats.tables import changes
 from metaeval.types import KEYS, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,6 +42,10 @@ class Aligned:
     example: Bools | None
     """Shape (E, A, U): the unit was shown to the evaluator as an example; None if no unit was."""
     groupings: dict[str, Grouping]
+    keys: dict[str, Ints]
+    """Key column → the code of each unit's user, item or generator, shape (U,)."""
+    labels: dict[str, pd.Index[Any]]
+    """Key column → what the codes stand for."""
 
 
 def align(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> Aligned:
@@ -72,7 +76,8 @@ def align(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> A
     if np.count_nonzero(seen) != len(place):
         raise _twice(place, np.arange(len(truth)), truth, "the truth")
     evaluators, cube, example = _cube(scores, values, unit_of_score, aspects, n_units)
-    groupings = _groupings(levels, keys, unit_keys, [c.n for c in codes])
+    parts = _parts(keys, unit_keys, [c.n for c in codes])
+    labels = {k: c.labels for k, c in zip(keys, codes, strict=True)}
     return Aligned(
         evaluators,
         aspects,
@@ -80,7 +85,9 @@ def align(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> A
         flat.reshape(len(aspects), n_units),
         None if seen.all() else seen.reshape(len(aspects), n_units),
         example,
-        groupings,
+        {level: _grouping(level, parts, labels) for level in levels},
+        {k: parts[k] for k in keys},
+        labels,
     )
 
 
@@ -210,10 +217,8 @@ def _aspects_of_scores(scores: pd.DataFrame, aspects: list[str]) -> tuple[Bools,
     return everywhere, None if everywhere.all() else known[codes]
 
 
-def _groupings(
-    levels: Sequence[str], keys: list[str], unit_keys: Ints, sizes: list[int]
-) -> dict[str, Grouping]:
-    """Return the group of each unit at each level, for units in the order of their keys."""
+def _parts(keys: list[str], unit_keys: Ints, sizes: list[int]) -> dict[str, Ints]:
+    """Take the keys of units, which are in order, apart into the code of each column, and of the pair."""
     parts: dict[str, Ints] = {}
     rest = unit_keys
     for name, size in zip(reversed(keys), reversed(sizes), strict=True):
@@ -222,13 +227,14 @@ def _groupings(
         above = rest // size
         parts[name] = (rest - above * size).astype(np.int32)
         rest = above
-    found = {}
-    for level in levels:
-        if level == "dataset":
-            found[level] = Grouping(np.zeros(len(unit_keys), dtype=np.int8), 1)
-        elif level == "pair":
-            found[level] = Grouping(parts["pair"], int(parts["pair"][-1]) + 1)
-        else:
-            column = _NEEDS[level][0]
-            found[level] = Grouping(parts[column], sizes[keys.index(column)], between=level == "generator")
-    return found
+    return parts
+
+
+def _grouping(level: str, parts: Mapping[str, Ints], labels: Mapping[str, pd.Index[Any]]) -> Grouping:
+    """Return the group of each unit at a level."""
+    if level == "dataset":
+        return Grouping(np.zeros(len(next(iter(parts.values()))), dtype=np.int8), 1)
+    if level == "pair":
+        return Grouping(parts["pair"], int(parts["pair"][-1]) + 1)
+    column = _NEEDS[level][0]
+    return Grouping(parts[column], len(labels[column]), between=level == "generator")

@@ -27,7 +27,13 @@ class Codes:
 
     truth: Ints
     scores: Ints
-    n: int
+    labels: pd.Index[Any]
+    """Shape (n,): what each code stands for."""
+
+    @property
+    def n(self) -> int:
+        """Number of codes."""
+        return len(self.labels)
 
 
 def shared_codes(truth: pd.Series[Any], scores: pd.Series[Any], name: str) -> Codes:
@@ -43,15 +49,16 @@ def shared_codes(truth: pd.Series[Any], scores: pd.Series[Any], name: str) -> Co
     if (codes < 0).any():
         raise DataError(f"column {name!r} of the truth is empty in row {int((codes < 0).argmax())}")
     if len(truth) == len(scores) and truth.dtype == scores.dtype and truth.array.equals(scores.array):
-        return Codes(codes, codes, len(distinct))
+        return Codes(codes, codes, pd.Index(distinct))
     own, own_distinct = pd.factorize(scores.array)
-    known = pd.Index(distinct).get_indexer(pd.Index(own_distinct)).astype(np.int32)
+    labels = pd.Index(distinct)
+    known = labels.get_indexer(pd.Index(own_distinct)).astype(np.int32)
     if not (known >= 0).any():
         raise DataError(
             f"no {name} of the scores is in the truth: they have {own_distinct[0]!r} ({scores.dtype}), "
             f"it has {distinct[0]!r} ({truth.dtype})"
         )
-    return Codes(codes, np.append(known, np.int32(-1))[own], len(distinct))
+    return Codes(codes, np.append(known, np.int32(-1))[own], labels)
 
 
 def combined(codes: list[Codes], n_truth: int, n_scores: int) -> tuple[Ints, Ints, int]:

@@ -32,7 +32,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Result for one level and coefficient; all arrays have shape (rows,), one entry a row of x."""
+    """Result for one level and coefficient; an entry a row of x: shape (rows,)."""
 
     estimate: Floats
     """Mean over the groups with a defined coefficient; NaN where there is none."""
@@ -41,6 +41,8 @@ class Estimates:
     """Groups that hold a unit."""
     n_undefined: Ints
     """Groups among them that have no defined coefficient."""
+    terms: Floats
+    """Shape (rows, groups): the coefficient of each group, NaN where undefined; no column between groups."""
 
 
 def estimate(
@@ -174,8 +176,10 @@ def _averages(  # noqa: PLR0917 - what `estimate` has at hand, passed on
     for i, level in enumerate(n_groups):
         at = slice(i * rows, (i + 1) * rows)
         for j, coefficient in enumerate(coefficients):
+            first = int(start[i * rows])
+            terms = r[j, first : first + rows * n_groups[level]].reshape(rows, -1)
             found[level, coefficient] = Estimates(
-                mean[j, at], n_units[at], n_there[at], n_there[at] - n_defined[j, at]
+                mean[j, at], n_units[at], n_there[at], n_there[at] - n_defined[j, at], terms
             )
     return found
 
@@ -215,6 +219,6 @@ def _between(  # noqa: PLR0917 - the arguments of `estimate`, passed on
     for coefficient, r in zip(coefficients, grouped(tables, coefficients), strict=True):
         result = np.where(np.isnan(r) & (n_groups > 0), 0.0, r) if undefined == "zero" else r
         found[coefficient] = Estimates(
-            result, counts.sum(axis=1), n_groups, np.where(np.isnan(r), n_groups, 0)
+            result, counts.sum(axis=1), n_groups, np.where(np.isnan(r), n_groups, 0), np.empty((rows, 0))
         )
     return found

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 RECORD = "run.json"
 SCORES = "scores.parquet"
+TRUTH = "truth.parquet"
 CORRELATIONS = "correlations.csv"
 COSTS = "cost.csv"
 COST_TABLE = "cost.md"
 REPORT = "report.html"
-OUTPUTS = (SCORES, CORRELATIONS, "leaderboard.csv", "leaderboard.md", "leaderboard.tex", REPORT)
+OUTPUTS = (SCORES, TRUTH, CORRELATIONS, "leaderboard.csv", "leaderboard.md", "leaderboard.tex", REPORT)
 _LOCK = ".lock"
 _PARTS = ".parts"
 _META = b"metaeval"

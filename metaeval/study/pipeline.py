@@ -29,6 +29,7 @@ from metaeval.study.folder import (
     RECORD,
     REPORT,
     SCORES,
+    TRUTH,
     RunFolder,
     read_output,
     read_record,
@@ -124,9 +125,10 @@ def _finish(
     todo: Plan, folder: RunFolder, record: dict[str, Any], scores: ScoreTable, truth: ScoreTable
 ) -> Run:
     study = todo.study
+    ratings = truth_ratings(truth)
     result = correlate(
         scores,
-        truth_ratings(truth),
+        ratings,
         levels=list(todo.levels),
         coefficients=list(study.coefficients),
         missing=study.missing.model_dump(),
@@ -157,6 +159,7 @@ def _finish(
     board = board_of(result, record)
     writers = {
         SCORES: lambda file: write_parquet(scores.frame, file),
+        TRUTH: lambda file: write_parquet(ratings, file),
         CORRELATIONS: lambda file: write_csv(result.frame, file),
         **(
             {COSTS: lambda file: write_csv(costs, file), COST_TABLE: _writer(cost_table(costs))}

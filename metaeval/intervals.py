@@ -1,0 +1,141 @@
+"""Bootstrap intervals of correlations: clusters of units resampled, alike for all evaluators and aspects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metaeval.errors import MetaevalError, nearest
+from metaeval.policy import CLUSTERS, Prepared, allowed
+from metaeval.progress import progress
+from metaeval.stats.levels import Grouping
+from metaeval.stats.resampling import Method, Resamples, bca_interval, left_out, percentile_interval
+from metaeval.stats.weighted import Clusters, statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from metaeval.stats.levels import Estimates
+    from metaeval.stats.tables import Floats
+    from metaeval.stats.weighted import Statistic
+
+_KEPT = 2**25  # weights that are kept rather than drawn again for each evaluator
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """How intervals are made."""
+
+    resamples: int = 10_000
+    cluster: str = "user"
+    """What is drawn with replacement: ``user``, ``item``, ``generator`` or ``unit``."""
+    confidence: float = 0.95
+    method: Method = "percentile"
+    seed: int = 0
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any] | None, seed: int = 0) -> Bootstrap | None:
+        """Read the options of `metaeval.correlate`.
+
+        Raises
+        ------
+        MetaevalError
+            For an unknown option or value.
+        """
+        if given is None:
+            return None
+        if not isinstance(given, Mapping):
+            raise MetaevalError(f"bootstrap must be a mapping, such as {{'resamples': 10000}}, not {given!r}")
+        known = [f.name for f in fields(cls)]
+        for name in given:
+            if name not in known:
+                hint = nearest(str(name), known)
+                raise MetaevalError(f"bootstrap: {name!r} is not allowed (allowed: {', '.join(known)}){hint}")
+        found = cls(**{"seed": seed, **given})
+        allowed("bootstrap cluster", [found.cluster], (*CLUSTERS, "unit"))
+        allowed("bootstrap method", [found.method], ("percentile", "bca"))
+        for name, least in (("resamples", 1), ("seed", 0)):
+            value = getattr(found, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise MetaevalError(f"bootstrap {name} is {value!r}; give a whole number, {least} or more")
+        if not isinstance(found.confidence, int | float) or not 0 < found.confidence < 1:
+            raise MetaevalError(
+                f"bootstrap confidence is {found.confidence!r}; give a number between 0 and 1"
+            )
+        return found
+
+    def record(self, data: Prepared) -> dict[str, Any]:
+        """Return the options and the number of clusters, as plain JSON values."""
+        return {**asdict(self), "n_clusters": data.clusters(self.cluster).n}
+
+
+def intervals(
+    data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted: Bootstrap
+) -> tuple[Floats, Floats]:
+    """Return the ends of the intervals of all estimates, which are ``found``.
+
+    Returns
+    -------
+    low, high
+        Shape (E, A + 1, levels × coefficients); the last aspect is the average.
+    """
+    clusters = data.clusters(wanted.cluster)
+    resamples = Resamples(clusters.n, wanted.resamples, wanted.seed)
+    # Drawn once where there is room for them; else drawn again, the same, for each evaluator.
+    kept = list(resamples.blocks()) if clusters.n * wanted.resamples <= _KEPT else None
+    cells = len(data.policy.levels) * len(data.policy.coefficients)
+    low, high = np.full((2, len(data.evaluators), len(data.aspects) + 1, cells), np.nan)
+    with progress("intervals", len(data.evaluators)) as advance:
+        for e in range(len(data.evaluators)):
+            statistics = [statistics_of(data, found, e, a, clusters) for a in range(len(data.aspects))]
+            replicates = _with_average(statistics, kept if kept is not None else resamples.blocks())
+            if wanted.method == "bca":
+                points = _with_average(statistics, [np.ones((clusters.n, 1))])[..., 0]
+                without = _with_average(statistics, [left_out(clusters.n)])
+                low[e], high[e] = bca_interval(points, replicates, without, wanted.confidence)
+            else:
+                low[e], high[e] = percentile_interval(replicates, wanted.confidence)
+            advance()
+    return low, high
+
+
+def statistics_of(
+    data: Prepared,
+    found: Mapping[tuple[str, str], Estimates],
+    evaluator: int,
+    aspect: int,
+    clusters: Clusters,
+) -> list[Statistic]:
+    """Return an evaluator's coefficients for an aspect as functions of the clusters' weights, by level."""
+    units = data.units(evaluator, aspect)
+    x, y = data.scores[evaluator, aspect, units], data.truth[aspect, units]
+    of_units = Clusters(clusters.of_unit[units], clusters.n)
+    row = evaluator * len(data.aspects) + aspect
+    statistics = []
+    for level in data.policy.levels:
+        g = data.groupings[level]
+        terms = [found[level, c].terms[row] for c in data.policy.coefficients]
+        statistics.append(
+            statistic(
+                x,
+                y,
+                Grouping(g.group[units], g.n_groups, g.between),
+                of_units,
+                data.policy.coefficients,
+                undefined=data.policy.undefined,
+                terms=None if g.between else np.stack(terms),
+            )
+        )
+    return statistics
+
+
+def _with_average(statistics: list[list[Statistic]], blocks: Iterable[Floats]) -> Floats:
+    """Return replicates of every aspect and their mean, shape (A + 1, levels × coefficients, columns)."""
+    parts = []
+    for weights in blocks:
+        of_aspects = np.stack([np.concatenate([s.at(weights) for s in aspect]) for aspect in statistics])
+        parts.append(np.concatenate([of_aspects, of_aspects.mean(axis=0, keepdims=True)]))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)

@@ -1,0 +1,206 @@
+"""Coefficients of clusters that carry weights: the base of bootstrap, jackknife, permutation and power.
+
+A bootstrap resample of users, a user left out, a permutation that swaps the scores of two evaluators, a
+smaller study: each is a column of weights, which say how often each cluster of units is there. What a
+coefficient needs of the units is summed up by cluster once (`statistic`). Then a column costs a few products
+of small matrices; no text is scored and no group is looped over again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from metaeval.stats.coefficients import grouped
+from metaeval.stats.exact import common_denominator
+from metaeval.stats.tables import ContingencyTables, Floats, Ints, encode
+from metaeval.stats.weighted_cells import Clusters, Crossed, by_cluster, in_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from metaeval.stats.levels import Grouping, Undefined
+    from metaeval.stats.weighted_cells import Matrix
+
+__all__ = ["Clusters", "Nested", "Statistic", "statistic"]
+
+
+class Statistic(Protocol):
+    """The coefficients at one level, as a function of the clusters' weights."""
+
+    def at(self, weights: Floats) -> Floats:
+        """Return the coefficients under each column of weights.
+
+        Parameters
+        ----------
+        weights
+            How often each cluster is there: whole numbers, shape (n_clusters, columns).
+
+        Returns
+        -------
+        ndarray
+            Shape (coefficients, columns); NaN where no group has a defined coefficient.
+        """
+        ...
+
+
+def statistic(
+    x: Floats,
+    y: Floats,
+    grouping: Grouping,
+    clusters: Clusters,
+    coefficients: Sequence[str],
+    *,
+    undefined: Undefined = "skip",
+    terms: Floats | None = None,
+) -> Statistic:
+    """Sum up by cluster what the coefficients of x and y need at one level.
+
+    Parameters
+    ----------
+    x, y
+        Finite values, shape (n,).
+    grouping
+        The group of each unit, at the level.
+    clusters
+        The units that are resampled together.
+    coefficients
+        Any of ``pearson``, ``spearman``, ``kendall``.
+    undefined
+        Groups without a defined coefficient are left out of the mean, or count as zero.
+    terms
+        Shape (coefficients, n_groups): coefficients of the groups, if they are at hand already.
+
+    Returns
+    -------
+    Statistic
+        At weights of one for every cluster it is the estimate of `metaeval.stats.levels.estimate`.
+    """
+    if grouping.between:
+        return _Between.of(x, y, grouping, clusters, tuple(coefficients), undefined=undefined)
+    home = _home(grouping, clusters)
+    if home is None:
+        return Crossed.of(x, y, grouping.group, clusters, tuple(coefficients), undefined=undefined)
+    sizes = np.bincount(grouping.group, minlength=grouping.n_groups)
+    if terms is None:
+        terms = grouped(
+            ContingencyTables.of(encode(x), encode(y), grouping.group, grouping.n_groups), coefficients
+        )
+    return Nested.of(terms, sizes > 0, Clusters(home, clusters.n), undefined)
+
+
+def _home(grouping: Grouping, clusters: Clusters) -> Ints | None:
+    """Return the cluster of each group if no group has units of two clusters, else None."""
+    home = np.zeros(grouping.n_groups, dtype=np.int64)
+    home[grouping.group] = clusters.of_unit
+    return home if np.array_equal(home[grouping.group], clusters.of_unit) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A mean over groups that lie whole in a cluster: their coefficients do not change with the weights."""
+
+    sums: Floats
+    """Shape (coefficients, n_clusters): sum over the cluster's groups."""
+    counts: Floats
+    """Shape (coefficients, n_clusters): groups that the mean is over."""
+
+    @classmethod
+    def of(cls, terms: Floats, there: NDArray[np.bool_], home: Clusters, undefined: Undefined) -> Nested:
+        """Sum the terms of groups by their cluster.
+
+        Parameters
+        ----------
+        terms
+            Shape (coefficients, n_groups): the groups' coefficients, NaN where undefined.
+        there
+            Shape (n_groups,): whether the group holds a unit.
+        home
+            The cluster of each group.
+        undefined
+            Whether undefined groups are skipped or count as zero.
+        """
+        defined = ~np.isnan(terms)
+        counted = defined if undefined == "skip" else np.broadcast_to(there, terms.shape)
+        pairs = zip(terms, defined, strict=True)
+        sums = [np.bincount(home.of_unit, np.where(d, t, 0.0), home.n) for t, d in pairs]
+        return cls(np.stack(sums), np.stack([np.bincount(home.of_unit, c, home.n) for c in counted]))
+
+    def at(self, weights: Floats) -> Floats:
+        """Return the weighted mean over groups, shape (coefficients, columns)."""
+        counts = self.counts @ weights
+        found: Floats = np.divide(
+            self.sums @ weights, counts, out=np.full(counts.shape, np.nan), where=counts > 0
+        )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """Coefficients of the means of groups, such as generators; equal means tie, as in exact arithmetic."""
+
+    x: Matrix
+    """Shape (n_groups, n_clusters): sums of x, as whole numbers where x have a common denominator."""
+    y: Matrix
+    counts: Matrix
+    coefficients: tuple[str, ...]
+    undefined: Undefined
+
+    @classmethod
+    def of(
+        cls,
+        x: Floats,
+        y: Floats,
+        grouping: Grouping,
+        clusters: Clusters,
+        coefficients: tuple[str, ...],
+        *,
+        undefined: Undefined,
+    ) -> _Between:
+        def sums(values: Floats) -> Matrix:
+            return by_cluster(values, grouping.group, grouping.n_groups, clusters)
+
+        return cls(sums(_whole(x)), sums(_whole(y)), sums(np.ones(len(x))), coefficients, undefined)
+
+    def at(self, weights: Floats) -> Floats:
+        """Return the coefficients of the weighted means, shape (coefficients, columns)."""
+        return in_blocks(self._at, weights, self.counts.shape[0] ** 2)
+
+    def _at(self, weights: Floats) -> Floats:
+        n = self.counts @ weights
+        there = n > 0
+        safe = np.where(there, n, 1.0)
+        x, y = (np.where(there, (s @ weights) / safe, 0.0) for s in (self.x, self.y))
+        found = np.full((len(self.coefficients), weights.shape[1]), np.nan)
+        both = there[:, None] & there[None]
+        of_x, of_y = (np.sign(v[:, None] - v[None]) * both for v in (x, y))
+        # Pairs that differ count twice here; a variable that is constant has none.
+        pairs_x, pairs_y = np.abs(of_x).sum(axis=(0, 1)), np.abs(of_y).sum(axis=(0, 1))
+        varies = (pairs_x > 0) & (pairs_y > 0)
+        for row, coefficient in enumerate(self.coefficients):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                if coefficient == "kendall":
+                    r = (of_x * of_y).sum(axis=(0, 1)) / np.sqrt(pairs_x * pairs_y)
+                else:
+                    # Twice a midrank less its mean is the number of those below less those above.
+                    a, b = (of_x.sum(axis=1), of_y.sum(axis=1)) if coefficient == "spearman" else (x, y)
+                    r = _correlation_of_rows(a, b, there)
+            found[row] = np.where(varies, r, 0.0 if self.undefined == "zero" else np.nan)
+        return np.clip(found, -1.0, 1.0, out=found)
+
+
+def _whole(values: Floats) -> Floats:
+    """Return the values as multiples of their common denominator, whose sums are exact, if there is one."""
+    denominator = common_denominator(values)
+    return values if denominator is None else np.rint(values * denominator)
+
+
+def _correlation_of_rows(a: Floats, b: Floats, there: NDArray[np.bool_]) -> Floats:
+    n = there.sum(axis=0)
+    a, b = (np.where(there, v - np.where(there, v, 0.0).sum(axis=0) / n, 0.0) for v in (a, b))
+    r: Floats = (a * b).sum(axis=0) / np.sqrt((a * a).sum(axis=0) * (b * b).sum(axis=0))
+    return r

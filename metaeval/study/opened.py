@@ -1,0 +1,73 @@
+"""A finished run, opened again: its scores and its truth, ready for an analysis, without its data set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metaeval.policy import Policy, Prepared, prepare
+from metaeval.study.folder import SCORES, TRUTH, read_output, read_record
+from metaeval.types import Kind, ScoreTable
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenRun:
+    """What a finished run scored, and what it held the scores against."""
+
+    folder: Path
+    record: Mapping[str, Any]
+    """The content of ``run.json``."""
+    scores: ScoreTable
+    truth: pd.DataFrame
+    """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
+
+    def prepared(
+        self,
+        *,
+        levels: Sequence[str] | None = None,
+        coefficients: Sequence[str] | None = None,
+        evaluators: Sequence[str] | None = None,
+    ) -> Prepared:
+        """Return aligned arrays under the run's policy; its levels, coefficients, evaluators if left out."""
+        study = self.record["study"]
+        policy = Policy.of(
+            list(levels or study["levels"]),
+            list(coefficients or study["coefficients"]),
+            study["missing"],
+            study["undefined_groups"],
+            study["units"],
+        )
+        scores = self.scores.frame
+        if evaluators is not None:
+            scores = scores[scores["evaluator"].isin(list(evaluators))]
+        return prepare(scores, self.truth, policy)
+
+
+def open_run(folder: str | os.PathLike[str]) -> OpenRun:
+    """Open a finished run.
+
+    Raises
+    ------
+    RunFolderError
+        If it is no run folder, the run is not finished, or its files are not those that it wrote.
+    """
+    import pandas as pd
+
+    path = Path(folder)
+    record = read_record(path)
+    scores = pd.read_parquet(read_output(path, SCORES))
+    of_run = record["evaluators"]
+    table = ScoreTable(
+        scores,
+        {name: e["signature"] for name, e in of_run.items()},
+        {name: Kind(e["kind"]) for name, e in of_run.items()},
+        record["data"]["simulated"],
+    )
+    return OpenRun(path, record, table, pd.read_parquet(read_output(path, TRUTH)))
