@@ -61,8 +61,8 @@ def correlate(
     bootstrap
         Of intervals; None for none. A mapping with any of ``resamples`` (10000), ``cluster`` (``user``,
         ``item``, ``generator`` or ``unit``: what is drawn with replacement and stays whole), ``confidence``
-        (0.95), ``method`` (``percentile`` or ``bca``) and ``seed``. Every evaluator, aspect and level meets the
-        same resamples.
+        (0.95), ``method`` (``percentile`` or ``bca``) and ``seed``. Every evaluator, aspect and level meets
+        the same resamples.
     seed
         Of the resamples, unless ``bootstrap`` names one.
 
