@@ -21,7 +21,9 @@ _BLOCK = 2**22  # weights made at a time
 _COLUMNS = 2**10  # columns made at a time at most
 _LEFT_OUT = 1000  # jackknife samples at most; of more clusters, several are left out at a time
 _DEFINED = 0.9  # share of the resamples that must be defined for an interval to say anything
-_EQUAL = 1e-12  # statistics closer than this are equal: they differ by the order of their sums alone
+
+EQUAL = 1e-12
+"""Statistics closer than this are equal: they differ by the order of their sums alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ def bca_interval(
         np.asarray(replicates, dtype=np.float64),
     )
     defined = np.maximum(1, (~np.isnan(values)).sum(axis=-1))
-    below = (values < point - _EQUAL).sum(axis=-1) + (np.abs(values - point) <= _EQUAL).sum(axis=-1) / 2
+    below = (values < point - EQUAL).sum(axis=-1) + (np.abs(values - point) <= EQUAL).sum(axis=-1) / 2
     without = np.asarray(jackknife, dtype=np.float64)
     there = ~np.isnan(without)
     mean = np.where(there, without, 0.0).sum(axis=-1, keepdims=True) / np.maximum(
@@ -189,6 +191,6 @@ def permutation_p(observed: ArrayLike, permuted: ArrayLike, alternative: Alterna
             pass
         case _:
             raise ValueError(f"alternative is 'two-sided', 'greater' or 'less', not {alternative!r}")
-    extreme = (~(other < one - _EQUAL)).sum(axis=-1)
+    extreme = (~(other < one - EQUAL)).sum(axis=-1)
     p: Floats = np.where(np.isnan(seen), np.nan, (extreme + 1) / (under.shape[-1] + 1))
     return p

@@ -9,14 +9,15 @@ of small matrices; no text is scored and no group is looped over again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from metaeval.stats.coefficients import grouped
 from metaeval.stats.exact import common_denominator
 from metaeval.stats.tables import ContingencyTables, Floats, Ints, encode
-from metaeval.stats.weighted_cells import Clusters, Crossed, by_cluster, in_blocks
+from metaeval.stats.weighted_crossed import Crossed, Moments
+from metaeval.stats.weighted_sums import Clusters, by_cluster, in_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from metaeval.stats.levels import Grouping, Undefined
-    from metaeval.stats.weighted_cells import Matrix
+    from metaeval.stats.weighted_sums import Matrix
 
-__all__ = ["Clusters", "Nested", "Statistic", "statistic"]
+__all__ = ["Clusters", "Linear", "Nested", "Statistic", "statistic"]
 
 
 class Statistic(Protocol):
-    """The coefficients at one level, as a function of the clusters' weights."""
+    """Coefficients at one level, as a function of the clusters' weights."""
 
     def at(self, weights: Floats) -> Floats:
         """Return the coefficients under each column of weights.
@@ -45,6 +46,19 @@ class Statistic(Protocol):
         ndarray
             Shape (coefficients, columns); NaN where no group has a defined coefficient.
         """
+        ...
+
+
+@runtime_checkable
+class Linear(Statistic, Protocol):
+    """Coefficients that are a function of weighted sums over the clusters."""
+
+    def sums(self, weights: Floats) -> Floats:
+        """Return the sums, shape (rows, columns): a matrix times the weights."""
+        ...
+
+    def of_sums(self, sums: Floats) -> Floats:
+        """Return the coefficients, shape (coefficients, columns), from sums of shape (rows, columns)."""
         ...
 
 
@@ -84,7 +98,9 @@ def statistic(
         return _Between.of(x, y, grouping, clusters, tuple(coefficients), undefined=undefined)
     home = _home(grouping, clusters)
     if home is None:
-        return Crossed.of(x, y, grouping.group, clusters, tuple(coefficients), undefined=undefined)
+        if tuple(coefficients) == ("pearson",):
+            return Moments.of(x, y, grouping, clusters, undefined)
+        return Crossed.of(x, y, grouping, clusters, tuple(coefficients), undefined=undefined)
     sizes = np.bincount(grouping.group, minlength=grouping.n_groups)
     if terms is None:
         terms = grouped(
@@ -104,7 +120,7 @@ def _home(grouping: Grouping, clusters: Clusters) -> Ints | None:
 class Nested:
     """A mean over groups that lie whole in a cluster: their coefficients do not change with the weights."""
 
-    sums: Floats
+    totals: Floats
     """Shape (coefficients, n_clusters): sum over the cluster's groups."""
     counts: Floats
     """Shape (coefficients, n_clusters): groups that the mean is over."""
@@ -132,11 +148,17 @@ class Nested:
 
     def at(self, weights: Floats) -> Floats:
         """Return the weighted mean over groups, shape (coefficients, columns)."""
-        counts = self.counts @ weights
-        found: Floats = np.divide(
-            self.sums @ weights, counts, out=np.full(counts.shape, np.nan), where=counts > 0
-        )
-        return found
+        return self.of_sums(self.sums(weights))
+
+    def sums(self, weights: Floats) -> Floats:
+        """Return sums over groups, then their numbers, shape (2 coefficients, columns)."""
+        return np.concatenate([self.totals, self.counts]) @ weights
+
+    def of_sums(self, sums: Floats) -> Floats:
+        """Return totals over counts, shape (coefficients, columns)."""
+        totals, counts = np.split(sums, 2)
+        mean: Floats = np.divide(totals, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+        return mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +190,22 @@ class _Between:
 
     def at(self, weights: Floats) -> Floats:
         """Return the coefficients of the weighted means, shape (coefficients, columns)."""
-        return in_blocks(self._at, weights, self.counts.shape[0] ** 2)
+        return self.of_sums(self.sums(weights))
 
-    def _at(self, weights: Floats) -> Floats:
-        n = self.counts @ weights
+    def sums(self, weights: Floats) -> Floats:
+        """Return sums of x, of y, and the number of units of each group, shape (3 groups, columns)."""
+        return np.concatenate([np.asarray(m @ weights) for m in (self.x, self.y, self.counts)])
+
+    def of_sums(self, sums: Floats) -> Floats:
+        """Return the coefficients of the means that the sums make, shape (coefficients, columns)."""
+        return in_blocks(self._of_sums, sums, self.counts.shape[0] ** 2)
+
+    def _of_sums(self, sums: Floats) -> Floats:
+        sum_x, sum_y, n = np.split(sums, 3)
         there = n > 0
         safe = np.where(there, n, 1.0)
-        x, y = (np.where(there, (s @ weights) / safe, 0.0) for s in (self.x, self.y))
-        found = np.full((len(self.coefficients), weights.shape[1]), np.nan)
+        x, y = (np.where(there, s / safe, 0.0) for s in (sum_x, sum_y))
+        found = np.full((len(self.coefficients), sums.shape[1]), np.nan)
         both = there[:, None] & there[None]
         of_x, of_y = (np.sign(v[:, None] - v[None]) * both for v in (x, y))
         # Pairs that differ count twice here; a variable that is constant has none.

@@ -8,19 +8,18 @@ takes cells × log(cells) a column.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from metaeval.stats.tables import changes, lengths
+from metaeval.stats.weighted_sums import dense
 
 if TYPE_CHECKING:
-    import scipy.sparse
     from numpy.typing import NDArray
 
     from metaeval.stats.tables import Floats, Ints
-
-    Matrix: TypeAlias = Floats | scipy.sparse.csr_array
+    from metaeval.stats.weighted_sums import Matrix
 
 _SMALL_TABLE = 96  # cells of a group up to which all its pairs are compared for every column
 _PAIRS = 2**28  # pairs of cells up to which they are compared once
@@ -82,9 +81,7 @@ class _ByCluster:
 
     @classmethod
     def of(cls, x: Ints, y: Ints, cells: Matrix) -> _ByCluster:
-        import scipy.sparse
-
-        counts = cells.toarray() if scipy.sparse.issparse(cells) else np.asarray(cells)
+        counts = dense(cells)
         small = counts.astype(np.float32)
         found = np.zeros((counts.shape[1], counts.shape[1]))
         step = max(1, _BLOCK // len(x))

@@ -1,0 +1,155 @@
+"""Paired permutation tests: would two evaluators differ as much if their scores were swapped at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from metaeval.stats.levels import Grouping
+from metaeval.stats.resampling import EQUAL
+from metaeval.stats.weighted import Clusters, Linear, statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from metaeval.stats.levels import Undefined
+    from metaeval.stats.resampling import Swaps
+    from metaeval.stats.tables import Floats, Ints
+    from metaeval.stats.weighted import Statistic
+
+_BLOCK = 2**22  # numbers worked with at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The scores of one evaluator and the truth on the units that it scored, for one aspect and level."""
+
+    x: Floats
+    y: Floats
+    grouping: Grouping
+    clusters: Clusters
+
+    def standardized(self) -> Scored:
+        """Return the scores less their mean, over their standard deviation, within the groups.
+
+        The coefficients stay as they are, and the scores of two evaluators can change places. Where the means
+        of groups are correlated, the scores are standardized over all units.
+        """
+        group = np.zeros(len(self.x), dtype=np.int64) if self.grouping.between else self.grouping.group
+        n = np.maximum(1, np.bincount(group))
+        centred = self.x - (np.bincount(group, self.x) / n)[group]
+        spread = np.sqrt(np.bincount(group, centred * centred) / n)[group]
+        constant = spread <= 1e-12 * np.abs(self.x)  # what rounding left of zero
+        z = np.divide(centred, spread, out=np.zeros_like(centred), where=~constant & (spread > 0))
+        return Scored(z, self.y, self.grouping, self.clusters)
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Paired tests of E evaluators against each other; arrays have shape (E, E), NaN on the diagonal."""
+
+    difference: Floats
+    """The row's estimate less the column's."""
+    p: Floats
+    """Two-sided."""
+    p_greater: Floats
+    """One-sided: that the row's coefficient is the higher."""
+
+
+def paired_permutation(
+    aspects: Sequence[Sequence[Scored]], coefficient: str, swaps: Swaps, *, undefined: Undefined = "skip"
+) -> Paired:
+    """Test every pair of evaluators by swapping their standardized scores within random clusters.
+
+    A cluster is swapped as a whole, for all aspects alike; p = (k + 1) / (n + 1) (Noreen 1989; used for
+    correlations with human judgements by Deutsch, Dror & Roth 2021).
+
+    Parameters
+    ----------
+    aspects
+        For each aspect the scores of E evaluators; tested is the mean of the coefficients over aspects.
+    coefficient
+        ``pearson``, ``spearman`` or ``kendall``.
+    swaps
+        Which clusters are swapped in each permutation.
+    undefined
+        Whether groups without a defined coefficient are skipped or count as zero.
+    """
+    n = len(aspects[0])
+    aspects = [[s.standardized() for s in aspect] for aspect in aspects]
+    statistics = [
+        [statistic(s.x, s.y, s.grouping, s.clusters, [coefficient], undefined=undefined) for s in aspect]
+        for aspect in aspects
+    ]
+    linear = [[s for s in aspect if isinstance(s, Linear)] for aspect in statistics]
+    if linear == statistics:
+        swapped = _linear(linear, swaps)
+    else:
+        swapped = _general(aspects, coefficient, swaps, undefined)
+    ones = np.ones((swaps.n_clusters, 1))
+    estimates = np.mean([[float(s.at(ones)[0, 0]) for s in aspect] for aspect in statistics], axis=0)
+    observed = estimates[:, None] - estimates
+    above, beyond = np.zeros((2, n, n))
+    for row, column, permuted in swapped:
+        seen = observed[row, column, None]
+        # What is undefined counts as no less extreme.
+        above[row, column] += (~(permuted < seen - EQUAL)).sum(axis=-1)
+        beyond[row, column] += (~(np.abs(permuted) < np.abs(seen) - EQUAL)).sum(axis=-1)
+    blank = np.where(np.isnan(observed) | np.eye(n, dtype=bool), np.nan, 0.0)
+    return Paired(observed + blank, (beyond + 1) / (swaps.n + 1) + blank, (above + 1) / (swaps.n + 1) + blank)
+
+
+_Permuted: TypeAlias = "Iterator[tuple[Ints | int, Ints | int, Floats]]"
+"""Rows, columns, and differences under some permutations, the permutations last."""
+
+
+def _linear(statistics: Sequence[Sequence[Linear]], swaps: Swaps) -> _Permuted:
+    """Swap weighted sums: an evaluator's own less what it gives away, and what it gets of the other."""
+    n = len(statistics[0])
+    every = np.arange(n)
+    ones = np.ones((swaps.n_clusters, 1))
+    whole = [np.stack([s.sums(ones) for s in aspect], axis=1) for aspect in statistics]
+    for block in swaps.blocks():
+        step = max(1, _BLOCK // (n * max(n, *(len(w) for w in whole))))
+        for at in range(0, block.shape[1], step):
+            chosen = block[:, at : at + step]
+            mean = np.zeros((n, n, chosen.shape[1]))
+            for aspect, total in zip(statistics, whole, strict=True):
+                swapped = np.stack([s.sums(chosen) for s in aspect], axis=1)
+                for e, s in enumerate(aspect):
+                    mixed = (total[:, e] - swapped[:, e])[:, None] + swapped
+                    mean[e] += s.of_sums(mixed.reshape(len(mixed), -1)).reshape(n, -1)
+            mean /= len(statistics)
+            yield every[:, None], every, mean - mean.transpose(1, 0, 2)
+
+
+def _general(
+    aspects: Sequence[Sequence[Scored]], coefficient: str, swaps: Swaps, undefined: Undefined
+) -> _Permuted:
+    """Put the units of two evaluators side by side, and let the weights choose between them."""
+    n = len(aspects[0])
+    for first in range(n):
+        for second in range(first + 1, n):
+            both = [_side_by_side(a[first], a[second], coefficient, undefined) for a in aspects]
+            for block in swaps.blocks():
+                kept, swapped = np.concatenate([1 - block, block]), np.concatenate([block, 1 - block])
+                difference = np.mean([s.at(kept)[0] - s.at(swapped)[0] for s in both], axis=0)
+                yield first, second, difference
+                yield second, first, -difference
+
+
+def _side_by_side(a: Scored, b: Scored, coefficient: str, undefined: Undefined) -> Statistic:
+    clusters = np.concatenate([a.clusters.of_unit, b.clusters.of_unit + a.clusters.n])
+    grouping = Grouping(
+        np.concatenate([a.grouping.group, b.grouping.group]), a.grouping.n_groups, a.grouping.between
+    )
+    return statistic(
+        np.concatenate([a.x, b.x]),
+        np.concatenate([a.y, b.y]),
+        grouping,
+        Clusters(clusters, 2 * a.clusters.n),
+        [coefficient],
+        undefined=undefined,
+    )
