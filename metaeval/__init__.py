@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from metaeval.compare import compare
     from metaeval.correlate import correlate
     from metaeval.evaluators import score
     from metaeval.reports import leaderboard
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 _HOME = {
     "ExplanationSet": "metaeval.types",
     "ScoreTable": "metaeval.types",
+    "compare": "metaeval.compare",
     "correlate": "metaeval.correlate",
     "from_frames": "metaeval.sources",
     "leaderboard": "metaeval.reports",
@@ -35,6 +37,7 @@ __all__ = [
     "ExplanationSet",
     "ScoreTable",
     "__version__",
+    "compare",
     "correlate",
     "from_frames",
     "leaderboard",

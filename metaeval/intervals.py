@@ -30,8 +30,9 @@ class Bootstrap:
     """How intervals are made."""
 
     resamples: int = 10_000
-    cluster: str = "user"
-    """What is drawn with replacement: ``user``, ``item``, ``generator`` or ``unit``."""
+    cluster: str | None = None
+    """What is drawn with replacement: ``user``, ``item``, ``generator`` or ``unit``; if None, users,
+    or items where there are no users."""
     confidence: float = 0.95
     method: Method = "percentile"
     seed: int = 0
@@ -55,7 +56,8 @@ class Bootstrap:
                 hint = nearest(str(name), known)
                 raise MetaevalError(f"bootstrap: {name!r} is not allowed (allowed: {', '.join(known)}){hint}")
         found = cls(**{"seed": seed, **given})
-        allowed("bootstrap cluster", [found.cluster], (*CLUSTERS, "unit"))
+        if found.cluster is not None:
+            allowed("bootstrap cluster", [found.cluster], (*CLUSTERS, "unit"))
         allowed("bootstrap method", [found.method], ("percentile", "bca"))
         for name, least in (("resamples", 1), ("seed", 0)):
             value = getattr(found, name)
@@ -69,7 +71,8 @@ class Bootstrap:
 
     def record(self, data: Prepared) -> dict[str, Any]:
         """Return the options and the number of clusters, as plain JSON values."""
-        return {**asdict(self), "n_clusters": data.clusters(self.cluster).n}
+        cluster = data.cluster_name(self.cluster)
+        return {**asdict(self), "cluster": cluster, "n_clusters": data.clusters(cluster).n}
 
 
 def intervals(
@@ -82,7 +85,7 @@ def intervals(
     low, high
         Shape (E, A + 1, levels × coefficients); the last aspect is the average.
     """
-    clusters = data.clusters(wanted.cluster)
+    clusters = data.clusters(data.cluster_name(wanted.cluster))
     resamples = Resamples(clusters.n, wanted.resamples, wanted.seed)
     # Drawn once where there is room for them; else drawn again, the same, for each evaluator.
     kept = list(resamples.blocks()) if clusters.n * wanted.resamples <= _KEPT else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
+from metaeval.ranking import ranking
 from metaeval.types import AVERAGE, Correlation, Kind
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.compare import By, Comparisons
+    from metaeval.sheet import Sheet
     from metaeval.types import Correlations
 
 Order = Literal["study", "estimate"]
@@ -93,6 +96,8 @@ class Standings:
     truth: str = ""
     simulated: bool = False
     signatures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    ranking: Sheet | None = None
+    """The order by one column, with intervals, clusters of rank and costs."""
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -125,6 +130,9 @@ def standings(
     truth: str = "",
     simulated: bool = False,
     signatures: Mapping[str, Mapping[str, Any]] | None = None,
+    by: By | None = None,
+    tests: Comparisons | None = None,
+    costs: pd.DataFrame | None = None,
 ) -> Standings:
     """Put correlations into blocks, rows and columns.
 
@@ -137,11 +145,15 @@ def standings(
         column's first level and the first coefficient.
     coefficients
         Those to show, in this order; all, if left out.
+    by, tests, costs
+        Of the ranking; see `metaeval.ranking.ranking`.
 
     Raises
     ------
     ValueError
         If ``order`` or a coefficient is not known.
+    MetaevalError
+        If the evaluators cannot be ranked so.
     """
     if order not in ("study", "estimate"):
         raise ValueError(f"order is 'study' or 'estimate', not {order!r}")
@@ -175,6 +187,7 @@ def standings(
         truth=truth,
         simulated=simulated or result.simulated,
         signatures=dict(signatures or {}),
+        ranking=ranking(result, by=by, tests=tests, costs=costs) if found else None,
     )
 
 
@@ -295,7 +308,7 @@ def _distinct(words: Iterable[str]) -> list[str]:
 
 def policy_sentences(policy: Mapping[str, Any]) -> tuple[str, ...]:
     """Say in words what a policy does; a key without words of its own is shown as it is."""
-    words = {k: v for k, v in policy.items() if k not in ("levels", "coefficients")}
+    words = {k: v for k, v in policy.items() if k not in ("levels", "coefficients", "bootstrap")}
     out = []
     missing = words.pop("missing", None) or {}
     n_truth = {aspect: n for aspect, n in (words.pop("n_truth_missing", None) or {}).items() if n}

@@ -36,6 +36,11 @@ class Policy:
     undefined: Literal["skip", "zero"]
     common: bool
 
+    @property
+    def missing(self) -> dict[str, float | str]:
+        """What is done with a missing rating of the truth, and with a missing score."""
+        return {"truth": self.truth, "score": self.score}
+
     @classmethod
     def of(
         cls,
@@ -115,6 +120,10 @@ class Prepared:
     def units(self, evaluator: int, aspect: int) -> Bools | slice:
         """Return an index of the units that enter."""
         return slice(None) if self.mask is None else self.mask[evaluator, aspect]
+
+    def cluster_name(self, name: str | None) -> str:
+        """Return what is resampled if nobody says otherwise: users, or items where there are no users."""
+        return name or ("user" if "user_id" in self.keys else "item")
 
     def clusters(self, name: str) -> Clusters:
         """Return the cluster of each unit: its ``user``, ``item`` or ``generator``, or the ``unit`` alone.

@@ -29,6 +29,8 @@ FLOORS = {
     "align": 4,
     "policy": 4,
     "intervals": 4,
+    "compare": 4,
+    "ranking": 4,
     "sheet": 1,
     "analysis": 4,
     "correlate": 4,

@@ -67,17 +67,20 @@ def reparse(run_folder: Path) -> None:
 @click.command()
 @click.argument("run_folder", metavar="RUN", type=_PATH)
 @click.option("--coefficient", multiple=True, help="Show this one only; may be given again.")
+@click.option(
+    "--by", "order", metavar="ASPECT,LEVEL,COEFFICIENT", help="The column that orders and is tested."
+)
 @click.option("--format", "suffix", type=click.Choice(["md", "csv", "tex", "html"]), default="md")
 @talk
-def leaderboard(run_folder: Path, coefficient: tuple[str, ...], suffix: str) -> None:
+def leaderboard(run_folder: Path, coefficient: tuple[str, ...], order: str | None, suffix: str) -> None:
     """Print the leaderboard of the finished run in the folder RUN."""
     from metaeval.cli.group import is_on
     from metaeval.study.steps import leaderboard_records, leaderboard_text
 
     if is_on("json"):
-        tell_json(leaderboard_records(run_folder, coefficient))
+        tell_json(leaderboard_records(run_folder, coefficient, order))
     else:
-        click.echo(leaderboard_text(run_folder, suffix, coefficient), nl=False)
+        click.echo(leaderboard_text(run_folder, suffix, coefficient, order), nl=False)
 
 
 def _tell_done(done: Run) -> None:

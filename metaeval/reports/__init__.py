@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from metaeval.compare import By
 from metaeval.errors import MetaevalError
 from metaeval.leaderboard import Order, Standings, standings
 from metaeval.reports.csv_table import to_csv
@@ -15,6 +16,9 @@ from metaeval.reports.markdown_table import to_markdown
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pandas as pd
+
+    from metaeval.compare import Comparisons
     from metaeval.types import Correlations
 
 __all__ = ["FORMATS", "Leaderboard", "leaderboard", "page"]
@@ -58,6 +62,9 @@ def leaderboard(
     truth: str = "",
     simulated: bool = False,
     signatures: Mapping[str, Mapping[str, Any]] | None = None,
+    by: By | None = None,
+    tests: Comparisons | None = None,
+    costs: pd.DataFrame | None = None,
 ) -> Leaderboard:
     """Put correlations into a table like that of a paper: blocks of evaluators, a column an aspect.
 
@@ -73,6 +80,9 @@ def leaderboard(
         What to say of where the numbers come from.
     simulated
         Whether the data are simulated, which is then said loudly.
+    by, tests, costs
+        Of the ranking that comes first: the column that orders it (aspect, level, coefficient), what
+        `metaeval.compare` returned for that column, and what the evaluators cost.
 
     Raises
     ------
@@ -90,5 +100,8 @@ def leaderboard(
         truth=truth,
         simulated=simulated,
         signatures=signatures,
+        by=by if by is None else By(*by),
+        tests=tests,
+        costs=costs,
     )
     return Leaderboard(**{f.name: getattr(found, f.name) for f in fields(found)})

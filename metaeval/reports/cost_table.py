@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from metaeval.reports.markdown_table import escape
+from metaeval.reports.escapes import markdown as escape
 
 if TYPE_CHECKING:
     import pandas as pd

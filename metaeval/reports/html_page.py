@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import json
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metaeval.reports import words
+from metaeval.reports.sheets import sheet_to_html
+from metaeval.reports.templates import template
 
 if TYPE_CHECKING:
-    from jinja2 import Template
-
     from metaeval.leaderboard import Standings
-
-_TEMPLATES = Path(__file__).parent / "templates"
 
 
 def to_html(board: Standings) -> str:
     """Return the tables of a leaderboard as HTML, to be put into a page."""
-    return _template("tables.html").render(board=board, words=words)
+    ranking = "" if board.ranking is None else sheet_to_html(replace(board.ranking, simulated=False))
+    return template("tables.html").render(board=board, words=words, ranking=ranking)
 
 
 def page(board: Standings) -> str:
@@ -28,19 +26,6 @@ def page(board: Standings) -> str:
         name: json.dumps(dict(signature), ensure_ascii=False, sort_keys=True, default=str)
         for name, signature in board.signatures.items()
     }
-    return _template("page.html").render(board=board, words=words, signatures=signatures)
-
-
-@functools.cache
-def _template(name: str) -> Template:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+    return template("page.html").render(
+        tables=to_html(board), board=board, words=words, signatures=signatures
     )
-    return environment.get_template(name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.leaderboard import Mark
-from metaeval.reports import words
+from metaeval.reports import escapes, words
+from metaeval.reports.sheets import latex_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,34 +15,6 @@ if TYPE_CHECKING:
 
 _ROWS_A_PAGE = 45
 _MARKS = {Mark.NONE: "{}", Mark.BEST: r"\textbf{{{}}}", Mark.SECOND: r"\underline{{{}}}"}
-_ESCAPES = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "'": r"\textquotesingle{}",
-    "`": r"\textasciigrave{}",
-    "[": "{[}",  # after a line end, a bracket or a star would belong to it
-    "]": "{]}",
-    "*": "{*}",
-    "—": "---",
-    "–": "--",
-    "×": r"$\times$",
-    "ρ": r"$\rho$",
-    "τ": r"$\tau$",
-    "→": r"$\rightarrow$",
-}
-_TABLE = str.maketrans(_ESCAPES)
 
 
 def to_latex(board: Standings) -> str:
@@ -52,14 +25,11 @@ def to_latex(board: Standings) -> str:
     ]
     if board.simulated:
         lines.append("% SIMULATED DATA.")
+    if board.ranking is not None:
+        lines += latex_tables(board.ranking)
     for table in board.tables:
         lines += _tables(board, table)
     return "\n".join(lines) + "\n"
-
-
-def escape(text: str) -> str:
-    """Return text that LaTeX sets as it is."""
-    return " ".join(text.split()).translate(_TABLE)
 
 
 def _tables(board: Standings, table: Table) -> Iterator[str]:
@@ -78,7 +48,7 @@ def _tables(board: Standings, table: Table) -> Iterator[str]:
         yield r"  \resizebox{\textwidth}{!}{%"
         yield f"  \\begin{{tabular}}{{l{'r' * (columns - 1)}}}"
         yield r"    \toprule"
-        yield f"    {' & '.join(map(escape, head))} \\\\"
+        yield f"    {' & '.join(map(escapes.latex, head))} \\\\"
         yield from page
         yield r"    \bottomrule"
         yield r"  \end{tabular}}"
@@ -110,7 +80,7 @@ def _pages(table: Table, columns: int) -> Iterator[list[str]]:
 
 def _row(row: Row) -> list[str]:
     cells = [" / ".join(map(_value, cell)) for cell in row.cells]
-    return [escape(row.label), *cells, *map(escape, row.counts)]
+    return [escapes.latex(row.label), *cells, *map(escapes.latex, row.counts)]
 
 
 def _value(value: Value) -> str:
@@ -120,6 +90,6 @@ def _value(value: Value) -> str:
 def _caption(board: Standings, table: Table, number: int) -> str:
     loud = r"\textbf{SIMULATED DATA.} " if board.simulated else ""
     if number:
-        return f"{loud}{escape(words.coefficient(table))} (continued)."
+        return f"{loud}{escapes.latex(words.coefficient(table))} (continued)."
     told = f" {words.SIMULATED}" if board.simulated else ""
-    return loud + escape(" ".join(words.caption(board, table)) + told)
+    return loud + escapes.latex(" ".join(words.caption(board, table)) + told)

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metaeval.leaderboard import Mark
-from metaeval.reports import words
+from metaeval.reports import escapes, words
+from metaeval.reports.sheets import sheet_to_markdown
 
 if TYPE_CHECKING:
     from metaeval.leaderboard import Row, Standings, Table, Value
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]|~#$])")
 _MARKS = {Mark.NONE: "{}", Mark.BEST: "**{}**", Mark.SECOND: "<u>{}</u>"}
 
 
 def to_markdown(board: Standings) -> str:
     """Return a leaderboard as Markdown, a section a coefficient."""
-    parts = [f"# {escape(words.heading(board))}"]
+    parts = [f"# {escapes.markdown(words.heading(board))}"]
     if board.simulated:
         parts.append(f"> **SIMULATED DATA.** {words.SIMULATED}")
+    if board.ranking is not None:
+        # What is simulated has been said.
+        parts.append(sheet_to_markdown(replace(board.ranking, simulated=False)).rstrip())
     for table in board.tables:
-        parts.append(f"## {escape(words.coefficient(table))}")
+        parts.append(f"## {escapes.markdown(words.coefficient(table))}")
         parts.append(_table(table))
-        parts.append(" ".join(map(escape, words.caption(board, table))))
+        parts.append(" ".join(map(escapes.markdown, words.caption(board, table))))
     return "\n\n".join(parts) + "\n"
 
 
-def escape(text: str) -> str:
-    """Return text that Markdown shows as it is, in a table too."""
-    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _SPECIAL.sub(r"\\\1", plain)
-
-
 def _table(table: Table) -> str:
-    head = ["Evaluator", *map(escape, table.aspects), *map(escape, table.count_columns)]
+    head = ["Evaluator", *map(escapes.markdown, table.aspects), *map(escapes.markdown, table.count_columns)]
     lines = [_line(head), _line([":---"] + ["---:"] * (len(head) - 1))]
     for block in table.blocks:
         lines.append(_line([f"*{words.BLOCKS[block.kind]}*", *[""] * (len(head) - 1)]))
@@ -43,7 +40,7 @@ def _table(table: Table) -> str:
 
 
 def _row(row: Row) -> list[str]:
-    return [escape(row.label), *(" / ".join(map(_value, cell)) for cell in row.cells), *row.counts]
+    return [escapes.markdown(row.label), *(" / ".join(map(_value, cell)) for cell in row.cells), *row.counts]
 
 
 def _value(value: Value) -> str:

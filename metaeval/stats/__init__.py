@@ -6,9 +6,45 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from metaeval.stats import coefficients, exact, levels, tables
+    from metaeval.stats import (
+        agreement,
+        coefficients,
+        contributions,
+        dependent,
+        effects,
+        exact,
+        levels,
+        multiplicity,
+        paired,
+        prediction_powered,
+        ranking,
+        resampling,
+        subset_moments,
+        subsets,
+        tables,
+        variance,
+        weighted,
+    )
 
-__all__ = ["coefficients", "exact", "levels", "tables"]
+__all__ = [
+    "agreement",
+    "coefficients",
+    "contributions",
+    "dependent",
+    "effects",
+    "exact",
+    "levels",
+    "multiplicity",
+    "paired",
+    "prediction_powered",
+    "ranking",
+    "resampling",
+    "subset_moments",
+    "subsets",
+    "tables",
+    "variance",
+    "weighted",
+]
 
 
 def __getattr__(name: str) -> object:

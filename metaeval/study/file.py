@@ -123,13 +123,32 @@ class Missing(_Part):
     score: Fill = "drop"
 
 
-class Bootstrap(_Part):
-    """How intervals are made: resampled clusters, percentiles."""
+class BootstrapOptions(_Part):
+    """How intervals are made: clusters of units, drawn with replacement."""
 
     resamples: Annotated[int, Field(gt=0, le=10_000_000)] = 10_000
-    cluster: Literal["user", "item", "generator"] = "user"
+    cluster: Literal["user", "item", "generator", "unit"] | None = None
     confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    method: Literal["percentile", "bca"] = "percentile"
     seed: Annotated[int, Field(ge=0)] = 0
+
+
+class TestOptions(_Part):
+    """How evaluators are tested against each other: swapped scores, corrected p-values."""
+
+    permutations: Annotated[int, Field(gt=0, le=10_000_000)] = 10_000
+    swap: Literal["user", "item", "generator", "unit"] | None = None
+    correction: Literal["holm", "bh", "none"] = "holm"
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+class OrderBy(_Part):
+    """The column that orders the leaderboard and is tested; the average at the first level, if left out."""
+
+    aspect: Name | None = None
+    level: Annotated[str, AfterValidator(_level)] | None = None
+    coefficient: Annotated[str, AfterValidator(_coefficient)] | None = None
 
 
 class Price(_Part):
@@ -173,7 +192,9 @@ class Study(_Part):
     missing: Missing = Missing()
     undefined_groups: Literal["skip", "zero"] = "skip"
     units: Literal["common", "own"] = "common"
-    bootstrap: Bootstrap | None = None
+    order_by: OrderBy = OrderBy()
+    bootstrap: BootstrapOptions | None = BootstrapOptions()
+    tests: TestOptions | None = TestOptions()
     judging: JudgingOptions = JudgingOptions()
     _lines: Lines = PrivateAttr(default_factory=Lines)
 
@@ -249,7 +270,9 @@ def _study_error(error: ErrorDetails, more: int, lines: Lines) -> StudyError:
     if kind == "extra_forbidden":
         parts: dict[str, type[BaseModel]] = {
             "missing": Missing,
-            "bootstrap": Bootstrap,
+            "bootstrap": BootstrapOptions,
+            "tests": TestOptions,
+            "order_by": OrderBy,
             "judging": JudgingOptions,
         }
         known = list((parts.get(str(where[0]), Study) if len(where) > 1 else Study).model_fields)

@@ -25,8 +25,15 @@ TRUTH = "truth.parquet"
 CORRELATIONS = "correlations.csv"
 COSTS = "cost.csv"
 COST_TABLE = "cost.md"
+RATERS = "raters.parquet"
+RANKING = "ranking.csv"
+TESTS = "tests.csv"
 REPORT = "report.html"
-OUTPUTS = (SCORES, TRUTH, CORRELATIONS, "leaderboard.csv", "leaderboard.md", "leaderboard.tex", REPORT)
+LEADERBOARDS = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex")
+OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, REPORT)
+"""What every run leaves beside its record."""
+OPTIONAL = (RATERS, TESTS, COSTS, COST_TABLE)
+"""What a run leaves if there are annotators, tests, or judges."""
 _LOCK = ".lock"
 _PARTS = ".parts"
 _META = b"metaeval"
@@ -51,8 +58,8 @@ def check_usable(path: Path) -> None:
     names = {p.name for p in path.iterdir()}
     if RECORD in names:
         read_record(path)
-    elif _LOCK not in names and not names <= {*OUTPUTS, COSTS, COST_TABLE}:
-        strange = sorted(names - {*OUTPUTS, COSTS, COST_TABLE})[0]
+    elif _LOCK not in names and not names <= {*OUTPUTS, *OPTIONAL}:
+        strange = sorted(names - {*OUTPUTS, *OPTIONAL})[0]
         raise RunFolderError(
             f"{path} holds {strange!r} and is not a run folder; give an empty or a new folder with --out"
         )

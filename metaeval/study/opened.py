@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from metaeval.compare import Comparisons
 from metaeval.policy import Policy, Prepared, prepare
-from metaeval.study.folder import SCORES, TRUTH, read_output, read_record
+from metaeval.study.folder import RATERS, SCORES, TESTS, TRUTH, read_output, read_record
 from metaeval.types import Kind, ScoreTable
 
 if TYPE_CHECKING:
@@ -27,6 +28,21 @@ class OpenRun:
     scores: ScoreTable
     truth: pd.DataFrame
     """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
+    raters: pd.DataFrame | None
+    """What annotators gave: key columns, ``rater``, ``aspect`` and ``rating``; None if there are none."""
+
+    def policy(
+        self, *, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
+    ) -> Policy:
+        """Return the run's policy, with its levels and coefficients if they are left out."""
+        study = self.record["study"]
+        return Policy.of(
+            list(levels or study["levels"]),
+            list(coefficients or study["coefficients"]),
+            study["missing"],
+            study["undefined_groups"],
+            study["units"],
+        )
 
     def prepared(
         self,
@@ -36,18 +52,19 @@ class OpenRun:
         evaluators: Sequence[str] | None = None,
     ) -> Prepared:
         """Return aligned arrays under the run's policy; its levels, coefficients, evaluators if left out."""
-        study = self.record["study"]
-        policy = Policy.of(
-            list(levels or study["levels"]),
-            list(coefficients or study["coefficients"]),
-            study["missing"],
-            study["undefined_groups"],
-            study["units"],
-        )
         scores = self.scores.frame
         if evaluators is not None:
             scores = scores[scores["evaluator"].isin(list(evaluators))]
-        return prepare(scores, self.truth, policy)
+        return prepare(scores, self.truth, self.policy(levels=levels, coefficients=coefficients))
+
+    def tests(self) -> Comparisons | None:
+        """Return the tests of the run, by the column that orders its leaderboard; None if it made none."""
+        import pandas as pd
+
+        if self.record["tests"] is None:
+            return None
+        frame = pd.read_csv(read_output(self.folder, TESTS), float_precision="round_trip")
+        return Comparisons.of_frame(frame, self.record["tests"])
 
 
 def open_run(folder: str | os.PathLike[str]) -> OpenRun:
@@ -70,4 +87,5 @@ def open_run(folder: str | os.PathLike[str]) -> OpenRun:
         {name: Kind(e["kind"]) for name, e in of_run.items()},
         record["data"]["simulated"],
     )
-    return OpenRun(path, record, table, pd.read_parquet(read_output(path, TRUTH)))
+    raters = pd.read_parquet(read_output(path, RATERS)) if RATERS in record["outputs"] else None
+    return OpenRun(path, record, table, pd.read_parquet(read_output(path, TRUTH)), raters)

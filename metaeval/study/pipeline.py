@@ -7,18 +7,21 @@ import hashlib
 import json
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__, evaluators
+from metaeval.compare import By, Tests, compare_prepared
 from metaeval.correlate import correlate
 from metaeval.errors import StoppedError
+from metaeval.policy import Policy, prepare
 from metaeval.progress import progress
 from metaeval.reports import FORMATS, Leaderboard, leaderboard, page
 from metaeval.reports.cost_table import cost_table
+from metaeval.reports.sheets import sheet_to_csv
 from metaeval.study.asking import judging_of
 from metaeval.study.costs import costs_of
 from metaeval.study.file import Study, make_study
@@ -26,9 +29,12 @@ from metaeval.study.folder import (
     CORRELATIONS,
     COST_TABLE,
     COSTS,
+    RANKING,
+    RATERS,
     RECORD,
     REPORT,
     SCORES,
+    TESTS,
     TRUTH,
     RunFolder,
     read_output,
@@ -37,13 +43,16 @@ from metaeval.study.folder import (
     write_parquet,
 )
 from metaeval.study.plan import Plan, plan
-from metaeval.types import KEYS, Correlations, Kind, ScoreTable, Status
+from metaeval.types import KEYS, USER_RATER, Correlations, Kind, ScoreTable, Status
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
+
+    from metaeval.compare import Comparisons
+    from metaeval.study.file import TestOptions
 
 
 _LIBRARIES = ("numpy", "pandas", "pyarrow", "rouge-score", "sacrebleu", "scipy")
@@ -101,6 +110,7 @@ def run(
                 "licence": todo.data.licence,
                 "source": todo.data.source,
                 "units": len(todo.data),
+                "scale": [todo.data.scale.min, todo.data.scale.max, todo.data.scale.integer],
             },
             "python": ".".join(map(str, sys.version_info[:3])),
             "libraries": {name: metadata.version(name) for name in _LIBRARIES},
@@ -126,17 +136,20 @@ def _finish(
 ) -> Run:
     study = todo.study
     ratings = truth_ratings(truth)
+    policy = Policy.of(
+        todo.levels, study.coefficients, study.missing.model_dump(), study.undefined_groups, study.units
+    )
     result = correlate(
         scores,
         ratings,
-        levels=list(todo.levels),
-        coefficients=list(study.coefficients),
-        missing=study.missing.model_dump(),
-        undefined_groups=study.undefined_groups,
+        levels=policy.levels,
+        coefficients=policy.coefficients,
+        missing=policy.missing,
+        undefined_groups=policy.undefined,
         units=study.units,
         bootstrap=study.bootstrap.model_dump() if study.bootstrap else None,
-        seed=study.bootstrap.seed if study.bootstrap else 0,
     )
+    tests = tests_of(scores.frame, ratings, policy, todo.by, study.tests)
     (truth_signature,) = truth.signatures.values()
     counts = counts_of(scores)
     record = {
@@ -154,13 +167,18 @@ def _finish(
             for name, spec in todo.evaluators.items()
         },
         "policy": dict(result.policy),
+        "tests": dict(tests.policy) if tests else None,
     }
     costs = costs_of(scores)
-    board = board_of(result, record)
+    board = board_of(result, record, tests=tests, costs=costs)
+    raters = todo.data.ratings[todo.data.ratings["rater"] != USER_RATER]
     writers = {
         SCORES: lambda file: write_parquet(scores.frame, file),
         TRUTH: lambda file: write_parquet(ratings, file),
+        **({RATERS: lambda file: write_parquet(raters, file)} if len(raters) else {}),
         CORRELATIONS: lambda file: write_csv(result.frame, file),
+        **({RANKING: _writer(sheet_to_csv(board.ranking))} if board.ranking else {}),
+        **({TESTS: _writer(tests.frame.to_csv(index=False, lineterminator="\n"))} if tests else {}),
         **(
             {COSTS: lambda file: write_csv(costs, file), COST_TABLE: _writer(cost_table(costs))}
             if len(costs)
@@ -189,8 +207,25 @@ def study_of(record: Mapping[str, Any]) -> Study:
     return make_study(record["study"])
 
 
+def tests_of(
+    scores: pd.DataFrame, truth: pd.DataFrame, policy: Policy, by: By, options: TestOptions | None
+) -> Comparisons | None:
+    """Test the evaluators of a run against each other by one column; None if the study wants no tests."""
+    if options is None:
+        return None
+    tests = options.model_dump(exclude={"seed"})
+    one = replace(policy, levels=(by.level,), coefficients=(by.coefficient,))
+    return compare_prepared(prepare(scores, truth, one), by, Tests.of(tests), seed=options.seed)
+
+
 def board_of(
-    result: Correlations, record: Mapping[str, Any], coefficients: Sequence[str] | None = None
+    result: Correlations,
+    record: Mapping[str, Any],
+    coefficients: Sequence[str] | None = None,
+    *,
+    by: By | None = None,
+    tests: Comparisons | None = None,
+    costs: pd.DataFrame | None = None,
 ) -> Leaderboard:
     """Return the leaderboard of a run, with what its ``run.json`` says of where the numbers come from."""
     return leaderboard(
@@ -201,6 +236,9 @@ def board_of(
         truth=record["truth"]["spec"],
         simulated=record["data"]["simulated"],
         signatures={name: e["signature"] for name, e in record["evaluators"].items()},
+        by=by or By(**record["study"]["order_by"]),
+        tests=tests,
+        costs=costs,
     )
 
 

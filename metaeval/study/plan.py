@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval import sources
+from metaeval.compare import By
 from metaeval.errors import StudyError
 from metaeval.resources import bundled
 from metaeval.study.file import Study, make_study, read_study
 from metaeval.study.folder import check_usable
 from metaeval.study.resolve import resolve_evaluators, resolve_truth, unknown_word
-from metaeval.types import LEVELS, ExplanationSet
+from metaeval.types import AVERAGE, LEVELS, ExplanationSet
 
 if TYPE_CHECKING:
     import os
@@ -33,6 +34,8 @@ class Plan:
     truth: EvaluatorSpec
     aspects: tuple[str, ...]
     levels: tuple[str, ...]
+    by: By
+    """The column that orders the leaderboard."""
 
     def as_record(self) -> dict[str, Any]:
         """Return the study as resolved, as plain JSON values."""
@@ -42,6 +45,7 @@ class Plan:
             "truth": str(self.truth),
             "aspects": list(self.aspects),
             "levels": list(self.levels),
+            "order_by": self.by._asdict(),
         }
 
 
@@ -73,6 +77,7 @@ def plan(
             raise study.error(
                 f"the data set has no users, so no level {level!r}; use some of {have}", "levels", at
             )
+    levels = tuple(study.levels or preferred)
     found = Plan(
         study=study,
         data=data,
@@ -80,10 +85,30 @@ def plan(
         evaluators=resolve_evaluators(study, data),
         truth=resolve_truth(study),
         aspects=aspects,
-        levels=tuple(study.levels or preferred),
+        levels=levels,
+        by=_order(study, aspects, levels),
     )
     check_usable(found.out)
     return found
+
+
+def _order(study: Study, aspects: Sequence[str], levels: Sequence[str]) -> By:
+    """Return the column that orders the leaderboard, seen to be one that it has."""
+    wanted = study.order_by
+    known = {
+        "aspect": [*aspects, AVERAGE] if len(aspects) > 1 else list(aspects),
+        "level": list(levels),
+        "coefficient": list(study.coefficients),
+    }
+    for key, names in known.items():
+        value = getattr(wanted, key)
+        if value is not None and value not in names:
+            raise study.error(unknown_word(key, value, names), "order_by", key)
+    return By(
+        wanted.aspect or known["aspect"][-1],
+        wanted.level or levels[0],
+        wanted.coefficient or study.coefficients[0],
+    )
 
 
 def _find(study: Study) -> Path:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from metaeval import evaluators, sources
+from metaeval.compare import By
 from metaeval.correlate import correlate
 from metaeval.errors import DataError, MetaevalError, Problem, nearest
 from metaeval.files import replacing
+from metaeval.ranking import check_by
 from metaeval.reports import FORMATS
 from metaeval.sources.columns import number_column, text_column
 from metaeval.sources.tables import read_table
-from metaeval.study.pipeline import board_of, read_run, truth_ratings
+from metaeval.study.costs import costs_of
+from metaeval.study.file import TestOptions
+from metaeval.study.opened import open_run
+from metaeval.study.pipeline import board_of, read_run, tests_of, truth_ratings
 from metaeval.types import COEFFICIENTS, KEYS, LEVELS, ScoreTable
 
 if TYPE_CHECKING:
@@ -85,34 +91,38 @@ def correlate_file(
 
 
 def leaderboard_text(
-    run: str | os.PathLike[str], suffix: str, coefficients: Sequence[str] | None = None
+    run: str | os.PathLike[str],
+    suffix: str,
+    coefficients: Sequence[str] | None = None,
+    by: str | None = None,
 ) -> str:
     """Return the leaderboard of a finished run in the format of a suffix.
 
     Raises
     ------
     MetaevalError
-        If ``run`` is no finished run, or it has no such coefficient.
+        If ``run`` is no finished run, or it has no such coefficient or column to order by.
     """
-    return FORMATS[suffix](_board(run, coefficients))
+    return FORMATS[suffix](_board(run, coefficients, by))
 
 
 def leaderboard_records(
-    run: str | os.PathLike[str], coefficients: Sequence[str] | None = None
+    run: str | os.PathLike[str], coefficients: Sequence[str] | None = None, by: str | None = None
 ) -> dict[str, Any]:
     """Return the leaderboard of a finished run as plain JSON values.
 
     Raises
     ------
     MetaevalError
-        If ``run`` is no finished run, or it has no such coefficient.
+        If ``run`` is no finished run, or it has no such coefficient or column to order by.
     """
-    board = _board(run, coefficients)
+    board = _board(run, coefficients, by)
     return {
         "dataset": board.dataset,
         "truth": board.truth,
         "simulated": board.simulated,
         "policy": list(board.policy),
+        "ranking": records(board.ranking.frame) if board.ranking else [],
         "values": records(board.frame),
     }
 
@@ -125,7 +135,9 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def _board(run: str | os.PathLike[str], coefficients: Sequence[str] | None) -> Leaderboard:
+def _board(
+    run: str | os.PathLike[str], coefficients: Sequence[str] | None, order_by: str | None
+) -> Leaderboard:
     result, record = read_run(run)
     for name in coefficients or ():
         have = record["study"]["coefficients"]
@@ -133,7 +145,26 @@ def _board(run: str | os.PathLike[str], coefficients: Sequence[str] | None) -> L
             raise MetaevalError(
                 f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
             )
-    return board_of(result, record, coefficients or None)
+    ordered = By(**record["study"]["order_by"])
+    by = check_by(_by(order_by, ordered), result)
+    opened = open_run(run)
+    if by == ordered:
+        tests = opened.tests()
+    else:
+        options = record["study"]["tests"]
+        policy = opened.policy()
+        tests = tests_of(
+            opened.scores.frame, opened.truth, policy, by, TestOptions(**options) if options else None
+        )
+    return board_of(result, record, coefficients or None, by=by, tests=tests, costs=costs_of(opened.scores))
+
+
+def _by(text: str | None, default: By) -> By:
+    """Read ``aspect,level,coefficient``; what is left empty is as in the study."""
+    words = [word.strip() for word in text.split(",")] if text else []
+    if len(words) > len(default):
+        raise MetaevalError(f"--by is {text!r}; give aspect,level,coefficient, such as average,user,kendall")
+    return By(*(word or standard for word, standard in zip_longest(words, default, fillvalue="")))
 
 
 def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:

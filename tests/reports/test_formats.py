@@ -10,9 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from metaeval.reports import Leaderboard, leaderboard
-from metaeval.reports import latex_table as latex
-from metaeval.reports import markdown_table as markdown
+from metaeval.reports import Leaderboard, escapes, leaderboard
 from metaeval.types import Kind
 from tests.test_leaderboard import correlations
 
@@ -59,7 +57,7 @@ def test_markdown(board: Leaderboard) -> None:
 
 
 def test_markdown_shows_names_as_they_are() -> None:
-    assert markdown.escape("a|b\n_c_ <u> $x$") == r"a\|b \_c\_ &lt;u&gt; \$x\$"
+    assert escapes.markdown("a|b\n_c_ <u> $x$") == r"a\|b \_c\_ &lt;u&gt; \$x\$"
 
 
 def test_latex(board: Leaderboard) -> None:
@@ -78,7 +76,7 @@ def test_latex(board: Leaderboard) -> None:
 
 
 def test_latex_escapes_everything_special() -> None:
-    text = latex.escape(NASTY)
+    text = escapes.latex(NASTY)
     assert text == (
         r"a\textbar{}b\_c{*}\textless{}i\textgreater{}\&\textbackslash{} \$x\$ \#1 50\% \{y\} "
         r"\textasciitilde{}\textasciicircum{} \textasciigrave{}q\textasciigrave{} {[}z{]} 注释"

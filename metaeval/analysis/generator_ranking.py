@@ -1,0 +1,240 @@
+"""Generators ranked by ratings and by each evaluator, from the same resamples, and how the rankings agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.analysis.generator_draws import Design
+from metaeval.errors import MetaevalError, nearest
+from metaeval.intervals import Bootstrap
+from metaeval.progress import progress
+from metaeval.stats.effects import top_agreement
+from metaeval.stats.multiplicity import holm
+from metaeval.stats.ranking import rank_clusters, soft_pairwise_accuracy, weighted_kendall
+from metaeval.stats.resampling import percentile_interval, permutation_p
+from metaeval.types import AVERAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metaeval.align import Bools
+    from metaeval.analysis.generator_draws import Draws
+    from metaeval.policy import Prepared
+    from metaeval.stats.tables import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """Generators by one source of values; arrays are (aspects, G)."""
+
+    mean: Floats
+    """Adjusted mean, on the scale of the source; NaN where the generator has no unit."""
+    low: Floats
+    high: Floats
+    cluster: Ints
+    """1 is the best; 0 where there is no mean."""
+    n_units: Ints
+    n_clusters: Ints
+    """Resampled users (or items) that have a unit of the generator."""
+    p_better: Floats
+    """Shape (aspects, G, G): one-sided p-values, not corrected, that the row's mean is above the column's."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankAgreement:
+    """How the ranking by an evaluator agrees with that by the ratings; arrays are (aspects,)."""
+
+    tau: Floats
+    """Kendall's τ-b of the means."""
+    tau_low: Floats
+    tau_high: Floats
+    weighted_tau: Floats
+    soft_accuracy: Floats
+    """Soft pairwise accuracy."""
+    same_top: Bools
+    """Whether both have the same generator on top."""
+    top_agreement: Floats
+    """Share of the resamples in which they have."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """One evaluator beside the ratings of the units that it scored."""
+
+    evaluator: str
+    ranking: Ranking
+    ratings: Ranking
+    agreement: RankAgreement
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GeneratorRankings:
+    """Result of `rank_generators`."""
+
+    generators: tuple[str, ...]
+    aspects: tuple[str, ...]
+    """The mean over aspects (`AVERAGE`) first, if there are several."""
+    ratings: Ranking
+    """Of the units that any of the evaluators scored."""
+    evaluators: tuple[Compared, ...]
+    bootstrap: Bootstrap
+    n_clusters: int
+    alpha: float
+
+
+def rank_generators(
+    data: Prepared,
+    *,
+    aspects: Sequence[str] | None = None,
+    bootstrap: Bootstrap | None = None,
+    alpha: float = 0.05,
+) -> GeneratorRankings:
+    """Rank generators by their means with the effects of users removed (`metaeval.stats.effects`).
+
+    Every mean is recomputed in the same bootstrap resamples of users. That a generator is worse than another
+    is tested by the resamples in which it is not below it, p = (k + 1) / (n + 1), Holm-corrected over all
+    pairs in both directions, because the direction is read off the same data.
+
+    Parameters
+    ----------
+    data
+        Scores and truth as the run's policy leaves them. Without users nothing is removed, and items are
+        resampled.
+    aspects
+        Those to rank by; all if None.
+    bootstrap
+        Resamples, confidence and seed; its cluster and method are not read. Intervals are percentiles.
+    alpha
+        Level of the rank clusters.
+
+    Raises
+    ------
+    MetaevalError
+        If there are fewer than two generators, or an aspect is unknown.
+    """
+    n = len(data.labels.get("generator", ()))
+    if n < 2:
+        raise MetaevalError(
+            f"the rated units name {n} generator{'s' * (n != 1)}, and a ranking needs two or more; use a run "
+            "on a data set that has them"
+        )
+    chosen = [_index(a, data.aspects) for a in (data.aspects if aspects is None else aspects)]
+    options = bootstrap or Bootstrap()
+    by_evaluator = [[_entering(data, e, a) for a in chosen] for e in range(len(data.evaluators))]
+    entering = [np.logical_or.reduce(masks) for masks in zip(*by_evaluator, strict=True)]
+    design = Design.of(data, np.logical_or.reduce(entering), options)
+
+    with progress("generators", len(data.evaluators) + 1) as advance:
+        truth = data.truth[chosen]
+        everywhere = design.draws(truth, entering)
+        ratings = _ranking(everywhere, options, alpha)
+        advance()
+        compared = []
+        for e, masks in enumerate(by_evaluator):
+            same = all(np.array_equal(m, n) for m, n in zip(masks, entering, strict=True))
+            beside = everywhere if same else design.draws(truth, masks)
+            own = design.draws(data.scores[e, chosen], masks)
+            of_ratings = ratings if same else _ranking(beside, options, alpha)
+            of_scores = _ranking(own, options, alpha)
+            agreement = _agreement(beside, own, of_ratings, of_scores, options)
+            compared.append(Compared(data.evaluators[e], of_scores, of_ratings, agreement))
+            advance()
+    names = [data.aspects[a] for a in chosen]
+    return GeneratorRankings(
+        tuple(map(str, data.labels["generator"])),
+        tuple([AVERAGE, *names] if len(names) > 1 else names),
+        ratings,
+        tuple(compared),
+        replace(options, cluster="user" if design.users else "item"),
+        design.clusters.n,
+        alpha,
+    )
+
+
+def _index(aspect: str, known: Sequence[str]) -> int:
+    if aspect not in known:
+        raise MetaevalError(
+            f"there is no aspect {aspect!r} (allowed: {', '.join(known)}){nearest(aspect, known)}"
+        )
+    return known.index(aspect)
+
+
+def _entering(data: Prepared, evaluator: int, aspect: int) -> Bools:
+    every = np.ones(data.truth.shape[1], dtype=bool)
+    return every if data.mask is None else data.mask[evaluator, aspect]
+
+
+def _ranking(draws: Draws, options: Bootstrap, alpha: float) -> Ranking:
+    low, high = percentile_interval(draws.replicates, options.confidence)
+    p = np.stack([_p_better(m, r) for m, r in zip(draws.mean, draws.replicates, strict=True)])
+    # The p-value that the column is worse than the row is that of the row being better.
+    cluster = np.stack([rank_clusters(m, holm(q), alpha) for m, q in zip(draws.mean, p, strict=True)])
+    return Ranking(draws.mean, low, high, cluster, draws.n_units, draws.n_clusters, p)
+
+
+def _p_better(mean: Floats, replicates: Floats) -> Floats:
+    """Return p-values that the row's generator has the higher mean; NaN without a mean."""
+    p = np.full((mean.size, mean.size), np.nan)
+    for g in range(mean.size):
+        # A resample in which the row is not above the column speaks against it, an undefined one too.
+        p[g] = permutation_p(
+            np.where(np.isnan(mean[g] + mean), np.nan, 0.0), replicates - replicates[g], "greater"
+        )
+    np.fill_diagonal(p, np.nan)
+    return p
+
+
+def _agreement(
+    truth: Draws, score: Draws, by_truth: Ranking, by_score: Ranking, options: Bootstrap
+) -> RankAgreement:
+    low, high = percentile_interval(
+        np.stack([kendall_of_draws(a, b) for a, b in zip(truth.replicates, score.replicates, strict=True)]),
+        options.confidence,
+    )
+    soft, top, same = [], [], []
+    for a in range(len(truth.mean)):
+        x, y = truth.mean[a], score.mean[a]
+        there = np.flatnonzero(~np.isnan(x + y))
+        among = np.ix_(there, there)
+        soft.append(soft_pairwise_accuracy(by_truth.p_better[a][among], by_score.p_better[a][among]))
+        top.append(top_agreement(truth.replicates[a].T, score.replicates[a].T))
+        same.append(top_agreement(x[None], y[None]) == 1)
+    pairs = list(zip(truth.mean, score.mean, strict=True))
+    return RankAgreement(
+        np.array([kendall_of_draws(x[:, None], y[:, None])[0] for x, y in pairs]),
+        low,
+        high,
+        np.array([weighted_kendall(x, y) for x, y in pairs]),
+        np.array(soft),
+        np.array(same),
+        np.array(top),
+    )
+
+
+def kendall_of_draws(x: Floats, y: Floats) -> Floats:
+    """Return Kendall's τ-b of each column of x with that of y.
+
+    Parameters
+    ----------
+    x, y
+        Shape (G, columns); entries where either is NaN are left out.
+
+    Returns
+    -------
+    ndarray
+        Shape (columns,); NaN where a variable is constant.
+    """
+    together, of_x, of_y = np.zeros((3, x.shape[1]))
+    for g in range(len(x) - 1):
+        dx, dy = np.sign(x[g + 1 :] - x[g]), np.sign(y[g + 1 :] - y[g])
+        lacking = np.isnan(dx + dy)
+        dx[lacking] = dy[lacking] = 0.0
+        together += (dx * dy).sum(axis=0)
+        of_x += np.abs(dx).sum(axis=0)
+        of_y += np.abs(dy).sum(axis=0)
+    untied = np.sqrt(of_x * of_y)
+    found: Floats = np.divide(together, untied, out=np.full(untied.shape, np.nan), where=untied > 0)
+    return found

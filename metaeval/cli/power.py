@@ -1,0 +1,74 @@
+"""``metaeval power``: how many users a study needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from metaeval.cli.group import begin, talk
+from metaeval.cli.sheets import sheet_options, tell_sheets
+from metaeval.types import COEFFICIENTS, LEVELS
+
+
+def _numbers(context: click.Context, parameter: click.Parameter, text: str | None) -> list[int] | None:
+    """Read whole numbers with commas between them."""
+    if text is None:
+        return None
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        message = f"{text!r} is not a list of whole numbers, such as 10,20,40."
+        raise click.BadParameter(message, context, parameter) from None
+
+
+@click.command()
+@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--evaluators", nargs=2, metavar="A B", help="Those to tell apart.  [default: the best and the second]"
+)
+@click.option("--aspect", default="average", show_default=True, help="One aspect of the run, or average.")
+@click.option("--level", type=click.Choice(LEVELS), help="[default: the run's first]")
+@click.option("--coefficient", type=click.Choice(COEFFICIENTS), help="[default: the run's first]")
+@click.option(
+    "--users", callback=_numbers, metavar="N,...", help="[default: 10, 20 and 1, 2, 4, 8 times the run's]"
+)
+@click.option(
+    "--units", callback=_numbers, metavar="N,...", help="Units a user.  [default: all of the run's]"
+)
+@click.option("--studies", type=click.IntRange(100), default=2000, show_default=True, help="For each size.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@sheet_options
+@talk
+def power(  # noqa: PLR0917  # click passes its options by name
+    run_folder: Path,
+    evaluators: tuple[str, str] | None,
+    aspect: str,
+    level: str | None,
+    coefficient: str | None,
+    users: list[int] | None,
+    units: list[int] | None,
+    studies: int,
+    seed: int,
+    suffix: str,
+    out: Path | None,
+) -> None:
+    """Say how many users are needed to tell two evaluators of the run in the folder RUN apart.
+
+    Studies of several sizes are simulated by drawing users, and units of each, from the run.
+    """
+    from metaeval.analysis.power import power as power_of
+    from metaeval.analysis.power_sheet import power_sheet
+    from metaeval.study.opened import open_run
+
+    begin()
+    run = open_run(run_folder)
+    data = run.prepared(
+        levels=[level or run.record["study"]["levels"][0]],
+        coefficients=[coefficient or run.record["study"]["coefficients"][0]],
+    )
+    found = power_of(data, evaluators, aspect=aspect, users=users, units=units, studies=studies, seed=seed)
+    sheet = power_sheet(
+        found, simulated=run.scores.simulated, simulated_evaluators=run.scores.simulated_evaluators
+    )
+    tell_sheets([sheet], suffix, out)

@@ -1,0 +1,64 @@
+"""What commands that print sheets have in common: ``--format``, ``--out``, and how sheets are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from metaeval.cli.group import is_on, tell, tell_json, tell_simulated
+from metaeval.errors import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from metaeval.sheet import Sheet
+
+_SUFFIXES = ("md", "csv", "tex", "html")
+
+
+def sheet_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--format`` (``suffix``) and ``--out`` (``out``, a path or None)."""
+    suffix = click.option(
+        "--format", "suffix", type=click.Choice(_SUFFIXES), default="md", help="What to print."
+    )
+    out = click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        callback=_out,
+        help="The file to write; its suffix (.md, .csv, .tex, .html) is the format.",
+    )
+    return suffix(out(command))
+
+
+def _out(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """See that sheets can be written to a path, before the work is done."""
+    if path is None:
+        return None
+    suffix, known = path.suffix.lower(), [f".{s}" for s in _SUFFIXES]
+    if suffix not in known:
+        hint = nearest(suffix, known) if suffix else ""
+        message = f"{path} cannot be written: its suffix may be {', '.join(known)}{hint}"
+        raise click.BadParameter(message, context, parameter)
+    if path.is_dir():
+        raise click.BadParameter(f"{path} is a folder; give the name of a file", context, parameter)
+    return path
+
+
+def tell_sheets(sheets: Sequence[Sheet], suffix: str = "md", out: Path | None = None) -> None:
+    """Print sheets in a format, or write them to a file; with ``--json``, one object from name to rows."""
+    from metaeval.files import write_text
+    from metaeval.reports.sheets import files, render
+    from metaeval.study.steps import records
+
+    tell_simulated(any(sheet.simulated for sheet in sheets))
+    if out is not None:
+        for path, text in files(sheets, out).items():
+            write_text(path, text)
+            tell(str(path))
+    if is_on("json"):
+        infinite = [float("inf"), float("-inf")]
+        tell_json({s.name: records(s.frame.replace(infinite, float("nan"))) for s in sheets})
+    elif out is None:
+        click.echo(render(sheets, suffix), nl=False)

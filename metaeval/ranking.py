@@ -1,0 +1,165 @@
+"""The order of evaluators by one column: interval, cluster of rank, what is missing, and what it costs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metaeval.compare import By
+from metaeval.errors import MetaevalError, nearest
+from metaeval.sheet import Column, Sheet
+from metaeval.stats.ranking import rank_clusters
+from metaeval.types import AVERAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from metaeval.compare import Comparisons
+    from metaeval.types import Correlations
+
+_COSTS = (
+    Column("parse_rate", "parsed", "share"),
+    Column("usd_per_text", "USD a text", "usd"),
+    Column("seconds_per_text", "seconds a text", "number"),
+    Column("tokens_per_text", "tokens a text", "number"),
+)
+
+
+def default_by(result: Correlations) -> By:
+    """Return the column that orders evaluators if nobody says which: the average, the first level."""
+    frame = result.frame
+    aspects = [a for a in frame["aspect"].unique() if a != AVERAGE]
+    aspect = aspects[0] if len(aspects) == 1 else AVERAGE
+    return By(aspect, str(frame["level"].iloc[0]), str(frame["coefficient"].iloc[0]))
+
+
+def check_by(by: By, result: Correlations) -> By:
+    """See that a result has a column.
+
+    Raises
+    ------
+    MetaevalError
+        If it has not.
+    """
+    for field, value in by._asdict().items():
+        known = [str(v) for v in result.frame[field].unique()]
+        if value not in known:
+            hint = nearest(value, known)
+            raise MetaevalError(
+                f"the result has no {field} {value!r} to order by{hint} (it has: {', '.join(known)})"
+            )
+    return by
+
+
+def ranking(
+    result: Correlations,
+    *,
+    by: By | None = None,
+    tests: Comparisons | None = None,
+    costs: pd.DataFrame | None = None,
+) -> Sheet:
+    """Order evaluators by one column.
+
+    Parameters
+    ----------
+    result
+        What `metaeval.correlate` returned.
+    by
+        Aspect, level and coefficient; that of the tests, or the average at the first level, if left out.
+    tests
+        What `metaeval.compare` returned for the same column. The best evaluator leads cluster 1; those that
+        are not significantly different from it share its cluster; the next leads cluster 2, and so on.
+    costs
+        A row an evaluator: ``evaluator``, ``parse_rate``, ``usd_per_text``, ``seconds_per_text``,
+        ``tokens_per_text``.
+
+    Raises
+    ------
+    MetaevalError
+        If the result has no such column, or the tests are of another one.
+    """
+    by = check_by(by or (tests.by if tests is not None else default_by(result)), result)
+    if tests is not None and tests.by != by:
+        raise MetaevalError(f"the tests are by {tests.by}, not by {by}; compare by the same column")
+    frame = result.frame
+    chosen = np.logical_and.reduce([frame[field] == value for field, value in by._asdict().items()])
+    rows = frame[chosen].sort_values("estimate", ascending=False, kind="stable").reset_index(drop=True)
+    rows.insert(0, "rank", [str(i + 1) if math.isfinite(e) else "" for i, e in enumerate(rows["estimate"])])
+    rows["label"] = [f"{e} (simulated)" if e in result.simulated_evaluators else e for e in rows["evaluator"]]
+    columns = [
+        Column("rank", "rank"),
+        Column("label", "evaluator"),
+        Column("estimate", by.coefficient, "hundred", "ci_low", "ci_high"),
+    ]
+    notes = [f"Ordered by {_words(by)}, × 100."]
+    if rows["ci_low"].notna().any():
+        notes.append(interval_sentence(result.policy.get("bootstrap", {})))
+    if tests is not None:
+        rows, more = _clusters(rows, tests)
+        columns[1:1] = [Column("cluster", "cluster")]
+        columns.append(Column("verdict", "against the best"))
+        notes += more
+    for name, title in (("n_undefined", "undefined groups"), ("n_missing", "missing scores")):
+        if rows[name].any():
+            columns.append(Column(name, title, "count"))
+    if costs is not None and len(costs):
+        rows = rows.merge(costs[["evaluator", *(c.name for c in _COSTS)]], how="left", on="evaluator")
+        columns += _COSTS
+    return Sheet("ranking", "Ranking", rows, tuple(columns), tuple(notes), result.simulated)
+
+
+def _clusters(rows: pd.DataFrame, tests: Comparisons) -> tuple[pd.DataFrame, list[str]]:
+    """Add each evaluator's cluster, and how it stands against the best."""
+    place = [tests.evaluators.index(e) for e in rows["evaluator"]]
+    p = tests.p_corrected[np.ix_(place, place)]
+    alpha = tests.policy["alpha"]
+    clusters = rank_clusters(rows["estimate"].to_numpy(), p, alpha)
+    against_best = p[0]
+    rows = rows.assign(
+        cluster=[str(c) if c else "" for c in clusters],
+        p_best=against_best,
+        worse_than_best=against_best <= alpha,
+        verdict=["best", *(_verdict(value, alpha) for value in against_best[1:])],
+    )
+    return rows, [
+        f"Evaluators in one cluster are not significantly different from its best (p > {alpha:g}).",
+        tests_sentence(tests.policy),
+    ]
+
+
+def _verdict(p: float, alpha: float) -> str:
+    if math.isnan(p):
+        return ""
+    text = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return f"worse, {text}" if p <= alpha else text
+
+
+def _words(by: By) -> str:
+    aspect = "the average over aspects" if by.aspect == AVERAGE else by.aspect
+    return f"{aspect}, {by.level} level, {by.coefficient}"
+
+
+def interval_sentence(options: Mapping[str, Any]) -> str:
+    """Say how intervals were made."""
+    if not options:
+        return ""
+    how = "bias-corrected and accelerated" if options["method"] == "bca" else "percentiles"
+    drawn = f"{options['resamples']:,} resamples of {options['n_clusters']:,} {options['cluster']}s"
+    confidence = f"{100 * options['confidence']:g} %"
+    return f"Brackets hold {confidence} bootstrap intervals ({how} of {drawn}, seed {options['seed']})."
+
+
+def tests_sentence(policy: Mapping[str, Any]) -> str:
+    """Say how evaluators were tested against each other."""
+    names = {
+        "holm": "Holm's correction",
+        "bh": "Benjamini and Hochberg's correction",
+        "none": "no correction",
+    }
+    swapped = f"{policy['permutations']:,} swaps of standardized scores by {policy['swap']}"
+    corrected = f"{names[policy['correction']]} over {policy['pairs']:,} pairs"
+    return f"p: two-sided paired permutation tests ({swapped}, {corrected}, seed {policy['seed']})."

@@ -1,0 +1,235 @@
+"""Sheets in each format: the forms of numbers, intervals, escaping, notes, and several in one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import click
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from metaeval.cli.group import talk
+from metaeval.cli.sheets import sheet_options, tell_sheets
+from metaeval.reports import words
+from metaeval.reports.sheets import SHEET_FORMATS, files, render, to_markdown, value_text
+from metaeval.sheet import Column, Form, Sheet
+
+NASTY = "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z]"
+FRAME = pd.DataFrame(
+    {
+        "evaluator": [NASTY, "b"],
+        "r": [0.1516, math.nan],
+        "low": [-0.1002, math.nan],
+        "high": [0.2031, math.nan],
+        "usd": [0.0012, 3.0],
+        "p": [0.0001, 0.0491],
+        "hidden": [1 / 3, 2 / 3],
+    }
+)
+COLUMNS = (
+    Column("evaluator", "Evaluator_1"),
+    Column("r", "Estimate", "hundred", "low", "high"),
+    Column("usd", "USD a text", "usd"),
+    Column("p", "p", "p"),
+)
+
+
+def sheet(name: str = "tests", *, simulated: bool = False, frame: pd.DataFrame = FRAME) -> Sheet:
+    notes = ("One & two.", "At least ≥ 80 % of A_1.")
+    return Sheet(name, "Tests of <all>", frame, COLUMNS, notes, simulated)
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [
+        ("x", "text", "x"),
+        (True, "text", "yes"),
+        (np.False_, "text", "no"),
+        (None, "text", words.NOTHING),
+        (math.nan, "count", words.NOTHING),
+        (1234.0, "count", "1,234"),
+        (0, "count", "0"),
+        (0.15164, "hundred", "15.16"),
+        (-0.00001, "hundred", "0.00"),
+        (np.float64(math.nan), "hundred", words.NOTHING),
+        (0.1234, "share", "12.3 %"),
+        (1, "share", "100.0 %"),
+        (math.pi, "number", "3.142"),
+        (-math.pi, "number", "-3.142"),
+        (0.5, "number", "0.5000"),
+        (999.96, "number", "1000"),
+        (123456.7, "number", "123,457"),
+        (0.0, "number", "0"),
+        (math.inf, "number", "∞"),
+        (-math.inf, "number", "-∞"),
+        (0.0009, "p", "< 0.001"),
+        (0.001, "p", "0.001"),
+        (1.0, "p", "1.000"),
+        (0.0012, "usd", "$0.0012"),
+        (0.00001234567, "usd", "$0.00001235"),
+        (0, "usd", "$0.00"),
+        (1.5, "usd", "$1.50"),
+        (-12.345, "usd", "-$12.35"),
+        (45678.9, "usd", "$45,679"),
+    ],
+)
+def test_forms(value: object, form: Form, text: str) -> None:
+    assert value_text(value, form) == text
+
+
+def test_markdown() -> None:
+    text = SHEET_FORMATS["md"](sheet())
+    lines = text.splitlines()
+    assert lines[0] == "## Tests of &lt;all&gt;"
+    assert lines[2] == r"| Evaluator\_1 | Estimate | USD a text | p |"
+    assert lines[3] == "| :--- | ---: | ---: | ---: |"
+    assert lines[4].endswith(r" | 15.16 [-10.02, 20.31] | \$0.0012 | < 0.001 |")
+    assert lines[5] == r"| b | — | \$3.00 | 0.049 |"
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines[2:6]} == {5}
+    assert lines[-1] == r"One &amp; two. At least ≥ 80 % of A\_1."
+    assert "hidden" not in text
+
+
+def test_several_in_one_markdown() -> None:
+    text = to_markdown([sheet("a"), sheet("b")])
+    assert text.count("\n\n## Tests") == 1
+    assert text == render([sheet("a"), sheet("b")], "md")
+
+
+def test_csv_has_every_digit_and_column() -> None:
+    text = SHEET_FORMATS["csv"](sheet())
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert list(rows[0]) == list(FRAME)
+    assert [float(r["hidden"]) for r in rows] == [1 / 3, 2 / 3]
+    assert rows[0]["evaluator"] == NASTY
+    assert rows[1]["r"] == ""
+
+
+def test_latex() -> None:
+    text = SHEET_FORMATS["tex"](sheet())
+    assert r"\begin{tabular}{lrrr}" in text
+    assert r"15.16 {[}$-$10.02, 20.31{]} & \$0.0012 & \textless{} 0.001 \\" in text
+    assert r"b & --- & \$3.00 & 0.049 \\" in text
+    assert (
+        r"\caption{Tests of \textless{}all\textgreater{}. One \& two. At least $\geq$ 80 \% of A\_1.}" in text
+    )
+    assert r"\label{tab:tests}" in text
+    bare = re.sub(r"\\[\\{}]", "", text)
+    assert bare.count("{") == bare.count("}")
+    assert "≥" not in text
+    assert r"\usepackage{booktabs" in text.splitlines()[0]
+    assert render([sheet("a"), sheet("b")], "tex").count("% Needs") == 1
+
+
+@pytest.mark.parametrize(("rows", "tables"), [(0, 1), (45, 1), (46, 2)])
+def test_a_long_latex_table_goes_on(rows: int, tables: int) -> None:
+    frame = pd.concat([FRAME.iloc[[1]]] * rows) if rows else FRAME.iloc[:0]
+    text = SHEET_FORMATS["tex"](sheet(frame=frame))
+    assert text.count(r"\begin{table*}") == text.count(r"\bottomrule") == tables
+    assert text.count("(continued)") == tables - 1
+    assert text.count(r"\label") == 1
+
+
+class Reader(HTMLParser):
+    """Sees that each tag is closed, and collects texts and scopes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.scopes: list[str | None] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.scopes += [value for name, value in attrs if name == "scope"]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def test_html() -> None:
+    text = SHEET_FORMATS["html"](sheet())
+    found = Reader(text)
+    assert found.open == []
+    assert found.scopes == ["col"] * 4 + ["row"] * 2
+    for shown in (NASTY, "Tests of <all>", "15.16 [-10.02, 20.31]", "< 0.001", "—"):
+        assert shown in found.text
+    assert "<caption>Tests of &lt;all&gt;</caption>" in text
+
+
+def test_every_format_says_that_data_are_simulated() -> None:
+    for suffix, make in SHEET_FORMATS.items():
+        assert "simulated" not in make(sheet()).lower(), suffix
+        loud = "simulated\n" if suffix == "csv" else words.SIMULATED
+        assert loud in make(sheet(simulated=True)), suffix
+    assert "**SIMULATED DATA.**" in SHEET_FORMATS["md"](sheet(simulated=True))
+    assert r"\textbf{SIMULATED DATA.}" in SHEET_FORMATS["tex"](sheet(simulated=True))
+
+
+def test_files() -> None:
+    two = [sheet("a"), sheet("b")]
+    assert list(files(two, Path("x/t.csv"))) == [Path("x/t-a.csv"), Path("x/t-b.csv")]
+    assert list(files(two[:1], Path("t.csv"))) == [Path("t.csv")]
+    assert files(two, Path("t.md")) == {Path("t.md"): to_markdown(two)}
+    page = files(two, Path("t.html"))[Path("t.html")]
+    assert Reader(page).open == []
+    assert page.startswith("<!doctype html>")
+    assert page.count("<caption>") == 2
+    assert "src=" not in page
+
+
+@click.command()
+@sheet_options
+@talk
+def command(suffix: str, out: Path | None) -> None:
+    """Tell two sheets."""
+    tell_sheets([sheet("a", simulated=True), sheet("b")], suffix, out)
+
+
+@pytest.mark.parametrize("suffix", ["md", "csv", "tex", "html"])
+def test_printed(suffix: str) -> None:
+    done = CliRunner().invoke(command, ["--format", suffix])
+    assert done.exit_code == 0
+    assert done.stdout == render([sheet("a", simulated=True), sheet("b")], suffix)
+    assert done.stderr == "The data are SIMULATED: these numbers say nothing about people.\n"
+
+
+def test_json_is_one_object_of_records() -> None:
+    import json
+
+    done = CliRunner().invoke(command, ["--json"])
+    found = json.loads(done.stdout)
+    assert list(found) == ["a", "b"]
+    assert found["a"][1]["r"] is None
+    assert found["b"][0]["hidden"] == 1 / 3
+
+
+def test_written(tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, ["--out", str(tmp_path / "t.csv")])
+    assert done.stdout == f"{tmp_path / 't-a.csv'}\n{tmp_path / 't-b.csv'}\n"
+    assert (tmp_path / "t-b.csv").read_text(encoding="utf-8") == SHEET_FORMATS["csv"](sheet("b"))
+    assert CliRunner().invoke(command, ["-q", "--out", str(tmp_path / "t.md")]).output == ""
+    assert (tmp_path / "t.md").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("t.ms", "did you mean '.md'?"), ("t", "its suffix may be"), (".", "")]
+)
+def test_what_cannot_be_written_is_said_first(tmp_path: Path, name: str, told: str) -> None:
+    done = CliRunner().invoke(command, ["--out", str(tmp_path / name)])
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert done.stdout == ""
