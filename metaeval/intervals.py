@@ -13,6 +13,7 @@ from metaeval.policy import CLUSTERS, Prepared, allowed
 from metaeval.progress import progress
 from metaeval.stats.levels import Grouping
 from metaeval.stats.resampling import Method, Resamples, bca_interval, left_out, percentile_interval
+from metaeval.stats.threads import one_thread
 from metaeval.stats.weighted import Clusters, statistic
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Bootstrap:
         return {**asdict(self), "cluster": cluster, "n_clusters": data.clusters(cluster).n}
 
 
+@one_thread()
 def intervals(
     data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted: Bootstrap
 ) -> tuple[Floats, Floats]:

@@ -23,6 +23,12 @@ _COSTS: dict[Unit, tuple[str, Form]] = {
     "judges": ("cost (judges)", "count"),
 }
 
+_NOISIER = (
+    "Generators' means over a fold are noisier than over all, which lowers accuracy there; flattery is free "
+    "of that."
+)
+_UNEQUAL = 3.0  # times another's spread, from which on a judge has most of the say in a mean
+
 
 def ensemble_sheets(found: Ensembles, *, simulated: bool = False) -> list[Sheet]:
     """Lay out what was found: by size, by judge, errors, frontier and choices.
@@ -62,6 +68,7 @@ def _sizes(found: Ensembles, simulated: bool) -> Sheet:
     ]
     notes = (
         *_what(found),
+        *_unequal(found),
         "Spread is the standard deviation over the subsets of a size.",
         "The best of many subsets is flattered: the table of choices says what it is worth.",
     )
@@ -189,6 +196,7 @@ def _choices(found: Ensembles, simulated: bool) -> Sheet:
             f"Flattery: what the ensemble chosen on all {people} reaches on the same folds, less what "
             "those chosen without them reach."
         ),
+        *([_NOISIER] if "generator" in found.levels else []),
         "Same choice: how often the ensemble chosen without a fold is the one chosen on all.",
         (
             "The test of the cheapest is made anew without each fold, with "
@@ -198,7 +206,12 @@ def _choices(found: Ensembles, simulated: bool) -> Sheet:
         *_costs(found),
     )
     return Sheet(
-        "choices", "Ensembles chosen and judged on different people", _frame(rows), columns, notes, simulated
+        "choices",
+        f"Ensembles chosen on some {people} and judged on others",
+        _frame(rows),
+        columns,
+        notes,
+        simulated,
     )
 
 
@@ -230,6 +243,18 @@ def _costs(found: Ensembles) -> list[str]:
             "The judges are free, or the price of one is not known: tokens for one text stand for the cost."
         ]
     return ["The cost of some judge is not known: the number of judges stands for the cost."]
+
+
+def _unequal(found: Ensembles) -> list[str]:
+    """Warn of scores on unlike scales."""
+    if found.unequal < _UNEQUAL:
+        return []
+    return [
+        (
+            f"The scores of one judge spread {found.unequal:.3g} times as widely as those of another: in a "
+            "mean of the two it has most of the say."
+        )
+    ]
 
 
 def _no_users(found: Ensembles) -> list[str]:

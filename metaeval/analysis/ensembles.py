@@ -99,6 +99,8 @@ class Ensembles:
     """Units that all judges have, an aspect each, without the average."""
     n_missing: int
     """Scores that judges did not give, over all judges and aspects."""
+    unequal: float
+    """Largest over smallest standard deviation of the judges' scores, in the aspect where it is largest."""
     costs: Costs
     cluster: str
     n_clusters: int
@@ -128,12 +130,11 @@ def ensembles(
     data
         The judges' scores and the truth; every evaluator in it is a judge, 2 to 16 of them.
     aspects
-        Those to look at; all, if left out. The average is over them.
+        Those to look at, and to average over; all, if left out.
     costs
         What each judge costs; without it each costs one.
     cluster
-        What is resampled and held out: ``user``, ``item``, ``generator`` or ``unit``. Without it users, or
-        items where the data have no users.
+        What is resampled and held out; users, or items where the data have no users, if left out.
     how
         Resamples, folds, level of significance and seed.
 
@@ -145,8 +146,8 @@ def ensembles(
     names, how = tuple(data.evaluators), how or Choosing()
     if not 2 <= len(names) <= MOST_JUDGES:
         raise MetaevalError(
-            f"there are {len(names)} judges to combine; choose 2 to {MOST_JUDGES} of them with --judges, "
-            f"since every subset is looked at"
+            f"an ensemble takes 2 to {MOST_JUDGES} judges, not {len(names)}: every subset is looked at; "
+            "choose them with --judges"
         )
     costs = costs or Costs(dict.fromkeys(names, 1.0), "judges")
     wanted = _aspects(data, aspects)
@@ -169,6 +170,7 @@ def ensembles(
         members,
         tuple(int(u.sum()) for u in units),
         int(data.n_missing[:, wanted].sum()),
+        _unequal(data, wanted, units),
         costs,
         cluster,
         clusters.n,
@@ -205,6 +207,16 @@ def _common_units(data: Prepared, aspects: Sequence[int]) -> list[Bools]:
                 "choose others with --judges, or fill missing scores in the study"
             )
     return units
+
+
+def _unequal(data: Prepared, aspects: Sequence[int], units: Sequence[Bools]) -> float:
+    """Return how many times as widely as another's a judge's scores spread, constant ones left out."""
+    found = [1.0]
+    for a, there in zip(aspects, units, strict=True):
+        spread = data.scores[:, a, there].std(axis=1)
+        varied = spread[spread > 0]
+        found.append(float(varied.max() / varied.min()) if len(varied) else 1.0)
+    return max(found)
 
 
 def _clusters(data: Prepared, cluster: str, units: Sequence[Bools]) -> Clusters:
@@ -254,23 +266,10 @@ def _sizes(
             of_size = np.flatnonzero(size == k)
             here = of_size[~np.isnan(values[of_size])]
             v = values[here]
-            who: tuple[str, ...] = ()
-            if len(v):
-                who = tuple(n for n, m in zip(names, members[here[v.argmax()]], strict=True) if m)
-            result.append(
-                Size(
-                    level,
-                    aspect,
-                    k,
-                    len(of_size),
-                    len(of_size) - len(v),
-                    mean=float(v.mean()) if len(v) else math.nan,
-                    best=float(v.max()) if len(v) else math.nan,
-                    worst=float(v.min()) if len(v) else math.nan,
-                    spread=float(v.std()) if len(v) else math.nan,
-                    best_judges=who,
-                )
-            )
+            who = _who(members[here[v.argmax()]], names) if len(v) else ()
+            sums = [float(f(v)) if len(v) else math.nan for f in (np.mean, np.max, np.min, np.std)]
+            n = len(of_size), len(of_size) - len(v)
+            result.append(Size(level, aspect, k, *n, *sums, who))
     return result
 
 

@@ -1,4 +1,4 @@
-"""More measures of agreement with the truth than correlations: of pairs, of generators, of the ratings themselves."""
+"""Agreement with the truth beside correlations: in pairs of units, in generators, in ratings as such."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.generator_ranking import rank_generators
+from metaeval.analysis.generator_draws import Design
 from metaeval.intervals import Bootstrap
 from metaeval.progress import progress
 from metaeval.sheet import Column, Sheet
@@ -19,13 +19,15 @@ from metaeval.stats.agreement import (
     mean_absolute_error,
 )
 from metaeval.stats.levels import Grouping
-from metaeval.stats.ranking import pairwise_accuracy, tie_calibrated_accuracy
+from metaeval.stats.ranking import pairwise_accuracy, soft_pairwise_accuracy, tie_calibrated_accuracy
+from metaeval.stats.resampling import permutation_p
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from metaeval.policy import Prepared
     from metaeval.stats.tables import Floats, Ints
+    from metaeval.stats.weighted import Clusters
     from metaeval.types import Scale
 
 N_FOLDS = 10
@@ -45,7 +47,8 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: bool = F
 
     - ``pairs_user``, ``pairs_pair``: pairwise accuracy (`tie_calibrated_accuracy`) within users, and within
       units of a user and item. Without users, ``pairs_item``.
-    - ``soft``: soft pairwise accuracy of generators (`soft_pairwise_accuracy`, from `rank_generators`).
+    - ``soft``: soft pairwise accuracy of generators (`soft_pairwise_accuracy`, means as in
+      `metaeval.analysis.generator_ranking.rank_generators`).
     - ``kappa`` (quadratic weights) and ``alpha`` (Krippendorff's, ordinal) of evaluator and truth.
     - ``concordance`` (Lin's) and ``mae`` (mean absolute error, in points of the scale) after truth and scores
       were centred within users, or items without users.
@@ -94,10 +97,9 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: bool = F
                 ).items():
                     found[name][e, a] = value
                 advance()
+    of_none = _of_none(data, groupings, clusters)
     if len(data.labels.get("generator", ())) > 1:
-        options = Bootstrap(resamples=N_RESAMPLES, seed=seed)
-        for e, compared in enumerate(rank_generators(data, bootstrap=options).evaluators):
-            found["soft"][e] = compared.agreement.soft_accuracy[-shape[1] :]
+        found["soft"], of_none["soft"] = _soft(data, seed)
     else:
         del found["soft"]
     return Sheet(
@@ -105,7 +107,7 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: bool = F
         "Further measures of agreement with the truth",
         _frame(data, found),
         _columns(found, who),
-        tuple(_notes(data, found, scale, groupings, n_folds, who, seed)),
+        tuple(_notes(data, found, of_none, scale=scale, n_folds=n_folds, seed=seed)),
         simulated,
     )
 
@@ -113,7 +115,7 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: bool = F
 def on_scale(values: Floats, scale: Scale) -> bool:
     """Say whether all values are ratings on a scale, or means of up to 12 of them.
 
-    Without this, scores of another unit that happen to lie between the ends of the scale would pass for ratings.
+    Scores of another kind that happen to lie between the ends of the scale are told from ratings by that.
     """
     if values.size == 0 or values.min() < scale.min or values.max() > scale.max:
         return False
@@ -144,6 +146,41 @@ def _values(x: Floats, y: Floats, group: Ints, n_groups: int, scale: Scale) -> d
     return {**found, "concordance": concordance(u, v), "mae": mean_absolute_error(u, v)}
 
 
+def _soft(data: Prepared, seed: int) -> tuple[Floats, float]:
+    """Return the soft pairwise accuracy of generators, shape (E, A), and that of p-values of one half."""
+    every = np.ones((len(data.evaluators), *data.truth.shape), dtype=bool)
+    masks = every if data.mask is None else data.mask
+    design = Design.of(
+        data, np.logical_or.reduce(masks, axis=(0, 1)), Bootstrap(resamples=N_RESAMPLES, seed=seed)
+    )
+    found = np.full(masks.shape[:2], np.nan)
+    of_truth: dict[bytes, list[Floats]] = {}
+    with progress("generators", len(found)) as advance:
+        for e, mask in enumerate(masks):
+            entering = list(mask)
+            key = mask.tobytes()
+            if key not in of_truth:
+                of_truth[key] = _p_better(design.draws(data.truth, entering).replicates[-len(mask) :])
+            of_scores = _p_better(design.draws(data.scores[e], entering).replicates[-len(mask) :])
+            for a, (p, q) in enumerate(zip(of_truth[key], of_scores, strict=True)):
+                written = np.bincount(design.generator[mask[a]], minlength=design.n_generators) > 0
+                among = np.ix_(written, written)
+                found[e, a] = soft_pairwise_accuracy(p[among], q[among])
+            advance()
+    halves = [np.full_like(p, 0.5) for p in next(iter(of_truth.values()))]
+    pairs = zip(next(iter(of_truth.values())), halves, strict=True)
+    return found, float(np.mean([soft_pairwise_accuracy(p, half) for p, half in pairs]))
+
+
+def _p_better(replicates: Floats) -> list[Floats]:
+    """Return one-sided p-values that the row's generator has the higher mean, shape (G, G), by aspect."""
+    # A resample in which the row is not above the column speaks against it, an undefined one too.
+    return [
+        np.stack([permutation_p(np.zeros(len(means)), means - own, "greater") for own in means])
+        for means in replicates
+    ]
+
+
 def _frame(data: Prepared, found: Mapping[str, Floats]) -> pd.DataFrame:
     columns: dict[str, Any] = {"evaluator": data.evaluators}
     columns |= {name: values.mean(axis=1) for name, values in found.items()}
@@ -165,53 +202,61 @@ def _columns(found: Mapping[str, Floats], who: str) -> tuple[Column, ...]:
     return (Column("evaluator", "Evaluator"), *(c for c in known if c.name in found))
 
 
+def _of_none(data: Prepared, groupings: Mapping[str, Grouping], clusters: Clusters) -> dict[str, float]:
+    """Return what an evaluator reaches that tells no two units apart; means over aspects."""
+    tied = np.full((len(groupings), len(data.aspects)), np.nan)
+    errors = np.full(len(data.aspects), np.nan)
+    for a in range(len(data.aspects)):
+        units = np.arange(data.truth.shape[1])
+        if data.mask is not None:
+            units = units[data.mask[:, a].any(axis=0)]
+        y = data.truth[a, units]
+        for i, g in enumerate(groupings.values()):
+            tied[i, a] = pairwise_accuracy(np.zeros_like(y), y, g.group[units], g.n_groups).accuracy
+        errors[a] = mean_absolute_error(centre(y, clusters.of_unit[units], clusters.n), np.zeros_like(y))
+    shares = zip(groupings, tied.mean(axis=1), strict=True)
+    return {**{f"pairs_{level}": float(share) for level, share in shares}, "mae": float(errors.mean())}
+
+
 def _notes(
     data: Prepared,
     found: Mapping[str, Floats],
+    of_none: Mapping[str, float],
+    *,
     scale: Scale,
-    groupings: Mapping[str, Grouping],
     n_folds: int,
-    who: str,
     seed: int,
-) -> list[str]:
-    n = len(data.aspects)
-    over = f"Means over {n} aspects; κ, α and concordance × 100." if n > 1 else "κ, α and concordance × 100."
-    notes = [over]
+) -> Iterator[str]:
+    n, who = len(data.aspects), "user" if "pairs_user" in found else "item"
+    yield f"{f'Means over {n} aspects; ' if n > 1 else ''}κ, α and concordance × 100."
     if who == "item":
-        notes.append("The data name no users: items take their place.")
+        yield "The data name no users: items take their place."
     if n_folds > 1:
-        tied = [f"{100 * share:.1f} %" for share in _tied(data, groupings)]
-        notes.append(
-            f"Pairs: the share of pairs of units that evaluator and truth order, or tie, alike. The difference of "
-            f"scores up to which an evaluator ties was chosen on other {who}s than it is used on ({n_folds} folds "
-            f"of {who}s, seed {seed}). Calling every pair a tie would reach {' and '.join(tied)}."
+        ties = " and ".join(f"{100 * of_none[name]:.1f} %" for name in found if name.startswith("pairs_"))
+        yield (
+            "Pairs: the share of pairs of units that evaluator and truth order alike or both tie. The "
+            f"difference of scores that counts as a tie was chosen on other {who}s than it is used on "
+            f"({n_folds} folds of {who}s, seed {seed}). To call every pair a tie would reach {ties}."
         )
     else:
-        notes.append(f"With one {who} alone no tie threshold can be chosen on others, so pairs have no value.")
+        yield f"With one {who} there are no others to choose a difference on that counts as a tie: no pairs."
     if "soft" in found:
-        notes.append(
-            "Pairs of generators: 1 less the mean difference of two one-sided p-values that one generator is "
-            f"better than the other, by the truth and by the evaluator ({N_RESAMPLES:,} bootstrap resamples of "
-            f"{who}s{', whose effects are removed' if who == 'user' else ''}; seed {seed})."
+        removed = ", whose effects are removed" if who == "user" else ""
+        yield (
+            "Pairs of generators: 1 less the mean difference between the truth's and the evaluator's "
+            f"one-sided p-values that one generator is better than another ({N_RESAMPLES:,} bootstrap "
+            f"resamples of {who}s{removed}; seed {seed}). P-values of ½ would reach "
+            f"{100 * of_none['soft']:.1f} %."
         )
-    notes.append(
-        f"κ (quadratic weights), α (ordinal), concordance (Lin's) and mean absolute error (in points of the "
-        f"scale) compare ratings with ratings: they are given where all scores and the truth are {scale}, or "
-        f"means of a few such; κ needs single ratings. The last two are taken after truth and scores were centred "
-        f"within {who}s."
+    if all(np.isnan(found[name]).all() for name in _ON_SCALE):
+        yield f"κ, α, concordance and error have no values: no evaluator's scores are ratings, {scale}."
+        return
+    yield (
+        "κ (quadratic weights), α (ordinal), concordance (Lin's) and mean absolute error (in points) "
+        f"compare ratings with ratings: they are given where truth and all scores are {scale}, or means of "
+        f"a few such; κ takes no means. Concordance and error are of deviations from the {who}'s mean; no "
+        f"deviation at all would have an error of {of_none['mae']:.3f}."
     )
     fill = data.policy.score
     if not isinstance(fill, str) and fill not in scale and data.n_missing.any():
-        notes.append(f"Missing scores, which count as {fill:g} elsewhere, are left out of these four.")
-    return notes
-
-
-def _tied(data: Prepared, groupings: Mapping[str, Grouping]) -> list[float]:
-    """Return the share of pairs within groups that the truth ties, at each level, averaged over aspects."""
-    shares = np.full((len(groupings), len(data.aspects)), np.nan)
-    for a in range(len(data.aspects)):
-        units: Any = slice(None) if data.mask is None else data.mask[:, a].any(axis=0)
-        y = data.truth[a, units]
-        for i, g in enumerate(groupings.values()):
-            shares[i, a] = pairwise_accuracy(np.zeros_like(y), y, g.group[units], g.n_groups).accuracy
-    return [float(share) for share in shares.mean(axis=1)]
+        yield f"Missing scores, which count as {fill:g} elsewhere, are left out of these four."

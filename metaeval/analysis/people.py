@@ -1,8 +1,8 @@
-"""What people reach: annotators held against the truth, against each other, and against the mean of the others."""
+"""What people reach: annotators held against the truth, each other, and the mean of the others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +50,7 @@ def people(
     - each pair of annotators, of up to 8;
     - of three or more, each against the mean of the others.
 
-    An annotator whose ratings are in the truth is not held against it, which would flatter: a part agrees with
-    its whole.
+    An annotator whose ratings are in the truth is not held against it: a part agrees with its whole.
 
     Parameters
     ----------
@@ -60,8 +59,8 @@ def people(
     raters
         Key columns, ``rater``, ``aspect``, ``rating``. The rater ``user`` is no annotator.
     policy
-        Its levels, first coefficient, undefined groups and fill of the truth hold here. A missing rating of an
-        annotator is left out, and each line has all units that both sides rated.
+        Its levels, first coefficient, undefined groups and fill of the truth hold here. A missing rating of
+        an annotator is left out, and each line has all units that both sides rated.
     truth_raters
         Annotators whose ratings make the truth; none if it is the users' own.
     truth_name
@@ -74,31 +73,49 @@ def people(
     Returns
     -------
     Sheet or None
-        A row a line: ``who``, ``against``, and each level with ``<level>_low`` and ``<level>_high``, averaged over
-        aspects; the frame has every aspect too (``pair: accuracy``). None if there are no annotators.
+        A row a line: ``who``, ``against``, and each level with ``<level>_low`` and ``<level>_high``, averaged
+        over aspects; the frame has every aspect too (``pair: accuracy``). None if there are no annotators.
     """
-    asked = annotations(truth, raters)
+    asked = annotator_ratings(truth, raters)
     if asked is None:
         return None
     names = sorted(asked["rater"].unique())
-    wanted = bootstrap or Bootstrap(cluster="user" if "user_id" in truth.columns else "item")
+    given = bootstrap or Bootstrap()
+    wanted = replace(given, cluster=given.cluster or ("user" if "user_id" in truth.columns else "item"))
     rows = [
-        _row(line, policy, wanted) for line in _lines(truth, asked, names, frozenset(truth_raters), truth_name)
+        _row(line, policy, wanted)
+        for line in _lines(truth, asked, names, frozenset(truth_raters), truth_name)
     ]
     if not rows:
         return None
-    columns = [Column(v, f"{v.capitalize()} level", "hundred", f"{v}_low", f"{v}_high") for v in policy.levels]
+    columns = [
+        Column(v, f"{v.capitalize()} level", "hundred", f"{v}_low", f"{v}_high") for v in policy.levels
+    ]
     return Sheet(
         "people",
         "What people reach",
         pd.DataFrame(rows),
-        (Column("who", "Annotator"), Column("against", "Against"), *columns, Column("n_units", "Ratings", "count")),
-        tuple(_notes(truth, asked, names, policy, frozenset(truth_raters), truth_name, wanted)),
+        (
+            Column("who", "Annotator"),
+            Column("against", "Against"),
+            *columns,
+            Column("n_units", "Ratings", "count"),
+        ),
+        tuple(
+            _notes(
+                truth,
+                asked,
+                policy,
+                in_truth=frozenset(truth_raters),
+                truth_name=truth_name,
+                bootstrap=wanted,
+            )
+        ),
         simulated,
     )
 
 
-def annotations(truth: pd.DataFrame, raters: pd.DataFrame | None) -> pd.DataFrame | None:
+def annotator_ratings(truth: pd.DataFrame, raters: pd.DataFrame | None) -> pd.DataFrame | None:
     """Return what annotators rated of the truth's units and aspects, without NaN; None if there is nothing.
 
     Parameters
@@ -168,53 +185,55 @@ def _row(line: Line, policy: Policy, bootstrap: Bootstrap) -> dict[str, Any]:
         missing={"truth": policy.truth, "score": "drop"},
         undefined_groups="zero" if policy.undefined == "zero" else "skip",
         units="own",
-        bootstrap={
-            "resamples": bootstrap.resamples,
-            "cluster": bootstrap.cluster,
-            "confidence": bootstrap.confidence,
-            "method": bootstrap.method,
-            "seed": bootstrap.seed,
-        },
+        bootstrap=asdict(bootstrap),
     ).frame
-    for cell in found.itertuples():
-        if cell.aspect == AVERAGE:
-            row |= {cell.level: cell.estimate, f"{cell.level}_low": cell.ci_low, f"{cell.level}_high": cell.ci_high}
-            row["n_units"] = cell.n_units
-    return row | {f"{c.level}: {c.aspect}": c.estimate for c in found.itertuples() if c.aspect != AVERAGE}
+    for cell in found.to_dict("records"):
+        level = str(cell["level"])
+        if cell["aspect"] == AVERAGE:
+            row |= {level: cell["estimate"], f"{level}_low": cell["ci_low"], f"{level}_high": cell["ci_high"]}
+            row["n_units"] = cell["n_units"]
+    of_aspects = found[found["aspect"] != AVERAGE]
+    return row | {f"{c['level']}: {c['aspect']}": c["estimate"] for c in of_aspects.to_dict("records")}
 
 
 def _notes(
     truth: pd.DataFrame,
     asked: pd.DataFrame,
-    names: Sequence[str],
     policy: Policy,
+    *,
     in_truth: frozenset[str],
     truth_name: str,
     bootstrap: Bootstrap,
 ) -> Iterator[str]:
-    n_aspects = truth["aspect"].nunique()
+    names, n_aspects = sorted(asked["rater"].unique()), truth["aspect"].nunique()
     over = f", averaged over {n_aspects} aspects" if n_aspects > 1 else ""
     method = "" if bootstrap.method == "percentile" else " BCa"
     yield (
-        f"{policy.coefficients[0].capitalize()} × 100{over}; {100 * bootstrap.confidence:g} %{method} intervals from "
-        f"{bootstrap.resamples:,} bootstrap resamples of {bootstrap.cluster}s (seed {bootstrap.seed})."
+        f"{policy.coefficients[0].capitalize()} × 100{over}; {100 * bootstrap.confidence:g} %{method} "
+        f"intervals from {bootstrap.resamples:,} bootstrap resamples of {bootstrap.cluster}s (seed "
+        f"{bootstrap.seed})."
     )
     if bootstrap.cluster == "item" and "user_id" not in truth.columns:
         yield "The data name no users: items take their place."
     part = [n for n in names if n in in_truth]
     if part:
+        who = f"{_listed(part)}, who are" if len(part) > 1 else f"{part[0]}, who is"
         yield (
-            f"The truth {truth_name} is made of ratings of {_listed(part) if len(part) > 1 else part[0]}, who "
-            f"{'are' if len(part) > 1 else 'is'} not held against it: a part agrees with its whole."
+            f"The truth {truth_name} is made of ratings of {who} not held against it: a part agrees with "
+            "its whole."
         )
     if len(part) > 2 and len(part) == len(names):
         yield (
-            f"What a person reaches is the line against the mean of the others: {len(names) - 1} ratings, where the "
-            f"truth has {len(names)}, so it is a little low beside an evaluator held against the truth."
+            "What a person reaches is the line against the mean of the others. That mean has "
+            f"{len(names) - 1} ratings and the truth {len(names)}, so the line is a little low beside an "
+            "evaluator's."
         )
     if len(names) > MOST_IN_PAIRS:
         yield f"Pairs are not listed for more than {MOST_IN_PAIRS} annotators."
-    units = truth[_keys(truth)].drop_duplicates()
-    if len(asked) < len(names) * len(units) * n_aspects:
-        yield "Annotators did not rate every unit: each line has the units and aspects that both sides rated."
-    yield "Ratings are counted over all aspects."
+    if len(asked) < len(names) * len(truth):
+        yield "Annotators did not rate everything: each line has the units and aspects that both sides rated."
+    yield (
+        f"Ratings are counted over all {n_aspects} aspects."
+        if n_aspects > 1
+        else "Ratings: units that both sides rated."
+    )

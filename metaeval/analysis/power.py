@@ -14,6 +14,7 @@ from metaeval.policy import allowed
 from metaeval.progress import progress
 from metaeval.stats.levels import estimate
 from metaeval.stats.resampling import percentile_interval
+from metaeval.stats.threads import one_thread
 from metaeval.types import AVERAGE
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Power:
         return rows.assign(**{name: getattr(self, name) for name in asked})
 
 
+@one_thread()
 def power(
     data: Prepared,
     evaluators: tuple[str, str] | None = None,

@@ -73,6 +73,13 @@ class Pair:
         """Units of each cluster, shape (clusters,)."""
         return np.bincount(self.clusters.of_unit, minlength=self.clusters.n)
 
+    @property
+    def nested(self) -> bool:
+        """Whether each group lies whole in a cluster, as those of users and pairs lie in users."""
+        group, clusters = self.grouping.group, self.clusters
+        both = group.astype(np.int64) * clusters.n + clusters.of_unit
+        return not self.grouping.between and len(np.unique(both)) == len(np.unique(group))
+
     def statistics(self, clusters: Clusters) -> list[list[Statistic]]:
         """Return the coefficient as a function of clusters' weights, for each evaluator and aspect."""
         shape = self.x.shape[:2]
@@ -93,7 +100,7 @@ class Pair:
     def copies(self, units: Ints, copy: Ints) -> Pair:
         """Take units, any of them several times; what is one group is as many as there are copies of it."""
         keys, group = np.unique(
-            copy * self.grouping.n_groups + self.grouping.group[units], return_inverse=True
+            copy * np.int64(self.grouping.n_groups) + self.grouping.group[units], return_inverse=True
         )
         return Pair(
             self.x[:, :, units],
@@ -121,11 +128,10 @@ def substudies(pair: Pair, units: int | None, seed: int) -> Substudies:
     A cluster that is drawn twice is two of them: its groups, at a level within clusters, count twice, and
     its units are chosen anew.
     """
-    statistics = pair.statistics(pair.clusters)
     if units is None:
-        return _Whole(statistics, pair.clusters.n)
+        return _Whole(pair.statistics(pair.clusters), pair.clusters.n)
     subsampler = _Subsampler.of(pair.clusters, units)
-    if isinstance(statistics[0][0], Nested):
+    if pair.nested:
         return _Copies.of(pair, subsampler, np.random.default_rng([seed, units]))
     return _Units(pair.statistics(Clusters(np.arange(pair.x.shape[2]), pair.x.shape[2])), subsampler)
 

@@ -1,4 +1,4 @@
-"""Where the variance of truth and scores lies: between users, items, generators, pairs of user and item, or none."""
+"""Where the variance of truth and scores lies: between users, items, generators, or in the single unit."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def variance(data: Prepared, *, simulated: bool = False) -> Sheet:
     simulated
         Whether the data or an evaluator are.
     """
-    factors: dict[str, Ints] = {n: data.keys[c].astype(np.int64) for n, c in _FACTORS.items() if c in data.keys}
+    factors: dict[str, Ints] = {
+        n: data.keys[c].astype(np.int64) for n, c in _FACTORS.items() if c in data.keys
+    }
     if "user" in factors and "item" in factors:
         factors[_PAIR] = factors["user"] * len(data.labels["item_id"]) + factors["item"]
     names = [*factors, RESIDUAL]
@@ -99,7 +101,7 @@ def _notes(data: Prepared, names: Sequence[str], designs: Sequence[Design]) -> l
     n = len(data.aspects)
     notes = [
         "Shares of the variance" + (f", means over {n} aspects" if n > 1 else "") + "; components that are "
-        "estimated below zero (Henderson's method I) count as zero."
+        "estimated below zero (Henderson's method I) count as zero. Rest: what differs otherwise, and noise."
     ]
     merged = {pair for design in designs for pair in design.merged.items()}
     for name, into in sorted(merged, key=lambda pair: names.index(pair[0])):
@@ -113,8 +115,8 @@ def _notes(data: Prepared, names: Sequence[str], designs: Sequence[Design]) -> l
         listed = ", ".join("the rest" if n == RESIDUAL else _NAMES[n] for n in names if n in lost)
         notes.append(f"The data do not tell these apart, so there are no shares: {listed}.")
     seen = [f"the {level} level sees {_SEEN[level]}" for level in data.policy.levels]
-    return [
-        *notes,
-        f"Why levels differ: {'; '.join(seen)}. Variance that a level sees, and that evaluator and truth do not "
-        f"share, lowers the coefficient at that level.",
-    ]
+    notes.append(
+        f"Why levels differ: {'; '.join(seen)}. Variance that a level sees, and that evaluator and truth do "
+        "not share, lowers the coefficients of that level."
+    )
+    return notes

@@ -51,17 +51,12 @@ class Covariances:
 
 def pearson_of_subsets(c: Covariances, subsets: Ints | None) -> Floats:
     """Return r of each subset in each column, shape (subsets, columns); NaN where it is undefined."""
-    members = every_subset(len(c.with_truth))
-    members = members if subsets is None else members[subsets]
-    chosen = members.astype(np.float64)
-    i, j = np.triu_indices(members.shape[1])
-    found = np.empty((len(members), len(c.truth)))
+    chosen = _chosen(len(c.with_truth), subsets)
+    found = np.empty((len(chosen), len(c.truth)))
     step = max(1, BLOCK // max(1, len(c.truth)))
-    for at in range(0, len(members), step):
+    for at in range(0, len(chosen), step):
         part = chosen[at : at + step]
-        products = part[:, i] * part[:, j]
-        products[:, i != j] *= 2.0
-        variance = products @ c.judges
+        variance = _products(part) @ c.judges
         least = part @ c.spread
         least *= least
         least *= ROUNDING
@@ -71,6 +66,19 @@ def pearson_of_subsets(c: Covariances, subsets: Ints | None) -> Floats:
             r /= np.sqrt(np.where(defined, variance * c.truth, np.nan))
         np.clip(r, -1.0, 1.0, out=found[at : at + step])
     return found
+
+
+def _chosen(k: int, subsets: Ints | None) -> Floats:
+    members = every_subset(k)
+    return (members if subsets is None else members[subsets]).astype(np.float64)
+
+
+def _products(chosen: Floats) -> Floats:
+    """Return how often each product of two judges is in the square of each subset's sum."""
+    i, j = np.triu_indices(chosen.shape[1])
+    products = chosen[:, i] * chosen[:, j]
+    products[:, i != j] *= 2.0
+    return products
 
 
 def moments_of(x: Floats, y: Floats, group: Ints, row: Ints, n_rows: int) -> Floats:
@@ -110,3 +118,48 @@ def about_mean(moments: Floats, k: int) -> Covariances:
     truth = (yy - y * y / n)[0]
     truth = np.where(truth > ROUNDING * yy[0], truth, 0.0)
     return Covariances(xx - x[i] * x[j] / n, xy - x * y / n, truth, np.sqrt(np.maximum(xx[i == j], 0.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetMoments:
+    """Moments of the sums of scores of a few subsets, a column a part of a group that may have weights."""
+
+    n: Floats
+    """Shape (parts,); so have ``y`` and ``yy``."""
+    y: Floats
+    yy: Floats
+    x: Floats
+    """Shape (subsets, parts); so have the others."""
+    xx: Floats
+    xy: Floats
+    scale: Floats
+    """To which the rounding of ``xx`` is relative."""
+
+    @classmethod
+    def of(cls, moments: Floats, k: int, subsets: Ints | None) -> SubsetMoments:
+        """Add up the moments of judges, shape (features, parts), over the members of each subset."""
+        chosen = _chosen(k, subsets)
+        i, j = np.triu_indices(k)
+        n, x, y, xx, xy, yy = np.split(moments, np.cumsum([1, k, 1, len(i), k]))
+        scale = np.square(chosen @ np.sqrt(np.maximum(xx[i == j], 0.0)))
+        return cls(n[0], y[0], yy[0], chosen @ x, _products(chosen) @ xx, chosen @ xy, scale)
+
+    def pearson(self, part: slice, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return r of each subset in a group, whose parts carry weights, and where the group has units.
+
+        Shapes (subsets, columns) and (columns,), for weights of shape (parts of the group, columns).
+        """
+        n, y, yy = (v[part] @ weights for v in (self.n, self.y, self.yy))
+        there = n > 0
+        safe = np.where(there, n, 1.0)
+        x = self.x[:, part] @ weights
+        variance = self.xx[:, part] @ weights - x * x / safe
+        truth = yy - y * y / safe
+        defined = variance > ROUNDING * (self.scale[:, part] @ weights)
+        defined &= truth > ROUNDING * yy
+        variance *= truth
+        r = self.xy[:, part] @ weights
+        r -= x * (y / safe)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            r /= np.sqrt(np.where(defined, variance, np.nan))
+        return np.clip(r, -1.0, 1.0, out=r), there

@@ -22,16 +22,15 @@ from metaeval.stats.subset_moments import (
     MOST_JUDGES,
     ROUNDING,
     Covariances,
+    SubsetMoments,
     about_mean,
     every_subset,
     moments_of,
     pearson_of_subsets,
 )
-from metaeval.stats.tables import changes
+from metaeval.stats.tables import changes, lengths
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from metaeval.stats.levels import Grouping, Undefined
     from metaeval.stats.tables import Floats, Ints
     from metaeval.stats.weighted import Clusters
@@ -147,32 +146,30 @@ class _Crossed:
 
     def at(self, weights: Floats, subsets: Ints | None = None) -> Floats:
         """Return the mean over groups, shape (subsets, columns)."""
-        rows = 2**self.k - 1 if subsets is None else len(subsets)
-        columns = weights.shape[1]
-        if columns > (step := max(1, 4 * BLOCK // max(1, rows))):
-            parts = [self.at(weights[:, at : at + step], subsets) for at in range(0, columns, step)]
-            return np.concatenate(parts, axis=1)
-        ends = [*self.first[1:], len(self.of_cluster)]
-        if len(ends) == 1:
-            return self._of_group(slice(None), weights, subsets)[0]
-        total, counted = np.zeros((2, rows, columns))
-        for start, end in zip(self.first, ends, strict=True):
-            r, there = self._of_group(slice(start, end), weights, subsets)
+        chosen = np.arange(2**self.k - 1) if subsets is None else subsets
+        step = max(1, BLOCK // max(1, len(self.of_cluster), weights.shape[1]))
+        parts = [self._of(chosen[at : at + step], weights) for at in range(0, len(chosen), step)]
+        return np.concatenate(parts)
+
+    def _of(self, subsets: Ints, weights: Floats) -> Floats:
+        parts = lengths(self.first, len(self.of_cluster))
+        total, counted = np.zeros((2, len(subsets), weights.shape[1]))
+        whole = self.first[parts == 1]  # groups of one cluster: they are there or not, but do not change
+        if len(whole):
+            r = pearson_of_subsets(about_mean(self.moments[:, whole], self.k), subsets)
+            there = (weights[self.of_cluster[whole]] > 0).astype(np.float64)
+            defined = ~np.isnan(r)
+            total += np.where(defined, r, 0.0) @ there
+            counted += defined @ there if self.undefined == "skip" else there.sum(axis=0)
+        moments = SubsetMoments.of(self.moments, self.k, subsets)
+        for start, n in zip(self.first[parts > 1], parts[parts > 1], strict=True):
+            part = slice(start, start + n)
+            r, present = moments.pearson(part, weights[self.of_cluster[part]])
             defined = ~np.isnan(r)
             total += np.where(defined, r, 0.0)
-            counted += defined if self.undefined == "skip" else there
+            counted += defined if self.undefined == "skip" else present
         found: Floats = np.divide(total, counted, out=np.full(total.shape, np.nan), where=counted > 0)
         return found
-
-    def _of_group(
-        self, part: slice, weights: Floats, subsets: Ints | None
-    ) -> tuple[Floats, NDArray[np.bool_]]:
-        moments = self.moments[:, part] @ weights[self.of_cluster[part]]
-        there = moments[0] > 0
-        r = pearson_of_subsets(about_mean(moments, self.k), subsets)
-        if self.undefined == "zero":
-            r[np.isnan(r) & there] = 0.0
-        return r, there
 
 
 @dataclass(frozen=True, slots=True)

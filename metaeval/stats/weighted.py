@@ -71,6 +71,7 @@ def statistic(
     *,
     undefined: Undefined = "skip",
     terms: Floats | None = None,
+    addable: bool = False,
 ) -> Statistic:
     """Sum up by cluster what the coefficients of x and y need at one level.
 
@@ -88,6 +89,9 @@ def statistic(
         Groups without a defined coefficient are left out of the mean, or count as zero.
     terms
         Shape (coefficients, n_groups): coefficients of the groups, if they are at hand already.
+    addable
+        Whether the sums of a `Linear` statistic are to be added to those of others. Then values are taken as
+        they are, neither centred nor scaled to keep their digits.
 
     Returns
     -------
@@ -95,11 +99,13 @@ def statistic(
         At weights of one for every cluster it is the estimate of `metaeval.stats.levels.estimate`.
     """
     if grouping.between:
-        return _Between.of(x, y, grouping, clusters, tuple(coefficients), undefined=undefined)
+        return _Between.of(
+            x, y, grouping, clusters, tuple(coefficients), undefined=undefined, addable=addable
+        )
     home = _home(grouping, clusters)
     if home is None:
         if tuple(coefficients) == ("pearson",):
-            return Moments.of(x, y, grouping, clusters, undefined)
+            return Moments.of(x, y, grouping, clusters, undefined, addable=addable)
         return Crossed.of(x, y, grouping, clusters, tuple(coefficients), undefined=undefined)
     sizes = np.bincount(grouping.group, minlength=grouping.n_groups)
     if terms is None:
@@ -182,11 +188,14 @@ class _Between:
         coefficients: tuple[str, ...],
         *,
         undefined: Undefined,
+        addable: bool,
     ) -> _Between:
         def sums(values: Floats) -> Matrix:
             return by_cluster(values, grouping.group, grouping.n_groups, clusters)
 
-        return cls(sums(_whole(x)), sums(_whole(y)), sums(np.ones(len(x))), coefficients, undefined)
+        if not addable:
+            x, y = _whole(x), _whole(y)
+        return cls(sums(x), sums(y), sums(np.ones(len(x))), coefficients, undefined)
 
     def at(self, weights: Floats) -> Floats:
         """Return the coefficients of the weighted means, shape (coefficients, columns)."""

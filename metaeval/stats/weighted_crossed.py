@@ -9,7 +9,7 @@ import numpy as np
 
 from metaeval.stats.tables import encode
 from metaeval.stats.weighted_ranks import ranked_of
-from metaeval.stats.weighted_sums import Clusters, by_cluster, in_blocks
+from metaeval.stats.weighted_sums import Clusters, by_cluster, dense, in_blocks
 
 if TYPE_CHECKING:
     from metaeval.stats.levels import Grouping, Undefined
@@ -77,29 +77,47 @@ class Moments:
     """Pearson's r in groups that clusters cut across, a function of weighted sums of powers."""
 
     powers: Matrix
-    """Shape (6 groups, n_clusters): n, then sums of x, y, x², y² and xy about the means of the group."""
+    """Shape (6 groups, n_clusters): n, then sums of x, y, x², y² and xy."""
     n_groups: int
     undefined: Undefined
+    noise: float
+    """What adding and taking off sums may leave of a variance, for a unit."""
 
     @classmethod
     def of(
-        cls, x: Floats, y: Floats, grouping: Grouping, clusters: Clusters, undefined: Undefined
+        cls,
+        x: Floats,
+        y: Floats,
+        grouping: Grouping,
+        clusters: Clusters,
+        undefined: Undefined,
+        *,
+        addable: bool = False,
     ) -> Moments:
-        """Sum powers of the values less their group's mean, scaled so that squares stay in range."""
+        """Sum powers of the values; less their group's mean and scaled, unless the sums are to be added."""
         group, n_groups = grouping.group.astype(np.int64), grouping.n_groups
-        n = np.maximum(1, np.bincount(group, minlength=n_groups))
-        dx, dy = (v / (np.abs(v).max(initial=0.0) or 1.0) for v in (x, y))
-        dx, dy = (v - (np.bincount(group, v, n_groups) / n)[group] for v in (dx, dy))
-        dx, dy = (v / (np.abs(v).max(initial=0.0) or 1.0) for v in (dx, dy))
-        values = np.concatenate([np.ones(len(x)), dx, dy, dx * dx, dy * dy, dx * dy])
+        if not addable:
+            x, y = (_centred(v, group, n_groups) for v in (x, y))
+        values = np.concatenate([np.ones(len(x)), x, y, x * x, y * y, x * y])
         row = (np.arange(6)[:, None] * n_groups + group).ravel()
         of_rows = Clusters(np.tile(clusters.of_unit, 6), clusters.n)
-        return cls(by_cluster(values, row, 6 * n_groups, of_rows), n_groups, undefined)
+        noise = _ROUNDING if addable else 0.0
+        return cls(by_cluster(values, row, 6 * n_groups, of_rows), n_groups, undefined, noise)
 
     @property
     def rows(self) -> int:
         """Number of sums."""
         return 6 * self.n_groups
+
+    @property
+    def scores(self) -> Floats:
+        """Sums of x, x² and xy of the one group, shape (3, n_clusters)."""
+        return dense(self.powers)[[1, 3, 5]]
+
+    @property
+    def truth(self) -> Floats:
+        """Numbers of units, and sums of y and y², of the one group, shape (3, n_clusters)."""
+        return dense(self.powers)[[0, 2, 4]]
 
     def at(self, weights: Floats) -> Floats:
         """Return the mean over groups of Pearson's r, shape (1, columns)."""
@@ -115,8 +133,16 @@ class Moments:
         with np.errstate(divide="ignore", invalid="ignore"):
             vx, vy = xx - x * x / n, yy - y * y / n
             r: Floats = (xy - x * y / n) / np.sqrt(vx * vy)
-        r[(vx <= _ROUNDING * xx) | (vy <= _ROUNDING * yy)] = np.nan
+        r[(vx <= _ROUNDING * xx + self.noise * n) | (vy <= _ROUNDING * yy + self.noise * n)] = np.nan
         return _mean(np.clip(r, -1.0, 1.0), n, self.undefined)[None]
+
+
+def _centred(values: Floats, group: Ints, n_groups: int) -> Floats:
+    """Return values less their group's mean, scaled so that squares stay in range and no digits are lost."""
+    v = values / (np.abs(values).max(initial=0.0) or 1.0)
+    v -= (np.bincount(group, v, n_groups) / np.maximum(1, np.bincount(group, minlength=n_groups)))[group]
+    scaled: Floats = v / (np.abs(v).max(initial=0.0) or 1.0)
+    return scaled
 
 
 def _mean(r: Floats, n: Floats, undefined: Undefined) -> Floats:

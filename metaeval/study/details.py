@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metaeval import evaluators
 from metaeval.analysis.measures import measures
 from metaeval.analysis.people import people
-from metaeval.analysis.reliability import reliability
+from metaeval.analysis.reliability import MadeOf, reliability
 from metaeval.analysis.variance import variance
-from metaeval.evaluators.annotator import Annotator
-from metaeval.evaluators.ensemble import Mean
 from metaeval.intervals import Bootstrap
 from metaeval.policy import Policy, prepare
+from metaeval.spec import EvaluatorSpec
 from metaeval.study.opened import open_run
 from metaeval.types import Scale, ScoreTable
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import pandas as pd
 
     from metaeval.sheet import Sheet
+    from metaeval.spec import Argument
 
 
 def details(folder: str | os.PathLike[str]) -> list[Sheet]:
@@ -40,9 +39,9 @@ def details(folder: str | os.PathLike[str]) -> list[Sheet]:
 def details_of(
     scores: ScoreTable, truth: pd.DataFrame, raters: pd.DataFrame | None, record: Mapping[str, Any]
 ) -> list[Sheet]:
-    """Return the details of a run as sheets: ``measures``, ``people``, ``annotators``, ``retest``, …, ``variance``.
+    """Return the details of a run as sheets, without those that the data have nothing for.
 
-    Sheets that the data have nothing for are left out.
+    They are ``measures``, ``people``, ``annotators``, ``retest``, ``attenuation`` and ``variance``.
 
     Parameters
     ----------
@@ -59,35 +58,57 @@ def details_of(
         study["levels"], study["coefficients"], study["missing"], study["undefined_groups"], study["units"]
     )
     data = prepare(scores, truth, policy)
-    people_only, of_truth = scores.simulated, annotators_of(record["truth"]["spec"])
-    either = scores.simulated or bool(scores.simulated_evaluators)
+    spec = record["truth"]["spec"]
+    whole = made_of(spec)
     bootstrap = Bootstrap.of(study["bootstrap"])
     low, high, integer = record["data"]["scale"]
+    any_simulated = scores.simulated or bool(scores.simulated_evaluators)
     sheets = [
         measures(
             data,
             scale=Scale(low, high, bool(integer)),
             seed=bootstrap.seed if bootstrap else 0,
-            simulated=either,
+            simulated=any_simulated,
         ),
         people(
             truth,
             raters,
             policy,
-            truth_raters=of_truth,
-            truth_name=_truth_name(record["truth"]["spec"]),
+            truth_raters=whole.annotators,
+            truth_name="the user" if spec == "User()" else spec,
             bootstrap=bootstrap,
-            simulated=people_only,
+            simulated=scores.simulated,
         ),
         *reliability(
             data,
             scores,
             truth,
             raters,
-            annotators={n: annotators_of(e["spec"]) for n, e in record["evaluators"].items()},
-            truth_raters=of_truth,
-            truth_name=record["truth"]["spec"],
+            made_of={name: made_of(e["spec"]) for name, e in record["evaluators"].items()},
+            truth_made_of=whole,
+            truth_name=spec,
         ),
-        variance(data, simulated=either),
+        variance(data, simulated=any_simulated),
     ]
     return [sheet for sheet in sheets if sheet is not None]
+
+
+def made_of(spec: str | EvaluatorSpec) -> MadeOf:
+    """Return which annotators' ratings an evaluator holds, and whether it is their mean and nothing else."""
+    given = EvaluatorSpec.parse(spec) if isinstance(spec, str) else spec
+    if given.name == "Annotator":
+        names = [str(a) for a in (*given.args, *given.kwargs.values())]
+        return MadeOf(frozenset(names), mean=True)
+    parts = [made_of(p) for a in (*given.args, *given.kwargs.values()) for p in _specs(a)]
+    within = frozenset(n for p in parts for n in p.annotators)
+    # Each part one annotator, and no annotator twice: then all weigh the same.
+    plain = given.name == "Mean" and len(within) == len(parts) and all(p.mean for p in parts)
+    return MadeOf(within, mean=plain and all(len(p.annotators) == 1 for p in parts))
+
+
+def _specs(argument: Argument) -> Iterator[EvaluatorSpec]:
+    if isinstance(argument, EvaluatorSpec):
+        yield argument
+    elif isinstance(argument, tuple):
+        for part in argument:
+            yield from _specs(part)

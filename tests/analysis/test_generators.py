@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -69,27 +71,39 @@ def test_known_effects_are_recovered_though_users_see_different_generators():
     assert mean - mean.mean() == pytest.approx(effects, abs=0.1)
     assert found.ratings.cluster[0, order].tolist() == [1, 2, 3, 4]
     plain = truth.groupby("generator")["rating"].mean()
-    assert plain["g0"] < plain["g2"]  # what the removal of users' effects is for
+    assert plain["g0"] - plain["g2"] < 0.5  # 0.8 in truth: what the removal of users' effects is for
+
+
+def rated_anew(data, effects, seed):
+    """The same units with other ratings, of other users: quicker than to make and match frames again."""
+    rng = np.random.default_rng(seed)
+    user, generator = data.keys["user_id"], data.keys["generator"]
+    level = rng.normal(0, 1, len(data.labels["user_id"]))
+    truth = 3 + np.asarray(effects)[generator] + level[user] + rng.normal(0, 0.5, user.size)
+    return replace(data, truth=truth[None])
 
 
 def test_intervals_cover():
     effects = np.array([0.3, 0.0, -0.3])
+    truth = study(effects, n_users=40, n_items=2)
+    data = ready(truth, scored(truth, same=truth["rating"]))
     hits = []
-    for seed in range(250):
-        r = ranked(study(effects, n_users=40, n_items=2, seed=seed), resamples=300).ratings
+    for seed in range(400):
+        r = rank_generators(rated_anew(data, effects, seed), bootstrap=Bootstrap(300)).ratings
         hits.append((r.low[0] <= 3 + effects) & (3 + effects <= r.high[0]))
     assert 0.91 <= np.mean(hits) <= 0.98
 
 
 def test_equal_generators_share_a_cluster():
+    truth = study([0.5, 0.5, -0.5], n_users=25, n_items=2)
+    data = ready(truth, scored(truth, same=truth["rating"]))
     apart = 0
-    for seed in range(100):
-        cluster = ranked(
-            study([0.5, 0.5, -0.5], n_users=25, n_items=2, seed=seed), resamples=500
-        ).ratings.cluster[0]
+    for seed in range(200):
+        found = rank_generators(rated_anew(data, [0.5, 0.5, -0.5], seed), bootstrap=Bootstrap(400))
+        cluster = found.ratings.cluster[0]
         assert cluster[2] == cluster.max() >= 2
         apart += cluster[0] != cluster[1]
-    assert apart <= 7  # 2.5 % in each direction, and less by Holm
+    assert apart <= 20  # at most 5 % in each direction, as the third is surely worse
 
     truth = study([0.5, 0.0])
     twin = truth[truth["generator"] == "g0"].assign(generator="g9")
@@ -130,7 +144,7 @@ def test_against_refitting_every_resample():
     truth = study([0.2, 0.1, 0.0], n_users=8, n_items=2, noise=1, aspects=("fit", "trust"))
     truth = truth[rng.random(len(truth)) < 0.8].reset_index(drop=True)
     judged = truth["rating"] + rng.normal(0, 1, len(truth))
-    found = ranked(truth, scored(truth, judge=judged), resamples=60)
+    found = ranked(truth, scored(truth, judge=judged), resamples=25)
 
     def refitted(values, weights):
         """Mean over aspects of least squares on dummies, with rows and users repeated."""
@@ -149,7 +163,7 @@ def test_against_refitting_every_resample():
         return np.mean(of_aspects, axis=0)
 
     users = list(dict.fromkeys(truth["user_id"]))
-    weights = np.concatenate(list(Resamples(len(users), 60).blocks()), axis=1)
+    weights = np.concatenate(list(Resamples(len(users), 25).blocks()), axis=1)
     ones = dict.fromkeys(users, 1)
     draws = {
         name: np.array([refitted(v, dict(zip(users, w, strict=True))) for w in weights.T])
@@ -164,7 +178,7 @@ def test_against_refitting_every_resample():
         assert ranking.low[0] == pytest.approx(np.quantile(draws[name], 0.025, axis=0))
         assert ranking.high[0] == pytest.approx(np.quantile(draws[name], 0.975, axis=0))
         k = (draws[name][:, 0] <= draws[name][:, 2]).sum()
-        assert ranking.p_better[0, 0, 2] == (k + 1) / 61
+        assert ranking.p_better[0, 0, 2] == (k + 1) / 26
     same_top = (draws["truth"].argmax(axis=1) == draws["judge"].argmax(axis=1)).mean()
     assert compared.agreement.top_agreement[0] == pytest.approx(same_top)
     taus = [kendalltau(*pair).statistic for pair in zip(draws["truth"], draws["judge"], strict=True)]

@@ -87,8 +87,8 @@ def by_hand(data: Prepared, units: list[Ints], level: str, evaluator: int) -> fl
 
 @settings(max_examples=25, deadline=None)
 @given(
-    st.integers(2, 6),
-    st.integers(2, 9),
+    st.integers(5, 8),  # users 0 and 4 have the same items
+    st.integers(4, 9),
     st.sampled_from(["dataset", "user", "pair", "item", "generator"]),
     st.sampled_from(["pearson", "spearman", "kendall"]),
     st.sampled_from(["skip", "zero"]),
@@ -299,7 +299,7 @@ def test_sheet() -> None:
 )
 def test_what_the_run_cannot_tell_is_said(arguments: dict[str, object], told: str) -> None:
     data = prepared(*frames(6, 6))
-    with pytest.raises(MetaevalError, match="^[^\n]*$") as error:
+    with pytest.raises(MetaevalError, match=r"^[^\n]*$") as error:
         power(data, **arguments)  # type: ignore[arg-type]
     assert told in str(error.value)
 

@@ -8,14 +8,17 @@ from click.testing import CliRunner
 from metaeval.cli.generators import generators
 from metaeval.errors import MetaevalError
 from metaeval.study import run
-from tests.tiny import write_study
+from tests.tiny import write_study, write_tiny
 
 
-@pytest.fixture
-def finished(tiny: Path) -> Path:
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on the data set ``tiny``; nothing here writes into it."""
+    folder = tmp_path_factory.mktemp("generators")
+    write_tiny(folder / "tiny")
     evaluators = '["Length()", "Annotator(\'1\')", "Recorded(\'Judge & Co_1\')"]'
-    study = write_study(tiny.parent / "s.yaml", evaluators=evaluators, missing="{truth: 3, score: 0}")
-    return run(study, tiny.parent / "out").folder
+    study = write_study(folder / "s.yaml", evaluators=evaluators, missing="{truth: 3, score: 0}")
+    return run(study, folder / "out").folder
 
 
 def invoke(*arguments: object) -> str:
@@ -45,14 +48,11 @@ def test_options(finished: Path) -> None:
     assert invoke(finished, "--seed", 1) != invoke(finished)
 
 
-def test_a_file_a_sheet(finished: Path) -> None:
-    invoke(finished, "--out", "g.csv")
-    assert {p.name for p in Path().glob("g-*.csv")} == {
-        "g-ratings.csv",
-        "g-evaluators.csv",
-        "g-agreement.csv",
-    }
-    assert pd.read_csv("g-ratings.csv")["generator"].nunique() == 3
+def test_a_file_a_sheet(finished: Path, tmp_path: Path) -> None:
+    invoke(finished, "--out", tmp_path / "g.csv")
+    names = {p.name for p in tmp_path.glob("g*.csv")}
+    assert names == {"g-ratings.csv", "g-evaluators.csv", "g-agreement.csv"}
+    assert pd.read_csv(tmp_path / "g-ratings.csv")["generator"].nunique() == 3
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,22 @@
+"""One thread for products of small matrices."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep numpy's linear algebra to one thread; a context, or the decorator of a function.
+
+    The products of the bootstrap and its kin are many and small. Spread over threads they gain nothing on an
+    idle machine, and on a busy one each waits for the slowest thread: ten times as long was seen.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
