@@ -7,9 +7,9 @@ import itertools
 import json
 import sys
 
-from benchmarks import engine, inference, llm
+from benchmarks import engine, ensembles, inference, llm
 
-PARTS = (engine, inference, llm)
+PARTS = (engine, inference, ensembles, llm)
 
 
 def main() -> int:

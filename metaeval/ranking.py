@@ -162,4 +162,6 @@ def tests_sentence(policy: Mapping[str, Any]) -> str:
     }
     swapped = f"{policy['permutations']:,} swaps of standardized scores by {policy['swap']}"
     corrected = f"{names[policy['correction']]} over {policy['pairs']:,} pairs"
-    return f"p: two-sided paired permutation tests ({swapped}, {corrected}, seed {policy['seed']})."
+    least = policy["pairs"] / (policy["permutations"] + 1) if policy["correction"] == "holm" else 0
+    floor = f" No p can be below {least:.3f} here." if least >= 0.01 else ""
+    return f"p: two-sided paired permutation tests ({swapped}, {corrected}, seed {policy['seed']}).{floor}"

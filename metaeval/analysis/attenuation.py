@@ -47,7 +47,7 @@ def attenuation(
     Returns
     -------
     Sheet
-        A row an evaluator: ``correlation``, ``reliability``, ``truth_reliability`` and ``corrected``, averaged
+        A row an evaluator: ``correlation``, ``reliability``, ``truth_reliability``, ``corrected``, averaged
         over aspects; the frame has every aspect too (``corrected: accuracy``), and these are printed where an
         aspect without a corrected value leaves no average.
     """
@@ -84,7 +84,7 @@ def attenuation(
 
 
 def _by_aspect(data: Prepared, frame: pd.DataFrame) -> list[str]:
-    """Return the aspects to print: the corrected ones, if some evaluator is corrected in but a part of all."""
+    """Return the aspects to print: the corrected ones, if an evaluator is corrected in only some."""
     defined = frame[[f"corrected: {a}" for a in data.aspects]].notna().to_numpy()
     lacking = (defined.any(axis=1) & ~defined.all(axis=1)).any()
     return [a for i, a in enumerate(data.aspects) if lacking and defined[:, i].any()]

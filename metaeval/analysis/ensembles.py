@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from metaeval.analysis.frontier import Accuracy, Choice, Choosing, Point, frontier
+from metaeval.analysis.frontier import Accuracy, Choice, Choosing, Point, chosen, frontier
 from metaeval.errors import MetaevalError, nearest
 from metaeval.stats.contributions import effective_number, error_correlation, joining, shapley
 from metaeval.stats.levels import Grouping
 from metaeval.stats.subsets import MOST_JUDGES, every_subset, subset_statistic
+from metaeval.stats.threads import one_thread
 from metaeval.stats.weighted import Clusters
 from metaeval.types import AVERAGE
 
@@ -113,6 +114,7 @@ class Ensembles:
     choices: tuple[Choice, ...]
 
 
+@one_thread()
 def ensembles(
     data: Prepared,
     *,
@@ -147,7 +149,7 @@ def ensembles(
     if not 2 <= len(names) <= MOST_JUDGES:
         raise MetaevalError(
             f"an ensemble takes 2 to {MOST_JUDGES} judges, not {len(names)}: every subset is looked at; "
-            "choose them with --judges"
+            "choose them with --judge"
         )
     costs = costs or Costs(dict.fromkeys(names, 1.0), "judges")
     wanted = _aspects(data, aspects)
@@ -204,7 +206,7 @@ def _common_units(data: Prepared, aspects: Sequence[int]) -> list[Bools]:
         if not common.any():
             raise MetaevalError(
                 f"no unit has a score for {data.aspects[a]!r} from all {len(data.evaluators)} judges: "
-                "choose others with --judges, or fill missing scores in the study"
+                "choose others with --judge, or fill missing scores in the study"
             )
     return units
 
@@ -266,10 +268,20 @@ def _sizes(
             of_size = np.flatnonzero(size == k)
             here = of_size[~np.isnan(values[of_size])]
             v = values[here]
-            who = _who(members[here[v.argmax()]], names) if len(v) else ()
-            sums = [float(f(v)) if len(v) else math.nan for f in (np.mean, np.max, np.min, np.std)]
-            n = len(of_size), len(of_size) - len(v)
-            result.append(Size(level, aspect, k, *n, *sums, who))
+            result.append(
+                Size(
+                    level,
+                    aspect,
+                    k,
+                    n_subsets=len(of_size),
+                    n_undefined=len(of_size) - len(v),
+                    mean=float(v.mean()) if len(v) else math.nan,
+                    best=float(v.max()) if len(v) else math.nan,
+                    worst=float(v.min()) if len(v) else math.nan,
+                    spread=float(v.std()) if len(v) else math.nan,
+                    best_judges=chosen(names, members[here[v.argmax()]]) if len(v) else (),
+                )
+            )
     return result
 
 

@@ -16,8 +16,9 @@ from metaeval.stats.resampling import Resamples, percentile_interval
 from metaeval.stats.subsets import every_subset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from metaeval.align import Bools
     from metaeval.stats.subsets import SubsetStatistic
     from metaeval.stats.tables import Floats, Ints
 
@@ -131,10 +132,6 @@ def frontier(
     """
     values = accuracy.average()[:, 0]
     members = every_subset(accuracy.n_judges)
-
-    def who(subset: int) -> tuple[str, ...]:
-        return tuple(n for n, there in zip(names, members[subset], strict=True) if there)
-
     points = _frontier(values, cost, members.sum(axis=1))
     if not len(points):
         return [], []
@@ -146,7 +143,7 @@ def frontier(
     found = [
         Point(
             accuracy.level,
-            who(int(subset)),
+            chosen(names, members[subset]),
             float(cost[subset]),
             float(values[subset]),
             float(low[i]),
@@ -158,16 +155,26 @@ def frontier(
         )
         for i, subset in enumerate(points)
     ]
-    chosen = _choices(values, cost, members.sum(axis=1), points, cheapest)
-    judged = _cross_fitted(accuracy, cost, chosen, how)
+    choices = _choices(values, cost, members.sum(axis=1), points, cheapest)
+    judged = _cross_fitted(accuracy, cost, choices, how)
     rules = [*(f"best of size {k + 1}" for k in range(len(names))), "best of any size"]
     rules.append("cheapest not significantly worse than the best")
     return found, [
         Choice(
-            accuracy.level, rule, who(int(s)), float(cost[s]), float(values[s]), *(float(v) for v in result)
+            accuracy.level,
+            rule,
+            chosen(names, members[s]),
+            float(cost[s]),
+            float(values[s]),
+            *(float(v) for v in result),
         )
-        for rule, s, result in zip(rules, chosen, judged.T, strict=True)
+        for rule, s, result in zip(rules, choices, judged.T, strict=True)
     ]
+
+
+def chosen(names: Sequence[str], members: Bools) -> tuple[str, ...]:
+    """Return the names of the members of a subset, which are marked in an array of shape (K,)."""
+    return tuple(name for name, there in zip(names, members, strict=True) if there)
 
 
 def _frontier(values: Floats, cost: Floats, size: Ints) -> Ints:
@@ -209,19 +216,19 @@ def _choices(values: Floats, cost: Floats, size: Ints, points: Ints, cheapest: i
     return np.concatenate([order[first], points[-1:], points[[cheapest]]])
 
 
-def _cross_fitted(accuracy: Accuracy, cost: Floats, chosen: Ints, how: Choosing) -> Floats:
+def _cross_fitted(accuracy: Accuracy, cost: Floats, on_all: Ints, how: Choosing) -> Floats:
     """Choose on a part of the clusters and judge on the rest, split after split.
 
     Returns
     -------
     ndarray
-        Shape (4, K + 2): accuracy, flattery, cost, and how often the choice was ``chosen``.
+        Shape (4, K + 2): accuracy, flattery, cost, and how often the choice was that ``on_all``.
     """
     held_out = np.stack(list(_held_out(accuracy.n_clusters, how)), axis=1)
     size = every_subset(accuracy.n_judges).sum(axis=1)
     in_fold = accuracy.average(1.0 - held_out)
-    in_sample = accuracy.average(held_out, chosen)
-    choices = np.empty((len(chosen), held_out.shape[1]), dtype=np.int64)
+    in_sample = accuracy.average(held_out, on_all)
+    choices = np.empty((len(on_all), held_out.shape[1]), dtype=np.int64)
     found = np.full(choices.shape, np.nan)
     with progress(f"choosing ensembles, {accuracy.level} level", held_out.shape[1]) as advance:
         for s, held in enumerate(held_out.T):
@@ -239,7 +246,7 @@ def _cross_fitted(accuracy: Accuracy, cost: Floats, chosen: Ints, how: Choosing)
     mean = (np.where(defined, found, 0.0) * weight).sum(axis=1) / total
     flattered = (np.where(defined, in_sample, 0.0) * weight).sum(axis=1) / total
     paid = (np.where(defined, cost[choices], 0.0) * weight).sum(axis=1) / total
-    return np.stack([mean, flattered - mean, paid, (choices == chosen[:, None]).mean(axis=1)])
+    return np.stack([mean, flattered - mean, paid, (choices == on_all[:, None]).mean(axis=1)])
 
 
 def _held_out(n_clusters: int, how: Choosing) -> Iterator[Floats]:

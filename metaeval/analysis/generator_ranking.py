@@ -15,6 +15,7 @@ from metaeval.stats.effects import top_agreement
 from metaeval.stats.multiplicity import holm
 from metaeval.stats.ranking import rank_clusters, soft_pairwise_accuracy, weighted_kendall
 from metaeval.stats.resampling import percentile_interval, permutation_p
+from metaeval.stats.threads import one_thread
 from metaeval.types import AVERAGE
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class GeneratorRankings:
     alpha: float
 
 
+@one_thread()
 def rank_generators(
     data: Prepared,
     *,

@@ -245,7 +245,7 @@ def _notes(
         yield (
             "Pairs of generators: 1 less the mean difference between the truth's and the evaluator's "
             f"one-sided p-values that one generator is better than another ({N_RESAMPLES:,} bootstrap "
-            f"resamples of {who}s{removed}; seed {seed}). P-values of ½ would reach "
+            f"resamples of {who}s{removed}; seed {seed}). P-values of 0.5 would reach "
             f"{100 * of_none['soft']:.1f} %."
         )
     if all(np.isnan(found[name]).all() for name in _ON_SCALE):

@@ -230,7 +230,7 @@ def _retest_sheet(repeated: list[Retest], aspects: list[str], *, simulated: bool
     )
     over = f", averaged over {len(aspects)} aspects" if len(aspects) > 1 else ""
     note = (
-        "Test–retest: of evaluators that differ in nothing but the replicate, under the name of the first. "
+        "Test-retest: of evaluators that differ in nothing but the replicate, under the name of the first. "
         f"× 100{over}. Pearson's r is the mean over pairs of replicates. Units: those that all replicates "
         "scored, in the aspect with the fewest."
     )

@@ -10,7 +10,11 @@ import click
 
 from metaeval import __version__
 from metaeval.cli.data import data
+from metaeval.cli.details import details
+from metaeval.cli.ensembles import ensembles
+from metaeval.cli.generators import generators
 from metaeval.cli.group import Group
+from metaeval.cli.power import power
 from metaeval.cli.prompts import prompts
 from metaeval.cli.run import demo, leaderboard, reparse, run
 from metaeval.cli.steps import correlate, score
@@ -35,7 +39,21 @@ def cli(context: click.Context, quiet: bool, as_json: bool) -> None:
     context.obj = {"quiet": quiet, "json": as_json}
 
 
-for command in (demo, run, score, correlate, leaderboard, reparse, data, prompts, store):
+for command in (
+    demo,
+    run,
+    score,
+    correlate,
+    leaderboard,
+    details,
+    ensembles,
+    generators,
+    power,
+    reparse,
+    data,
+    prompts,
+    store,
+):
     cli.add_command(command)
 
 

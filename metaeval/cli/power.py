@@ -25,7 +25,7 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
 @click.command()
 @click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
 @click.option(
-    "--evaluators", nargs=2, metavar="A B", help="Those to tell apart.  [default: the best and the second]"
+    "--evaluators", nargs=2, metavar="A B", help="The two to tell apart.  [default: the best and the second]"
 )
 @click.option("--aspect", default="average", show_default=True, help="One aspect of the run, or average.")
 @click.option("--level", type=click.Choice(LEVELS), help="[default: the run's first]")
@@ -40,8 +40,9 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @sheet_options
 @talk
-def power(  # noqa: PLR0917  # click passes its options by name
+def power(
     run_folder: Path,
+    *,
     evaluators: tuple[str, str] | None,
     aspect: str,
     level: str | None,
@@ -57,18 +58,18 @@ def power(  # noqa: PLR0917  # click passes its options by name
 
     Studies of several sizes are simulated by drawing users, and units of each, from the run.
     """
-    from metaeval.analysis.power import power as power_of
-    from metaeval.analysis.power_sheet import power_sheet
-    from metaeval.study.opened import open_run
+    from metaeval.study.analyses import power_of
 
     begin()
-    run = open_run(run_folder)
-    data = run.prepared(
-        levels=[level or run.record["study"]["levels"][0]],
-        coefficients=[coefficient or run.record["study"]["coefficients"][0]],
+    found = power_of(
+        run_folder,
+        evaluators,
+        aspect=aspect,
+        level=level,
+        coefficient=coefficient,
+        users=users,
+        units=units,
+        studies=studies,
+        seed=seed,
     )
-    found = power_of(data, evaluators, aspect=aspect, users=users, units=units, studies=studies, seed=seed)
-    sheet = power_sheet(
-        found, simulated=run.scores.simulated, simulated_evaluators=run.scores.simulated_evaluators
-    )
-    tell_sheets([sheet], suffix, out)
+    tell_sheets(found, suffix, out)

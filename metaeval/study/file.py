@@ -195,6 +195,7 @@ class Study(_Part):
     order_by: OrderBy = OrderBy()
     bootstrap: BootstrapOptions | None = BootstrapOptions()
     tests: TestOptions | None = TestOptions()
+    details: bool = True
     judging: JudgingOptions = JudgingOptions()
     _lines: Lines = PrivateAttr(default_factory=Lines)
 

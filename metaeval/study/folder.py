@@ -28,12 +28,13 @@ COST_TABLE = "cost.md"
 RATERS = "raters.parquet"
 RANKING = "ranking.csv"
 TESTS = "tests.csv"
+DETAILS = "details.md"
 REPORT = "report.html"
 LEADERBOARDS = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex")
 OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, REPORT)
 """What every run leaves beside its record."""
-OPTIONAL = (RATERS, TESTS, COSTS, COST_TABLE)
-"""What a run leaves if there are annotators, tests, or judges."""
+OPTIONAL = (RATERS, TESTS, DETAILS, COSTS, COST_TABLE)
+"""What a run leaves if there are annotators or judges, and if tests and details are wanted."""
 _LOCK = ".lock"
 _PARTS = ".parts"
 _META = b"metaeval"

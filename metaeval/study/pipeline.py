@@ -5,30 +5,30 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__, evaluators
-from metaeval.compare import By, Tests, compare_prepared
 from metaeval.correlate import correlate
 from metaeval.errors import StoppedError
-from metaeval.policy import Policy, prepare
+from metaeval.policy import Policy
 from metaeval.progress import progress
-from metaeval.reports import FORMATS, Leaderboard, leaderboard, page
+from metaeval.reports import FORMATS, Leaderboard, page
 from metaeval.reports.cost_table import cost_table
-from metaeval.reports.sheets import sheet_to_csv
+from metaeval.reports.sheets import sheet_to_csv, to_markdown
 from metaeval.study.asking import judging_of
 from metaeval.study.costs import costs_of
+from metaeval.study.details import details_of
 from metaeval.study.file import Study, make_study
 from metaeval.study.folder import (
     CORRELATIONS,
     COST_TABLE,
     COSTS,
+    DETAILS,
     RANKING,
     RATERS,
     RECORD,
@@ -37,22 +37,19 @@ from metaeval.study.folder import (
     TESTS,
     TRUTH,
     RunFolder,
-    read_output,
     read_record,
     write_csv,
     write_parquet,
 )
 from metaeval.study.plan import Plan, plan
-from metaeval.types import KEYS, USER_RATER, Correlations, Kind, ScoreTable, Status
+from metaeval.study.results import board_of, tests_of
+from metaeval.types import KEYS, USER_RATER, Correlations, ScoreTable, Status
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     import pandas as pd
-
-    from metaeval.compare import Comparisons
-    from metaeval.study.file import TestOptions
 
 
 _LIBRARIES = ("numpy", "pandas", "pyarrow", "rouge-score", "sacrebleu", "scipy")
@@ -172,6 +169,7 @@ def _finish(
     costs = costs_of(scores)
     board = board_of(result, record, tests=tests, costs=costs)
     raters = todo.data.ratings[todo.data.ratings["rater"] != USER_RATER]
+    details = details_of(scores, ratings, raters if len(raters) else None, record) if study.details else []
     writers = {
         SCORES: lambda file: write_parquet(scores.frame, file),
         TRUTH: lambda file: write_parquet(ratings, file),
@@ -184,6 +182,7 @@ def _finish(
             if len(costs)
             else {}
         ),
+        **({DETAILS: _writer(to_markdown(details))} if details else {}),
         **{f"leaderboard.{suffix}": _writer(FORMATS[suffix](board)) for suffix in ("csv", "md", "tex")},
         REPORT: _writer(page(board)),
     }
@@ -205,66 +204,6 @@ def rerun(folder: str | os.PathLike[str], *, offline: bool = False) -> Run:
 def study_of(record: Mapping[str, Any]) -> Study:
     """Return the study that ``run.json`` holds."""
     return make_study(record["study"])
-
-
-def tests_of(
-    scores: pd.DataFrame, truth: pd.DataFrame, policy: Policy, by: By, options: TestOptions | None
-) -> Comparisons | None:
-    """Test the evaluators of a run against each other by one column; None if the study wants no tests."""
-    if options is None:
-        return None
-    tests = options.model_dump(exclude={"seed"})
-    one = replace(policy, levels=(by.level,), coefficients=(by.coefficient,))
-    return compare_prepared(prepare(scores, truth, one), by, Tests.of(tests), seed=options.seed)
-
-
-def board_of(
-    result: Correlations,
-    record: Mapping[str, Any],
-    coefficients: Sequence[str] | None = None,
-    *,
-    by: By | None = None,
-    tests: Comparisons | None = None,
-    costs: pd.DataFrame | None = None,
-) -> Leaderboard:
-    """Return the leaderboard of a run, with what its ``run.json`` says of where the numbers come from."""
-    return leaderboard(
-        result,
-        coefficients=coefficients,
-        title=record["study"]["title"] or "",
-        dataset=record["data"]["name"],
-        truth=record["truth"]["spec"],
-        simulated=record["data"]["simulated"],
-        signatures={name: e["signature"] for name, e in record["evaluators"].items()},
-        by=by or By(**record["study"]["order_by"]),
-        tests=tests,
-        costs=costs,
-    )
-
-
-def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, dict[str, Any]]:
-    """Read the correlations of a finished run, and its ``run.json``.
-
-    Raises
-    ------
-    RunFolderError
-        If it is no run folder, the run is not finished, or its files are not those that it wrote.
-    """
-    import pandas as pd
-
-    path = Path(folder)
-    record = read_record(path)
-    file = read_output(path, CORRELATIONS)
-    frame = pd.read_csv(file, dtype=str, keep_default_na=False)
-    for column in ("estimate", "ci_low", "ci_high"):
-        # Python reads a number back to the last bit.
-        frame[column] = [float(text) if text else math.nan for text in frame[column]]
-    for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
-        frame[column] = frame[column].astype("int64")
-    kinds = {name: Kind(e["kind"]) for name, e in record["evaluators"].items()}
-    signatures = {name: e["signature"] for name, e in record["evaluators"].items()}
-    simulated = ScoreTable(frame, signatures).simulated_evaluators
-    return Correlations(frame, record["policy"], kinds, record["data"]["simulated"], simulated), record
 
 
 def counts_of(table: ScoreTable) -> dict[str, dict[str, int]]:

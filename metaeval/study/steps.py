@@ -19,7 +19,8 @@ from metaeval.sources.tables import read_table
 from metaeval.study.costs import costs_of
 from metaeval.study.file import TestOptions
 from metaeval.study.opened import open_run
-from metaeval.study.pipeline import board_of, read_run, tests_of, truth_ratings
+from metaeval.study.pipeline import truth_ratings
+from metaeval.study.results import board_of, read_run, tests_of
 from metaeval.types import COEFFICIENTS, KEYS, LEVELS, ScoreTable
 
 if TYPE_CHECKING:

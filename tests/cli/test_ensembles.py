@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 import metaeval as me
 from metaeval.analysis.ensembles import Costs
-from metaeval.cli.ensembles import costs_a_text, ensembles, judges_of, sheets_of
+from metaeval.cli.ensembles import ensembles
 from metaeval.errors import MetaevalError
+from metaeval.study.analyses import costs_a_text, ensembles_of, judges_of
 from metaeval.study.opened import open_run
 from tests.tiny import write_study
 
@@ -76,7 +77,9 @@ def test_the_judges_of_the_run_are_the_default(run: Path) -> None:
 def test_people_have_no_cost_that_is_known(run: Path) -> None:
     opened = open_run(run)
     assert opened.scores.simulated  # the tiny data are
-    sheets = sheets_of(run, ["Annotator('1')", "Annotator('2')"], ["dataset"], ["clear"], resamples=20)
+    sheets = ensembles_of(
+        run, ["Annotator('1')", "Annotator('2')"], levels=["dataset"], aspects=["clear"], resamples=20
+    )
     assert "the number of judges stands for the cost" in " ".join(sheets[3].notes)
     assert set(sheets[0].frame["aspect"]) == {"clear"}
 
@@ -85,19 +88,19 @@ def test_people_have_no_cost_that_is_known(run: Path) -> None:
     ("arguments", "message"),
     [
         ({"judges": ["Judge('one')", JUDGES[0]]}, "no evaluator .* did you mean"),
-        ({"judges": [JUDGES[0]]}, "--judges names 1, and an ensemble takes two or more: .*Annotator"),
-        ({"judges": [JUDGES[0]] * 2}, "names one of them twice"),
+        ({"judges": [JUDGES[0]]}, "1 judge is given, and an ensemble takes two or more: .*Annotator"),
+        ({"judges": [JUDGES[0]] * 2}, "names a judge twice"),
         ({"levels": ["usr"]}, "did you mean 'user'"),
         ({"aspects": ["clean"]}, "no aspect 'clean' .* did you mean 'clear'"),
     ],
 )
 def test_what_is_wrong_is_said(run: Path, arguments, message: str) -> None:
     with pytest.raises(MetaevalError, match=message):
-        sheets_of(run, **arguments)
+        ensembles_of(run, **arguments)
 
 
 def test_a_run_without_judges_says_who_could_stand_in(tiny: Path) -> None:
     write_study(Path("s.yaml"))
     me.run("s.yaml", "out")
-    with pytest.raises(MetaevalError, match=r"the run has 0 judges, .* with --judges \(Annotator\('1'\)\)"):
-        sheets_of(Path("out"))
+    with pytest.raises(MetaevalError, match=r"the run has 0 judges, .* with --judge \(Annotator\('1'\)\)"):
+        ensembles_of(Path("out"))

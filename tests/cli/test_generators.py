@@ -40,7 +40,7 @@ def test_sheets_of_all_but_the_baselines(finished: Path) -> None:
 
 def test_options(finished: Path) -> None:
     found = json.loads(
-        invoke(finished, "--json", "--evaluators", "Length()", "--aspect", "clear", "--labelled", 2)
+        invoke(finished, "--json", "--evaluator", "Length()", "--aspect", "clear", "--labelled", 2)
     )
     assert set(found) == {"ratings", "evaluators", "agreement", "prediction-powered"}
     assert {row["evaluator"] for row in found["agreement"]} == {"Length()"}
@@ -58,7 +58,7 @@ def test_a_file_a_sheet(finished: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--evaluators", "Lenght()"], r"no evaluator 'Lenght\(\)'.*did you mean 'Length\(\)'"),
+        (["--evaluator", "Lenght()"], r"no evaluator 'Lenght\(\)'.*did you mean 'Length\(\)'"),
         (["--aspect", "cleer"], "no aspect 'cleer'.*did you mean 'clear'"),
         (["--labelled", "3"], "labelled is 3; give a number of users from 2 to 2"),
         (["--seed", "-1"], "seed is -1"),

@@ -1,0 +1,83 @@
+"""What a run found out: its leaderboard and its tests, made from its scores or read from its folder."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metaeval.compare import By, Tests, compare_prepared
+from metaeval.policy import Policy, prepare
+from metaeval.reports import Leaderboard, leaderboard
+from metaeval.study.folder import CORRELATIONS, read_output, read_record
+from metaeval.types import Correlations, Kind, ScoreTable
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from metaeval.compare import Comparisons
+    from metaeval.study.file import TestOptions
+
+
+def tests_of(
+    scores: pd.DataFrame, truth: pd.DataFrame, policy: Policy, by: By, options: TestOptions | None
+) -> Comparisons | None:
+    """Test the evaluators of a run against each other by one column; None if the study wants no tests."""
+    if options is None:
+        return None
+    tests = options.model_dump(exclude={"seed"})
+    one = replace(policy, levels=(by.level,), coefficients=(by.coefficient,))
+    return compare_prepared(prepare(scores, truth, one), by, Tests.of(tests), seed=options.seed)
+
+
+def board_of(
+    result: Correlations,
+    record: Mapping[str, Any],
+    coefficients: Sequence[str] | None = None,
+    *,
+    by: By | None = None,
+    tests: Comparisons | None = None,
+    costs: pd.DataFrame | None = None,
+) -> Leaderboard:
+    """Return the leaderboard of a run, with what its ``run.json`` says of where the numbers come from."""
+    return leaderboard(
+        result,
+        coefficients=coefficients,
+        title=record["study"]["title"] or "",
+        dataset=record["data"]["name"],
+        truth=record["truth"]["spec"],
+        simulated=record["data"]["simulated"],
+        signatures={name: e["signature"] for name, e in record["evaluators"].items()},
+        by=by or By(**record["study"]["order_by"]),
+        tests=tests,
+        costs=costs,
+    )
+
+
+def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, dict[str, Any]]:
+    """Read the correlations of a finished run, and its ``run.json``.
+
+    Raises
+    ------
+    RunFolderError
+        If it is no run folder, the run is not finished, or its files are not those that it wrote.
+    """
+    import pandas as pd
+
+    path = Path(folder)
+    record = read_record(path)
+    file = read_output(path, CORRELATIONS)
+    frame = pd.read_csv(file, dtype=str, keep_default_na=False)
+    for column in ("estimate", "ci_low", "ci_high"):
+        # Python reads a number back to the last bit.
+        frame[column] = [float(text) if text else math.nan for text in frame[column]]
+    for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
+        frame[column] = frame[column].astype("int64")
+    kinds = {name: Kind(e["kind"]) for name, e in record["evaluators"].items()}
+    signatures = {name: e["signature"] for name, e in record["evaluators"].items()}
+    simulated = ScoreTable(frame, signatures).simulated_evaluators
+    return Correlations(frame, record["policy"], kinds, record["data"]["simulated"], simulated), record
