@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -61,6 +61,9 @@ class Comparisons:
     """Williams' test, two-sided, which takes units as independent; NaN where it does not apply."""
     policy: Mapping[str, Any]
     """What was swapped, how often, and the correction."""
+
+    NUMBERS: ClassVar = ("difference", "p", "p_greater", "p_holm", "p_bh", "p_williams")
+    """The columns of `frame` that hold numbers."""
 
     @property
     def frame(self) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -41,3 +41,8 @@ class Sheet:
     """Sentences on what the numbers are and what was done to get them."""
     simulated: bool = False
     """Whether the data, or an evaluator in the sheet, are simulated."""
+
+    def without(self, name: str) -> Sheet:
+        """Return the sheet without one of its columns."""
+        columns = tuple(c for c in self.columns if c.name != name)
+        return replace(self, frame=self.frame.drop(columns=name, errors="ignore"), columns=columns)

@@ -49,11 +49,23 @@ def score(data: str, evaluators: tuple[str, ...], out: Path) -> None:
 @click.option("--missing-score", callback=_fill, default="drop", metavar="VALUE|drop", show_default=True)
 @click.option("--undefined-groups", type=click.Choice(["skip", "zero"]), default="skip", show_default=True)
 @click.option("--units", type=click.Choice(["common", "own"]), default="common", show_default=True)
+@click.option(
+    "--resamples", type=click.IntRange(0), default=10_000, show_default=True, help="Of intervals; 0 for none."
+)
+@click.option(
+    "--cluster",
+    type=click.Choice(["user", "item", "generator", "unit"]),
+    help="What is resampled.  [default: user, or item where there are no users]",
+)
+@click.option("--method", type=click.Choice(["percentile", "bca"]), default="percentile", show_default=True)
+@click.option("--confidence", type=float, default=0.95, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--out", type=_PATH, help="The file to write; else CSV is printed.")
 @talk
-def correlate(  # noqa: PLR0917  # click passes its options by name
+def correlate(
     data: str,
     scores: Path,
+    *,
     truth: str,
     levels: str | None,
     coefficients: str | None,
@@ -61,6 +73,11 @@ def correlate(  # noqa: PLR0917  # click passes its options by name
     missing_score: float | str,
     undefined_groups: Literal["skip", "zero"],
     units: Literal["common", "own"],
+    resamples: int,
+    cluster: str | None,
+    method: str,
+    confidence: float,
+    seed: int,
     out: Path | None,
 ) -> None:
     """Correlate the scores in the file SCORES with the truth of the data set DATA."""
@@ -76,6 +93,15 @@ def correlate(  # noqa: PLR0917  # click passes its options by name
         missing={"truth": missing_truth, "score": missing_score},
         undefined_groups=undefined_groups,
         units=units,
+        bootstrap={
+            "resamples": resamples,
+            "cluster": cluster,
+            "method": method,
+            "confidence": confidence,
+            "seed": seed,
+        }
+        if resamples
+        else None,
         out=out,
     )
     tell_simulated(result.simulated)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,7 +64,10 @@ class OpenRun:
 
         if self.record["tests"] is None:
             return None
-        frame = pd.read_csv(read_output(self.folder, TESTS), float_precision="round_trip")
+        # Read as text: Python reads a number back to the last bit.
+        frame = pd.read_csv(read_output(self.folder, TESTS), dtype=str, keep_default_na=False)
+        for column in Comparisons.NUMBERS:
+            frame[column] = [float(text) if text else math.nan for text in frame[column]]
         return Comparisons.of_frame(frame, self.record["tests"])
 
 

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -168,6 +168,8 @@ def _finish(
     }
     costs = costs_of(scores)
     board = board_of(result, record, tests=tests, costs=costs)
+    # Seconds differ from run to run; these files are to depend on the scores alone.
+    steady = replace(board, ranking=board.ranking and board.ranking.without("seconds_per_text"))
     raters = todo.data.ratings[todo.data.ratings["rater"] != USER_RATER]
     details = details_of(scores, ratings, raters if len(raters) else None, record) if study.details else []
     writers = {
@@ -183,7 +185,7 @@ def _finish(
             else {}
         ),
         **({DETAILS: _writer(to_markdown(details))} if details else {}),
-        **{f"leaderboard.{suffix}": _writer(FORMATS[suffix](board)) for suffix in ("csv", "md", "tex")},
+        **{f"leaderboard.{suffix}": _writer(FORMATS[suffix](steady)) for suffix in ("csv", "md", "tex")},
         REPORT: _writer(page(board)),
     }
     return Run(todo.out, folder.finish(writers, record), scores, result, board)

@@ -60,6 +60,7 @@ def correlate_file(
     missing: Mapping[str, float | str] | None = None,
     undefined_groups: Literal["skip", "zero"] = "skip",
     units: Literal["common", "own"] = "common",
+    bootstrap: Mapping[str, Any] | None = None,
     out: str | os.PathLike[str] | None = None,
 ) -> Correlations:
     """Correlate the scores in a file with the truth of a data set; write the result if ``out`` is given.
@@ -85,6 +86,7 @@ def correlate_file(
         missing=missing,
         undefined_groups=undefined_groups,
         units=units,
+        bootstrap=bootstrap,
     )
     if out is not None:
         write_frame(result.frame, Path(out))

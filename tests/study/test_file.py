@@ -30,7 +30,11 @@ def test_defaults(tiny: Path) -> None:
     assert study.truth == "User()"
     assert study.missing.truth == study.missing.score == "drop"
     assert study.coefficients == ["pearson", "spearman", "kendall"]
-    assert (study.undefined_groups, study.units, study.bootstrap) == ("skip", "common", None)
+    assert (study.undefined_groups, study.units) == ("skip", "common")
+    assert study.bootstrap is not None
+    assert (study.bootstrap.resamples, study.bootstrap.cluster) == (10_000, None)
+    assert study.tests is not None
+    assert study.tests.correction == "holm"
 
 
 @pytest.mark.parametrize("name", ["demo", "recexp", "hanna"])

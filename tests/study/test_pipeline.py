@@ -19,7 +19,7 @@ from scipy import stats
 import metaeval as me
 from metaeval.errors import DataError, RunFolderError, StoppedError
 from metaeval.study import read_run
-from metaeval.study.folder import OUTPUTS, RunFolder
+from metaeval.study.folder import DETAILS, OUTPUTS, RATERS, TESTS, RunFolder
 from metaeval.types import Correlation
 from tests.tiny import write_study
 
@@ -32,9 +32,13 @@ EVALUATORS = """
 """
 
 
+MADE = (*OUTPUTS, RATERS, TESTS, DETAILS)
+"""What a run of the tiny study leaves: it has annotators, but no judge."""
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """Return what a run wrote, but for the record with its times."""
-    return {name: (folder / name).read_bytes() for name in OUTPUTS}
+    return {name: (folder / name).read_bytes() for name in MADE}
 
 
 @pytest.fixture
@@ -46,7 +50,7 @@ def test_a_run_folder_holds_what_the_contract_says(study: Path) -> None:
     done = me.run(study)
     assert done.folder == Path("results/s")
     names = {p.name for p in done.folder.iterdir()} - {".lock"}
-    assert names == {"run.json", *OUTPUTS}
+    assert names == {"run.json", *MADE}
     frame = pd.read_csv(done.folder / "correlations.csv")
     assert tuple(frame.columns) == Correlation._fields
     assert set(frame["aspect"]) == {"clear", "fitting", "average"}
@@ -74,7 +78,7 @@ def test_the_record_traces_the_numbers(study: Path, tiny: Path) -> None:
     assert record["policy"]["missing"] == {"truth": 3, "score": 0}
     assert record["started"] <= record["finished"]
     assert {"numpy", "pandas", "sacrebleu"} <= set(record["libraries"])
-    assert set(record["outputs"]) == set(OUTPUTS)
+    assert set(record["outputs"]) == set(MADE)
 
 
 def test_the_numbers_are_those_of_scipy(study: Path, tiny: Path) -> None:
@@ -114,8 +118,19 @@ def test_a_bootstrap_is_recorded(tiny: Path) -> None:
         "resamples": 10,
         "cluster": "user",
         "confidence": 0.95,
+        "method": "percentile",
         "seed": 0,
     }
+    assert done.record["policy"]["bootstrap"]["n_clusters"] == 3
+    assert done.correlations.frame["ci_low"].notna().any()
+
+
+def test_intervals_tests_and_details_can_be_left_out(tiny: Path) -> None:
+    study = write_study(tiny.parent / "s.yaml", bootstrap="null", tests="null", details="false")
+    done = me.run(study)
+    assert done.correlations.frame["ci_low"].isna().all()
+    assert not {TESTS, DETAILS} & {p.name for p in done.folder.iterdir()}
+    assert "cluster" not in done.leaderboard.ranking.frame
 
 
 def test_a_finished_run_is_read_back_to_the_last_bit(study: Path) -> None:

@@ -1,0 +1,170 @@
+"""The ranking of evaluators: order, clusters, verdicts, counts and costs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import metaeval as me
+from metaeval.compare import By
+from metaeval.errors import MetaevalError
+from metaeval.ranking import default_by, ranking
+from metaeval.types import AVERAGE, Correlations
+from tests.test_compare import judges
+
+
+def ranked(data=None, by=None, **options):
+    data = data or judges()
+    result = me.correlate(*data, levels=["dataset", "user", "pair"], bootstrap={"resamples": 300})
+    by = by or By()
+    tests = me.compare(*data, **by._asdict(), permutations=1000, **options)
+    return ranking(result, tests=tests)
+
+
+def cluster_of(sheet):
+    return dict(zip(sheet.frame["evaluator"], sheet.frame["cluster"], strict=True))
+
+
+@pytest.mark.parametrize("level", ["dataset", "user", "pair"])
+def test_twins_share_a_cluster_and_a_shuffled_judge_is_with_random(level):
+    """In nearly all studies: at 5 %, a study in forty tells twins apart by chance."""
+    by = By(level=level)
+    together = 0
+    for seed in range(12):
+        data = judges(seed)
+        result = me.correlate(*data, levels=[level], coefficients=["pearson"])
+        clusters = cluster_of(ranking(result, tests=me.compare(*data, level=level, permutations=1000), by=by))
+        assert int(clusters["shuffled"]) > int(clusters["weak"]) > 1
+        together += clusters["good"] == clusters["twin"] and clusters["shuffled"] == clusters["Random"]
+    assert together >= 10
+
+
+def test_rows_come_best_first_with_their_verdict():
+    sheet = ranked()
+    frame = sheet.frame
+    assert frame["estimate"].is_monotonic_decreasing
+    assert frame["rank"].tolist() == ["1", "2", "3", "4", "5"]
+    assert frame["verdict"].iloc[0] == "best"
+    assert frame["verdict"].iloc[1].startswith("p = ")
+    assert (frame["verdict"].iloc[2:].str.startswith("worse, p ")).all()
+    assert frame["worse_than_best"].tolist() == [False, False, True, True, True]
+    assert [c.name for c in sheet.columns] == ["rank", "cluster", "label", "estimate", "verdict"]
+    assert sheet.columns[3][3:] == ("ci_low", "ci_high")
+
+
+def test_notes_say_what_was_done():
+    notes = " ".join(ranked(by=By("clear", "user", "kendall"), correction="bh").notes)
+    for part in (
+        "Ordered by clear, user level, kendall, × 100.",
+        "95 % bootstrap intervals (percentiles of 300 resamples of 30 users, seed 0)",
+        "1,000 swaps of standardized scores by user",
+        "Benjamini and Hochberg's correction over 10 pairs, seed 0",
+        "not significantly different from its best (p > 0.05)",
+    ):
+        assert part in notes
+
+
+def test_without_tests_and_intervals_there_is_the_order_alone():
+    sheet = ranking(me.correlate(*judges()))
+    assert [c.name for c in sheet.columns] == ["rank", "label", "estimate"]
+    assert sheet.notes == ("Ordered by the average over aspects, dataset level, pearson, × 100.",)
+
+
+def test_any_column_may_order_the_board():
+    result = me.correlate(*judges())
+    for by in (By("clear", "pair", "spearman"), By(AVERAGE, "user", "kendall")):
+        frame = ranking(result, by=by).frame
+        found = result.frame
+        chosen = found[
+            (found["aspect"] == by.aspect)
+            & (found["level"] == by.level)
+            & (found["coefficient"] == by.coefficient)
+        ].sort_values("estimate", ascending=False)
+        assert frame["evaluator"].tolist() == chosen["evaluator"].tolist()
+
+
+def test_the_default_column_is_the_average_or_the_only_aspect():
+    scores, truth = judges()
+    assert default_by(me.correlate(scores, truth)) == By()
+    one = me.correlate(scores, truth[truth["aspect"] == "true"], levels=["user"], coefficients=["kendall"])
+    assert default_by(one) == By("true", "user", "kendall")
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        (By("cleer"), r"no aspect 'cleer' to order by.*clear.*\(it has: clear, true, average\)"),
+        (By(level="item"), r"no level 'item' to order by.*\(it has: dataset, user, pair\)"),
+        (By(coefficient="tau"), "no coefficient 'tau' to order by"),
+    ],
+)
+def test_a_column_that_is_not_there(by, message):
+    with pytest.raises(MetaevalError, match=message):
+        ranking(me.correlate(*judges(users=4)), by=by)
+
+
+def test_tests_of_another_column_are_refused():
+    data = judges(users=4)
+    tests = me.compare(*data, level="user", permutations=10)
+    with pytest.raises(
+        MetaevalError, match="tests are by average, user level, pearson, not by average, dataset"
+    ):
+        ranking(me.correlate(*data), by=By(), tests=tests)
+    assert (
+        ranking(me.correlate(*data), tests=tests)
+        .notes[0]
+        .startswith("Ordered by the average over aspects, user")
+    )
+
+
+def test_undefined_evaluators_stand_at_the_end_without_rank_or_cluster():
+    scores, truth = judges()
+    scores.loc[scores["evaluator"] == "good", "score"] = 3.0
+    frame = ranked((scores, truth)).frame
+    last = frame.iloc[-1]
+    assert (last["evaluator"], last["rank"], last["cluster"], last["verdict"]) == ("good", "", "", "")
+    assert frame["verdict"].iloc[0] == "best"
+
+
+@pytest.mark.xfail(strict=True, reason="the first row is called best, though its estimate is NaN")
+def test_nobody_is_best_where_nothing_is_defined():
+    scores, truth = judges(users=4)
+    frame = ranked((scores.assign(score=1.0), truth)).frame
+    assert (frame["rank"] == "").all()
+    assert (frame["cluster"] == "").all()
+    assert (frame["verdict"] == "").all()
+
+
+def test_counts_are_shown_where_there_are_any():
+    scores, truth = judges()
+    scores = scores.drop(scores[scores["evaluator"] == "weak"].index[:5])
+    sheet = ranking(me.correlate(scores, truth))
+    assert [c.name for c in sheet.columns][-1] == "n_missing"
+    counts = sheet.frame.set_index("evaluator")["n_missing"]
+    assert counts["weak"] == 5
+    assert counts.drop("weak").eq(0).all()
+
+
+def test_costs_stand_in_the_same_row():
+    costs = pd.DataFrame(
+        {
+            "evaluator": ["weak", "good"],
+            "parse_rate": [0.5, 1.0],
+            "usd_per_text": [0.01, 0.02],
+            "seconds_per_text": [1.0, 2.0],
+            "tokens_per_text": [100.0, 200.0],
+        }
+    )
+    sheet = ranking(me.correlate(*judges()), costs=costs)
+    rows = sheet.frame.set_index("evaluator")
+    assert rows.loc["weak", "usd_per_text"] == 0.01
+    assert np.isnan(rows.loc["Random", "usd_per_text"])
+    assert [c.name for c in sheet.columns][-4:] == list(costs.columns[1:])
+    assert "usd_per_text" not in ranking(me.correlate(*judges()), costs=costs[:0]).frame
+
+
+def test_the_simulated_are_called_so():
+    result = me.correlate(*judges(users=4))
+    marked = Correlations(result.frame, result.policy, {}, False, frozenset({"good"}))
+    labels = ranking(marked).frame.set_index("evaluator")["label"]
+    assert labels["good"] == "good (simulated)"
+    assert labels["weak"] == "weak"
