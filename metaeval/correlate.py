@@ -60,9 +60,9 @@ def correlate(
         without any score for an aspect does not narrow it down. ``own``: each on the units that it scored.
     bootstrap
         Of intervals; None for none. A mapping with any of ``resamples`` (10000), ``cluster`` (``user``,
-        ``item``, ``generator`` or ``unit``: what is drawn with replacement and stays whole), ``confidence``
-        (0.95), ``method`` (``percentile`` or ``bca``) and ``seed``. Every evaluator, aspect and level meets
-        the same resamples.
+        ``item``, ``generator`` or ``unit``: what is drawn with replacement and stays whole; users, if left
+        out, or items), ``confidence`` (0.95), ``method`` (``percentile`` or ``bca``), ``expand`` (true: widened
+        for few clusters) and ``seed``. Every evaluator, aspect and level meets the same resamples.
     seed
         Of the resamples, unless ``bootstrap`` names one.
 

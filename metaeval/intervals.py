@@ -12,7 +12,14 @@ from metaeval.errors import MetaevalError, nearest
 from metaeval.policy import CLUSTERS, Prepared, allowed
 from metaeval.progress import progress
 from metaeval.stats.levels import Grouping
-from metaeval.stats.resampling import Method, Resamples, bca_interval, left_out, percentile_interval
+from metaeval.stats.resampling import (
+    Method,
+    Resamples,
+    bca_interval,
+    expanded,
+    left_out,
+    percentile_interval,
+)
 from metaeval.stats.threads import one_thread
 from metaeval.stats.weighted import Clusters, statistic
 
@@ -36,6 +43,8 @@ class Bootstrap:
     or items where there are no users."""
     confidence: float = 0.95
     method: Method = "percentile"
+    expand: bool = True
+    """Whether intervals are widened for few clusters; see `metaeval.stats.resampling.expanded`."""
     seed: int = 0
 
     @classmethod
@@ -64,11 +73,17 @@ class Bootstrap:
             value = getattr(found, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise MetaevalError(f"bootstrap {name} is {value!r}; give a whole number, {least} or more")
+        if not isinstance(found.expand, bool):
+            raise MetaevalError(f"bootstrap expand is {found.expand!r}; give true or false")
         if not isinstance(found.confidence, int | float) or not 0 < found.confidence < 1:
             raise MetaevalError(
                 f"bootstrap confidence is {found.confidence!r}; give a number between 0 and 1"
             )
         return found
+
+    def levels(self, n_clusters: int) -> float:
+        """Return the confidence that percentiles are taken at."""
+        return expanded(self.confidence, n_clusters) if self.expand else self.confidence
 
     def record(self, data: Prepared) -> dict[str, Any]:
         """Return the options and the number of clusters, as plain JSON values."""
@@ -91,6 +106,7 @@ def intervals(
     resamples = Resamples(clusters.n, wanted.resamples, wanted.seed)
     # Drawn once where there is room for them; else drawn again, the same, for each evaluator.
     kept = list(resamples.blocks()) if clusters.n * wanted.resamples <= _KEPT else None
+    confidence = wanted.levels(clusters.n)
     cells = len(data.policy.levels) * len(data.policy.coefficients)
     low, high = np.full((2, len(data.evaluators), len(data.aspects) + 1, cells), np.nan)
     with progress("intervals", len(data.evaluators)) as advance:
@@ -100,9 +116,9 @@ def intervals(
             if wanted.method == "bca":
                 points = _with_average(statistics, [np.ones((clusters.n, 1))])[..., 0]
                 without = _with_average(statistics, [left_out(clusters.n)])
-                low[e], high[e] = bca_interval(points, replicates, without, wanted.confidence)
+                low[e], high[e] = bca_interval(points, replicates, without, confidence)
             else:
-                low[e], high[e] = percentile_interval(replicates, wanted.confidence)
+                low[e], high[e] = percentile_interval(replicates, confidence)
             advance()
     return low, high
 

@@ -71,8 +71,8 @@ def ranking(
     by
         Aspect, level and coefficient; that of the tests, or the average at the first level, if left out.
     tests
-        What `metaeval.compare` returned for the same column. The best evaluator leads cluster 1; those that
-        are not significantly different from it share its cluster; the next leads cluster 2, and so on.
+        What `metaeval.compare` returned for the same column. Evaluators that are not significantly different
+        from the best share cluster 1; the best of the rest leads cluster 2, and so on.
     costs
         A row an evaluator: ``evaluator``, ``parse_rate``, ``usd_per_text``, ``seconds_per_text``,
         ``tokens_per_text``.
@@ -123,12 +123,15 @@ def _clusters(rows: pd.DataFrame, tests: Comparisons) -> tuple[pd.DataFrame, lis
         cluster=[str(c) if c else "" for c in clusters],
         p_best=against_best,
         worse_than_best=against_best <= alpha,
-        verdict=["best", *(_verdict(value, alpha) for value in against_best[1:])],
+        verdict=[
+            "best" if place == 0 and cluster else _verdict(value, alpha)
+            for place, (cluster, value) in enumerate(zip(clusters, against_best, strict=True))
+        ],
     )
-    return rows, [
-        f"Evaluators in one cluster are not significantly different from its best (p > {alpha:g}).",
-        tests_sentence(tests.policy),
-    ]
+    sentence = (
+        f"Whoever is not significantly different from a cluster's best (p > {alpha:g}) is in its cluster."
+    )
+    return rows, [sentence, tests_sentence(tests.policy)]
 
 
 def _verdict(p: float, alpha: float) -> str:
@@ -148,9 +151,10 @@ def interval_sentence(options: Mapping[str, Any]) -> str:
     if not options:
         return ""
     how = "bias-corrected and accelerated" if options["method"] == "bca" else "percentiles"
+    how += ", widened for few clusters" if options["expand"] else ""
     drawn = f"{options['resamples']:,} resamples of {options['n_clusters']:,} {options['cluster']}s"
     confidence = f"{100 * options['confidence']:g} %"
-    return f"Brackets hold {confidence} bootstrap intervals ({how} of {drawn}, seed {options['seed']})."
+    return f"Brackets hold {confidence} bootstrap intervals ({how}; {drawn}, seed {options['seed']})."
 
 
 def tests_sentence(policy: Mapping[str, Any]) -> str:

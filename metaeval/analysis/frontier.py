@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.progress import progress
-from metaeval.stats.resampling import Resamples, percentile_interval
+from metaeval.stats.resampling import Resamples, expanded, percentile_interval
 from metaeval.stats.subsets import every_subset
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def frontier(
         return [], []
     blocks = Resamples(accuracy.n_clusters, how.resamples, how.seed).blocks()
     replicates = np.concatenate([accuracy.average(w, points) for w in blocks], axis=1)
-    low, high = percentile_interval(replicates, how.confidence)
+    low, high = percentile_interval(replicates, expanded(how.confidence, accuracy.n_clusters))
     p = _p_of(replicates)
     cheapest = _cheapest(p, how.alpha)
     found = [

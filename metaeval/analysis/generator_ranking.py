@@ -128,20 +128,21 @@ def rank_generators(
     by_evaluator = [[_entering(data, e, a) for a in chosen] for e in range(len(data.evaluators))]
     entering = [np.logical_or.reduce(masks) for masks in zip(*by_evaluator, strict=True)]
     design = Design.of(data, np.logical_or.reduce(entering), options)
+    confidence = options.levels(design.resamples.n_clusters)
 
     with progress("generators", len(data.evaluators) + 1) as advance:
         truth = data.truth[chosen]
         everywhere = design.draws(truth, entering)
-        ratings = _ranking(everywhere, options, alpha)
+        ratings = _ranking(everywhere, confidence, alpha)
         advance()
         compared = []
         for e, masks in enumerate(by_evaluator):
             same = all(np.array_equal(m, n) for m, n in zip(masks, entering, strict=True))
             beside = everywhere if same else design.draws(truth, masks)
             own = design.draws(data.scores[e, chosen], masks)
-            of_ratings = ratings if same else _ranking(beside, options, alpha)
-            of_scores = _ranking(own, options, alpha)
-            agreement = _agreement(beside, own, of_ratings, of_scores, options)
+            of_ratings = ratings if same else _ranking(beside, confidence, alpha)
+            of_scores = _ranking(own, confidence, alpha)
+            agreement = _agreement(beside, own, of_ratings, of_scores, confidence)
             compared.append(Compared(data.evaluators[e], of_scores, of_ratings, agreement))
             advance()
     names = [data.aspects[a] for a in chosen]
@@ -169,8 +170,8 @@ def _entering(data: Prepared, evaluator: int, aspect: int) -> Bools:
     return every if data.mask is None else data.mask[evaluator, aspect]
 
 
-def _ranking(draws: Draws, options: Bootstrap, alpha: float) -> Ranking:
-    low, high = percentile_interval(draws.replicates, options.confidence)
+def _ranking(draws: Draws, confidence: float, alpha: float) -> Ranking:
+    low, high = percentile_interval(draws.replicates, confidence)
     p = np.stack([_p_better(m, r) for m, r in zip(draws.mean, draws.replicates, strict=True)])
     # The p-value that the column is worse than the row is that of the row being better.
     cluster = np.stack([rank_clusters(m, holm(q), alpha) for m, q in zip(draws.mean, p, strict=True)])
@@ -190,11 +191,11 @@ def _p_better(mean: Floats, replicates: Floats) -> Floats:
 
 
 def _agreement(
-    truth: Draws, score: Draws, by_truth: Ranking, by_score: Ranking, options: Bootstrap
+    truth: Draws, score: Draws, by_truth: Ranking, by_score: Ranking, confidence: float
 ) -> RankAgreement:
     low, high = percentile_interval(
         np.stack([kendall_of_draws(a, b) for a, b in zip(truth.replicates, score.replicates, strict=True)]),
-        options.confidence,
+        confidence,
     )
     soft, top, same = [], [], []
     for a in range(len(truth.mean)):

@@ -181,43 +181,45 @@ def soft_pairwise_accuracy(p_truth: ArrayLike, p_score: ArrayLike) -> float:
 
 
 def rank_clusters(estimates: ArrayLike, p_worse: ArrayLike, alpha: float) -> Ints:
-    """Put evaluators into clusters of no significant difference from the cluster's leader.
+    """Put evaluators into clusters of rank, each led by its best.
 
-    Evaluators are ordered by estimate, largest first; equal ones keep their order. The first leads cluster 1;
-    going down, one that is significantly worse than the current leader leads the next cluster. So clusters
-    are contiguous in this order, and a leader need not differ from the last of the cluster above.
+    The best evaluator leads cluster 1, which all join that are not significantly worse than it. The best of
+    the rest leads cluster 2, which all of the rest join that are not significantly worse than that one; and
+    so on. As a test tells more of some pairs than of others, one of a later cluster may stand above one of an
+    earlier.
 
     Parameters
     ----------
     estimates
-        Shape (E,); NaN where undefined.
+        Shape (E,); NaN where undefined. Equal ones keep their order.
     p_worse
-        Shape (E, E), corrected for multiple tests: p-values that the column's evaluator is worse than the
-        row's. NaN is not significant.
+        Shape (E, E), corrected for the number of tests: small where the column's evaluator is significantly
+        worse than the row's. NaN is not significant.
     alpha
-        The largest p-value that is significant.
+        Level of significance.
 
     Returns
     -------
     ndarray
-        Shape (E,): cluster of each evaluator, in the order given; 0 where the estimate is NaN, which stands
-        below all clusters.
+        Shape (E,): the cluster of each evaluator, from 1; 0 where the estimate is NaN.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit together.
+        If the shapes do not fit.
     """
-    values, p = np.asarray(estimates, dtype=np.float64), np.asarray(p_worse)
+    values, p = np.asarray(estimates, dtype=np.float64), np.asarray(p_worse, dtype=np.float64)
     if values.ndim != 1 or p.shape != (values.size, values.size):
-        raise ValueError(f"{values.shape} estimates need as many rows and columns of p-values, not {p.shape}")
+        raise ValueError(f"{values.size} estimates need p-values of shape (E, E), not {p.shape}")
     clusters = np.zeros(values.size, dtype=np.int64)
-    defined = np.argsort(-values, kind="stable")[: np.count_nonzero(~np.isnan(values))]  # NaN sorts last
-    leader, cluster = -1, 0
-    for e in defined:
-        if leader < 0 or p[leader, e] <= alpha:
-            leader, cluster = e, cluster + 1
-        clusters[e] = cluster
+    rest = [int(e) for e in np.argsort(-values, kind="stable") if not np.isnan(values[e])]
+    number = 0
+    while rest:
+        number += 1
+        leader = rest[0]
+        members = [e for e in rest if e == leader or not p[leader, e] <= alpha]
+        clusters[members] = number
+        rest = [e for e in rest if not clusters[e]]
     return clusters
 
 

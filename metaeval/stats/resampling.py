@@ -81,6 +81,21 @@ def left_out(n_clusters: int) -> Floats:
     return weights
 
 
+def expanded(confidence: float, n_clusters: int) -> float:
+    """Return the confidence to ask percentiles for, so that intervals from few clusters hold what they say.
+
+    A bootstrap of n clusters has (n - 1) / n of the variance it should, and normal tails where Student's are
+    due; both are made up for by percentiles further out (Hesterberg 2015, The American Statistician 69, 379).
+    NaN for fewer than two clusters, which say nothing.
+    """
+    from scipy.special import ndtr, stdtrit
+
+    if n_clusters < 2:
+        return float("nan")
+    t = stdtrit(n_clusters - 1, (1 + confidence) / 2)
+    return float(1 - 2 * ndtr(-t * np.sqrt(n_clusters / (n_clusters - 1))))
+
+
 def percentile_interval(replicates: ArrayLike, confidence: float) -> tuple[Floats, Floats]:
     """Return the percentile intervals of bootstrap replicates (Efron 1979).
 

@@ -130,6 +130,7 @@ class BootstrapOptions(_Part):
     cluster: Literal["user", "item", "generator", "unit"] | None = None
     confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
     method: Literal["percentile", "bca"] = "percentile"
+    expand: bool = True
     seed: Annotated[int, Field(ge=0)] = 0
 
 

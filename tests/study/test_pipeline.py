@@ -119,6 +119,7 @@ def test_a_bootstrap_is_recorded(tiny: Path) -> None:
         "cluster": "user",
         "confidence": 0.95,
         "method": "percentile",
+        "expand": True,
         "seed": 0,
     }
     assert done.record["policy"]["bootstrap"]["n_clusters"] == 3

@@ -1,0 +1,151 @@
+"""How often intervals hold what they should, and tests find what is not there: many simulated studies.
+
+`tests/stats/test_coverage.py` is the small version. Users rate, and evaluators score, with levels of their
+own: ``own`` is the standard deviation of these levels, where that of the units' noise is 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from metaeval.stats.levels import Grouping, estimate
+from metaeval.stats.paired import Scored, paired_permutation
+from metaeval.stats.resampling import Resamples, Swaps, bca_interval, left_out, percentile_interval
+from metaeval.stats.threads import one_thread
+from metaeval.stats.weighted import Clusters, statistic
+from metaeval.types import COEFFICIENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from metaeval.stats.tables import Floats, Ints
+
+LEVELS = ("dataset", "user", "pair")
+ITEMS, GENERATORS = 3, 8
+SLOPE = 0.5  # of the scores on the signal that makes the ratings
+STUDIES, POPULATION = 10_000, 50_000
+SURE = 100  # users from which every interval has to hold; with fewer, what they reach is shown
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Scores of evaluators, shape (evaluators, n), and the truth, shape (n,)."""
+
+    x: Floats
+    y: Floats
+    user: Ints
+    groupings: Mapping[str, Grouping]
+
+
+def study(rng: np.random.Generator, users: int, own: float, *, likert: bool, evaluators: int = 1) -> Study:
+    """Simulate a study whose evaluators all see the same signal, each with noise of its own."""
+    n = users * ITEMS * GENERATORS
+    user = np.repeat(np.arange(users), ITEMS * GENERATORS)
+    signal = rng.normal(size=n)
+    y = own * rng.normal(size=users)[user] + signal + rng.normal(size=n)
+    x = own * rng.normal(size=(evaluators, users))[:, user] + SLOPE * signal
+    x += rng.normal(size=x.shape)
+    if likert:
+        x, y = (np.clip(np.rint(3 + v), 1, 5) for v in (x, y))
+    groupings = {
+        "dataset": Grouping(np.zeros(n, dtype=np.int64), 1),
+        "user": Grouping(user, users),
+        "pair": Grouping(np.repeat(np.arange(users * ITEMS), GENERATORS), users * ITEMS),
+    }
+    return Study(x, y, user, groupings)
+
+
+@cache
+def population(own: float, *, likert: bool) -> Floats:
+    """Return what is estimated, shape (levels, coefficients): the estimates from very many users."""
+    s = study(np.random.default_rng(12345), POPULATION, own, likert=likert)
+    found = estimate(s.x, s.y[None], s.groupings, COEFFICIENTS)
+    return np.array([[found[level, c].estimate[0] for c in COEFFICIENTS] for level in LEVELS])
+
+
+@one_thread()
+def covered(
+    studies: int, users: int, own: float, *, likert: bool, resamples: int = 1000
+) -> dict[str, Floats]:
+    """Return how often 95 % intervals over users hold the truth: method → shape (levels, coefficients).
+
+    Of continuous values, Pearson's coefficient alone.
+    """
+    rng = np.random.default_rng(users)
+    wanted = COEFFICIENTS if likert else ("pearson",)  # ranks of thousands of values take their time
+    truth = population(own, likert=likert)[:, : len(wanted)]
+    hits = {method: np.zeros(truth.shape) for method in ("percentile", "bca")}
+    ones, without = np.ones((users, 1)), left_out(users)
+    for i in range(studies):
+        s = study(rng, users, own, likert=likert)
+        by = Clusters(s.user, users)
+        weights = np.concatenate(list(Resamples(users, resamples, seed=i).blocks()), axis=1)
+        of_levels = [statistic(s.x[0], s.y, s.groupings[level], by, wanted) for level in LEVELS]
+        replicates, points, jackknife = (
+            np.stack([f.at(w) for f in of_levels]) for w in (weights, ones, without)
+        )
+        for method, (low, high) in (
+            ("percentile", percentile_interval(replicates, 0.95)),
+            ("bca", bca_interval(points[..., 0], replicates, jackknife, 0.95)),
+        ):
+            hits[method] += (low <= truth) & (truth <= high)
+    return {method: count / studies for method, count in hits.items()}
+
+
+def intervals(studies: int, users: int, own: float, *, likert: bool) -> Iterator[dict[str, Any]]:
+    """Yield the coverage of each method and level."""
+    kind = "Likert" if likert else "continuous"
+    for method, share in covered(studies, users, own, likert=likert).items():
+        for level, of_coefficients in zip(LEVELS, share, strict=True):
+            sure = users >= SURE
+            yield {
+                "benchmark": f"95 % {method} intervals, {users} users with levels of {own}, {kind}, {level}",
+                "studies": studies,
+                "coverage": dict(zip(COEFFICIENTS, of_coefficients.round(4).tolist(), strict=False)),
+                "target": "0.93 to 0.97" if sure else "none: few users",
+                "held": not sure or bool(((of_coefficients >= 0.93) & (of_coefficients <= 0.97)).all()),
+            }
+
+
+def paired(
+    studies: int, users: int, level: str, coefficient: str, *, likert: bool, permutations: int = 399
+) -> dict[str, Any]:
+    """Test two evaluators that do not differ, swapped by user: p is uniform, and 5 % are below 0.05."""
+    rng = np.random.default_rng(users)
+    p = np.empty(studies)
+    for i in range(studies):
+        s = study(rng, users, 0.5, likert=likert, evaluators=2)
+        by = Clusters(s.user, users)
+        both = [Scored(x, s.y, s.groupings[level], by) for x in s.x]
+        p[i] = paired_permutation([both], coefficient, Swaps(users, permutations, seed=i)).p[0, 1]
+    positives = float((p <= 0.05).mean())
+    spread = p - rng.random(studies) / (permutations + 1)  # between the values that p can have
+    uniform = float(stats.kstest(spread, "uniform").pvalue)
+    kind = "Likert" if likert else "continuous"
+    return {
+        "benchmark": f"paired permutation of equal evaluators, {users} users, {kind}, {level}, {coefficient}",
+        "studies": studies,
+        "false_positives": round(positives, 4),
+        "p_uniform": round(uniform, 4),
+        "target": "0.04 to 0.06",
+        "held": 0.04 <= positives <= 0.06 and uniform > 0.001,
+    }
+
+
+def run(quick: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield one result after the other; ``quick`` leaves out what takes minutes."""
+    studies = 1000 if quick else STUDIES
+    for users in (SURE,) if quick else (20, 40, SURE):
+        for own in (0.5,) if quick else (0.5, 1.0):
+            for likert in (True,) if quick else (True, False):
+                yield from intervals(studies, users, own, likert=likert)
+    for level in LEVELS:
+        for coefficient in ("pearson",) if quick else COEFFICIENTS:
+            yield paired(studies, 40, level, coefficient, likert=True)
+        if not quick:
+            yield paired(studies, 10, level, "pearson", likert=False)
