@@ -66,12 +66,10 @@ def bootstrap(resamples: int, *, continuous: bool) -> Iterator[dict[str, Any]]:
     frames = inputs.frames(RECEXP_UNITS, continuous=continuous)
     scores, truth = frames
     data = _prepared(frames)
-    # The naive path meets users in the order of their names; the engine numbers them as they come.
     joined = truth.merge(scores, on=["user_id", "item_id", "generator", "aspect"])
     names = data.labels["user_id"]
-    order = np.argsort(names.to_numpy(dtype=object))
     few = next(Resamples(len(names), _NAIVE).blocks())
-    slow, expected = clock(lambda: _naive_replicates(joined, few[order], LEVELS, COEFFICIENTS))
+    slow, expected = clock(lambda: _naive_replicates(joined, few, LEVELS, COEFFICIENTS))
     apart = float(np.abs(replicates(data, [few], LEVELS, COEFFICIENTS) - expected).max())
 
     def engine() -> tuple[Floats, Floats]:
@@ -102,9 +100,8 @@ def pair_kendall(resamples: int = 1000) -> dict[str, Any]:
     data = _prepared(frames)
     joined = frames[1].merge(frames[0], on=["user_id", "item_id", "generator", "aspect"])
     names = data.labels["user_id"]
-    order = np.argsort(names.to_numpy(dtype=object))
     few = next(Resamples(len(names), _NAIVE).blocks())
-    slow, expected = clock(lambda: _naive_replicates(joined, few[order], ["pair"], ["kendall"]))
+    slow, expected = clock(lambda: _naive_replicates(joined, few, ["pair"], ["kendall"]))
     found = replicates(data, [few], ["pair"], ["kendall"])
     fast, _ = clock(
         lambda: replicates(data, list(Resamples(len(names), resamples).blocks()), ["pair"], ["kendall"]), 20

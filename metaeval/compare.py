@@ -161,6 +161,8 @@ def compare(
         For an unknown option, and for frames that cannot be matched (`DataError`).
     """
     policy = Policy.of([level], [coefficient], missing, undefined_groups, units)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise MetaevalError(f"seed is {seed!r}; give a whole number, 0 or more")
     tests = Tests.of({"swap": swap, "permutations": permutations, "correction": correction, "alpha": alpha})
     return compare_prepared(prepare(scores, truth, policy), By(aspect, level, coefficient), tests, seed=seed)
 

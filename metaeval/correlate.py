@@ -61,7 +61,7 @@ def correlate(
     bootstrap
         Of intervals; None for none. A mapping with any of ``resamples`` (10000), ``cluster`` (``user``,
         ``item``, ``generator`` or ``unit``: what is drawn with replacement and stays whole; users, if left
-        out, or items), ``confidence`` (0.95), ``method`` (``percentile`` or ``bca``), ``expand`` (true: widened
+        out, or items), ``confidence`` (0.95), ``method`` (``percentile`` or ``bca``), ``expand`` (true: wider
         for few clusters) and ``seed``. Every evaluator, aspect and level meets the same resamples.
     seed
         Of the resamples, unless ``bootstrap`` names one.

@@ -133,16 +133,23 @@ class Prepared:
         DataError
             If the data have no such column.
         """
-        n = self.truth.shape[1]
-        if name == "unit":
-            return Clusters(np.arange(n), n)
-        column = CLUSTERS[name]
-        if column not in self.keys:
+        if name != "unit" and CLUSTERS[name] not in self.keys:
             have = ", ".join(c for c, k in CLUSTERS.items() if k in self.keys)
             raise DataError(
-                f"there is no column {column!r} to resample by {name}; resample by {have} or unit"
+                f"there is no column {CLUSTERS[name]!r} to resample by {name}; resample by {have} or unit"
             )
-        return Clusters(self.keys[column].astype(np.int64), len(self.labels[column]))
+        # Numbered by name, so that a seed means the same whatever the order of rows; without those of whom
+        # nothing enters.
+        of_name = {k: np.argsort(np.argsort(v.astype(str)))[self.keys[k]] for k, v in self.labels.items()}
+        if name == "unit":
+            order = np.lexsort(list(of_name.values())[::-1])
+            codes = np.empty(len(order), dtype=np.int64)
+            codes[order] = np.arange(len(order))
+        else:
+            codes = of_name[CLUSTERS[name]]
+        entering = slice(None) if self.mask is None else self.mask.any(axis=(0, 1))
+        present = np.unique(codes[entering])
+        return Clusters(np.minimum(np.searchsorted(present, codes), max(0, len(present) - 1)), len(present))
 
 
 def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Policy) -> Prepared:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -90,8 +90,9 @@ def paired_permutation(
         Whether groups without a defined coefficient are skipped or count as zero.
     """
     n = len(aspects[0])
-    aspects = [[s.standardized() for s in aspect] for aspect in aspects]
+    aspects = [_snapped([s.standardized() for s in aspect]) for aspect in aspects]
     statistics = [[s.statistic(coefficient, undefined) for s in aspect] for aspect in aspects]
+    alike = all(len({type(s) for s in aspect}) == 1 for aspect in statistics)
     nested = [[s for s in aspect if isinstance(s, Nested)] for aspect in statistics]
     moments = [[s for s in aspect if isinstance(s, Moments)] for aspect in statistics]
     linear = [[s for s in aspect if isinstance(s, Linear)] for aspect in statistics]
@@ -99,7 +100,7 @@ def paired_permutation(
         swapped = _same_groups(nested, swaps)
     elif all(len(aspect) == n and _over_all_alike(aspect) for aspect in moments):
         swapped = _same_units(moments, swaps)
-    elif all(len(aspect) == n for aspect in linear):
+    elif alike and all(len(aspect) == n for aspect in linear):
         swapped = _linear(linear, swaps)
     else:
         swapped = _general(aspects, coefficient, swaps, undefined)
@@ -116,6 +117,17 @@ def paired_permutation(
     beyond += beyond.T
     blank = np.where(np.isnan(observed) | np.eye(n, dtype=bool), np.nan, 0.0)
     return Paired(observed + blank, (beyond + 1) / (swaps.n + 1) + blank, (above + 1) / (swaps.n + 1) + blank)
+
+
+def _snapped(scored: Sequence[Scored]) -> list[Scored]:
+    """Make standardized scores equal that differ by rounding alone, within evaluators and between them."""
+    values = np.concatenate([s.x for s in scored])
+    order = np.argsort(values)
+    ordered = values[order]
+    fresh = np.diff(ordered, prepend=-np.inf) > EQUAL
+    values[order] = ordered[fresh][np.cumsum(fresh) - 1]
+    parts = np.split(values, np.cumsum([len(s.x) for s in scored])[:-1])
+    return [replace(s, x=x) for s, x in zip(scored, parts, strict=True)]
 
 
 def _average_alike(aspect: Sequence[Nested]) -> bool:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from metaeval.stats.coefficients import grouped
-from metaeval.stats.exact import common_denominator
+from metaeval.stats.exact import GroupSums, common_denominator
+from metaeval.stats.levels import Grouping
 from metaeval.stats.tables import ContingencyTables, Floats, Ints, encode
 from metaeval.stats.weighted_crossed import Crossed, Moments
 from metaeval.stats.weighted_sums import Clusters, by_cluster, in_blocks
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from metaeval.stats.levels import Grouping, Undefined
+    from metaeval.stats.levels import Undefined
     from metaeval.stats.weighted_sums import Matrix
 
 __all__ = ["Clusters", "Linear", "Nested", "Statistic", "statistic"]
+
+_ROUNDING = 1e-12  # of means near one: closer ones differ by the rounding of their sums
 
 
 class Statistic(Protocol):
@@ -98,11 +101,17 @@ def statistic(
     Statistic
         At weights of one for every cluster it is the estimate of `metaeval.stats.levels.estimate`.
     """
+    home = _home(grouping, clusters)
+    if grouping.between and home is not None:
+        # Each mean lies whole in a cluster, and is there as often as that.
+        x, y = (GroupSums.of(v, grouping.group, grouping.n_groups).means() for v in (x, y))
+        there = ~np.isnan(x)
+        x, y, clusters = x[there], y[there], Clusters(home[there], clusters.n)
+        grouping, home = Grouping(np.zeros(len(x), dtype=np.int64), 1), None
     if grouping.between:
         return _Between.of(
             x, y, grouping, clusters, tuple(coefficients), undefined=undefined, addable=addable
         )
-    home = _home(grouping, clusters)
     if home is None:
         if tuple(coefficients) == ("pearson",):
             return Moments.of(x, y, grouping, clusters, undefined, addable=addable)
@@ -175,6 +184,8 @@ class _Between:
     """Shape (n_groups, n_clusters): sums of x, as whole numbers where x have a common denominator."""
     y: Matrix
     counts: Matrix
+    slack: tuple[float, float]
+    """Means of x, and of y, that are no further apart tie: without a common denominator, sums are rounded."""
     coefficients: tuple[str, ...]
     undefined: Undefined
 
@@ -193,9 +204,11 @@ class _Between:
         def sums(values: Floats) -> Matrix:
             return by_cluster(values, grouping.group, grouping.n_groups, clusters)
 
-        if not addable:
-            x, y = _whole(x), _whole(y)
-        return cls(sums(x), sums(y), sums(np.ones(len(x))), coefficients, undefined)
+        whole = [None if addable else _whole(v) for v in (x, y)]
+        x, y = (v if w is None else w for v, w in zip((x, y), whole, strict=True))
+        slack = [_ROUNDING * float(np.abs(v).max(initial=0.0)) for v in (x, y)]
+        exact = [0.0 if w is not None else by for w, by in zip(whole, slack, strict=True)]
+        return cls(sums(x), sums(y), sums(np.ones(len(x))), (exact[0], exact[1]), coefficients, undefined)
 
     def at(self, weights: Floats) -> Floats:
         """Return the coefficients of the weighted means, shape (coefficients, columns)."""
@@ -216,7 +229,10 @@ class _Between:
         x, y = (np.where(there, s / safe, 0.0) for s in (sum_x, sum_y))
         found = np.full((len(self.coefficients), sums.shape[1]), np.nan)
         both = there[:, None] & there[None]
-        of_x, of_y = (np.sign(v[:, None] - v[None]) * both for v in (x, y))
+        of_x, of_y = (
+            np.where(both & (np.abs(d) > slack), np.sign(d), 0.0)
+            for d, slack in zip((v[:, None] - v[None] for v in (x, y)), self.slack, strict=True)
+        )
         # Pairs that differ count twice here; a variable that is constant has none.
         pairs_x, pairs_y = np.abs(of_x).sum(axis=(0, 1)), np.abs(of_y).sum(axis=(0, 1))
         varies = (pairs_x > 0) & (pairs_y > 0)
@@ -228,14 +244,15 @@ class _Between:
                     # Twice a midrank less its mean is the number of those below less those above.
                     a, b = (of_x.sum(axis=1), of_y.sum(axis=1)) if coefficient == "spearman" else (x, y)
                     r = _correlation_of_rows(a, b, there)
-            found[row] = np.where(varies, r, 0.0 if self.undefined == "zero" else np.nan)
+            nothing = np.where(there.any(axis=0), 0.0, np.nan) if self.undefined == "zero" else np.nan
+            found[row] = np.where(varies, r, nothing)
         return np.clip(found, -1.0, 1.0, out=found)
 
 
-def _whole(values: Floats) -> Floats:
+def _whole(values: Floats) -> Floats | None:
     """Return the values as multiples of their common denominator, whose sums are exact, if there is one."""
     denominator = common_denominator(values)
-    return values if denominator is None else np.rint(values * denominator)
+    return None if denominator is None else np.rint(values * denominator)
 
 
 def _correlation_of_rows(a: Floats, b: Floats, there: NDArray[np.bool_]) -> Floats:

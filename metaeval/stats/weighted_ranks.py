@@ -8,7 +8,7 @@ by pair of clusters, and never meets a unit again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -151,10 +151,11 @@ class ByClass:
         fresh = changes(x)
         first, row = np.flatnonzero(fresh), np.cumsum(fresh) - 1
         n_clusters = cells.shape[1]
-        small = cells.astype(np.float32)  # counts are whole and small
+        # Pairs of units are counted, in 32 bits if their number fits.
+        small = cells.astype(np.float32 if cells.sum() * cells.sum(axis=0).max() < 2**23 else np.float64)
         of_class = [np.where((y == c)[:, None], small, 0) for c in range(int(y.max()) + 1)]
 
-        def lower_less_higher(counts: NDArray[np.float32]) -> NDArray[np.float32]:
+        def lower_less_higher(counts: NDArray[Any]) -> NDArray[Any]:
             """Return for every cell how many counted units have a lower x, less those with a higher one."""
             of_value = counts if fresh.all() else np.add.reduceat(counts, first, axis=0)
             reached = np.cumsum(of_value, axis=0)
