@@ -15,7 +15,7 @@ from scipy import stats
 
 from metaeval.stats.levels import Grouping, estimate
 from metaeval.stats.paired import Scored, paired_permutation
-from metaeval.stats.resampling import Resamples, Swaps, bca_interval, left_out, percentile_interval
+from metaeval.stats.resampling import Resamples, Swaps, bca_interval, expanded, left_out, percentile_interval
 from metaeval.stats.threads import one_thread
 from metaeval.stats.weighted import Clusters, statistic
 from metaeval.types import COEFFICIENTS
@@ -80,6 +80,7 @@ def covered(
     wanted = COEFFICIENTS if likert else ("pearson",)  # ranks of thousands of values take their time
     truth = population(own, likert=likert)[:, : len(wanted)]
     hits = {method: np.zeros(truth.shape) for method in ("percentile", "bca")}
+    confidence = expanded(0.95, users)
     ones, without = np.ones((users, 1)), left_out(users)
     for i in range(studies):
         s = study(rng, users, own, likert=likert)
@@ -90,8 +91,8 @@ def covered(
             np.stack([f.at(w) for f in of_levels]) for w in (weights, ones, without)
         )
         for method, (low, high) in (
-            ("percentile", percentile_interval(replicates, 0.95)),
-            ("bca", bca_interval(points[..., 0], replicates, jackknife, 0.95)),
+            ("percentile", percentile_interval(replicates, confidence)),
+            ("bca", bca_interval(points[..., 0], replicates, jackknife, confidence)),
         ):
             hits[method] += (low <= truth) & (truth <= high)
     return {method: count / studies for method, count in hits.items()}

@@ -215,7 +215,7 @@ def compare_prepared(data: Prepared, by: By, tests: Tests, *, seed: int = 0) -> 
     n = len(data.evaluators)
     pairs = n * (n - 1) // 2
     # With Holm's correction no pair of many is significant if p cannot be small enough.
-    needed = math.ceil(2 * pairs / tests.alpha) if tests.correction != "none" else 0
+    needed = math.ceil(2 * pairs / tests.alpha) if tests.correction == "holm" else 0
     swaps = Swaps(clusters.n, max(tests.permutations, min(_MOST, needed)), seed)
     scored = [[_scored(data, e, a, by.level, clusters) for e in range(n)] for a in chosen]
     if n > 1:

@@ -29,15 +29,34 @@ def prepared(missing=None, units="common", **drop):
     return prepare(*(f.drop(columns=list(drop)) for f in frames()), policy)
 
 
-def test_units_of_a_cluster_go_by_their_column():
-    data = prepared()
-    for name, column in (("user", "user_id"), ("item", "item_id"), ("generator", "generator")):
+def test_clusters_are_numbered_by_name_whatever_the_order_of_rows():
+    truth = frames()[1]
+    for rows in (truth, truth[::-1]):
+        data = prepare(
+            frames()[0], rows, Policy.of(LEVELS, COEFFICIENTS, {"truth": 3, "score": 0}, "skip", "own")
+        )
+        for name, column in (("user", "user_id"), ("item", "item_id"), ("generator", "generator")):
+            clusters = data.clusters(name)
+            assert clusters.n == truth[column].nunique()
+            names = sorted(truth[column].unique())
+            labels = data.labels[column][data.keys[column]]
+            assert [names[c] for c in clusters.of_unit] == list(labels)
+        units = data.clusters("unit")
+        assert (units.n, sorted(units.of_unit)) == (6, list(range(6)))
+        first = [
+            data.labels[k][data.keys[k][units.of_unit == 0]][0] for k in ("user_id", "item_id", "generator")
+        ]
+        assert first == ["a", 1, "x"]
+
+
+def test_clusters_of_which_nothing_enters_are_none():
+    data = prepared()  # two units of six have no rating, or no score of one evaluator
+    entering = np.ones(6, dtype=bool)
+    entering[:] = data.units(0, 0)
+    for name, n in (("unit", 4), ("user", 3), ("item", 3), ("generator", 2)):
         clusters = data.clusters(name)
-        assert clusters.n == frames()[1][column].nunique()
-        labels = data.labels[column][clusters.of_unit].tolist()
-        assert sorted(map(str, labels)) == sorted(map(str, frames()[1][column]))
-    units = data.clusters("unit")
-    assert (units.n, units.of_unit.tolist()) == (6, list(range(6)))
+        assert clusters.n == n
+        assert sorted(set(clusters.of_unit[entering].tolist())) == list(range(n))
 
 
 def test_users_are_resampled_or_items_where_there_are_none():

@@ -25,7 +25,7 @@ def blocks(language: str) -> list[str]:
 
 
 def commands(text: str) -> list[list[str]]:
-    lines = (line.removeprefix("$ ").split("#")[0] for line in text.splitlines())
+    lines = (line.removeprefix("$ ").split("  #")[0] for line in text.splitlines())
     return [shlex.split(line)[1:] for line in lines if line.startswith("metaeval ")]
 
 
@@ -58,7 +58,7 @@ def test_own_data(
         name = block.splitlines()[0].removeprefix("# ")
         (tmp_path / name).write_text(block, encoding="utf-8")
     given = [c for block in blocks("console") for c in commands(block) if "recexp" not in " ".join(c)]
-    assert len(given) == 4
+    assert len(given) == 9
     for command in given:
         assert main(command) == 0, (command, capsys.readouterr().err)
     board = (tmp_path / "results" / "study" / "leaderboard.md").read_text(encoding="utf-8")
@@ -83,4 +83,8 @@ def test_the_demo_prints_the_table_of_the_readme(
     assert len(table) > 8
     for line in table:
         assert line in printed
+    ranking = [line for line in README.splitlines() if re.match(r"\| \d+ \|", line)]
+    assert len(ranking) == 13
+    for line in ranking:  # what follows is what judges cost
+        assert line.removesuffix(" |") in printed
     assert "Report: results/demo/report.html" in printed

@@ -12,6 +12,7 @@ from metaeval.stats.resampling import (
     Resamples,
     Swaps,
     bca_interval,
+    expanded,
     left_out,
     percentile_interval,
     permutation_p,
@@ -214,6 +215,16 @@ def test_bca_is_undefined_where_replicates_are_on_one_side():
 def test_bca_of_constant_replicates_is_the_constant():
     low, high = bca_interval(0.25, np.full(200, 0.25), np.full(10, 0.25), 0.95)
     assert (low, high) == (0.25, 0.25)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+@pytest.mark.parametrize("n", [2, 5, 40, 100_000])
+def test_few_clusters_take_percentiles_further_out(n, confidence):
+    """As far as makes the interval of a normal mean that of Student's t, with the unbiased variance."""
+    half = scipy.stats.t.ppf((1 + confidence) / 2, n - 1) * np.sqrt(n / (n - 1))
+    assert expanded(confidence, n) == pytest.approx(2 * scipy.stats.norm.cdf(half) - 1, abs=1e-12)
+    assert confidence < expanded(confidence, n) <= 1
+    assert np.isnan(expanded(confidence, 1))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.sampled_from(["two-sided", "greater", "less"]))
