@@ -15,7 +15,7 @@ from scipy import stats
 
 from metaeval.stats.levels import Grouping, estimate
 from metaeval.stats.paired import Scored, paired_permutation
-from metaeval.stats.resampling import Resamples, Swaps, bca_interval, expanded, left_out, percentile_interval
+from metaeval.stats.resampling import Method, Resamples, Swaps, interval, left_out
 from metaeval.stats.threads import one_thread
 from metaeval.stats.weighted import Clusters, statistic
 from metaeval.types import COEFFICIENTS
@@ -29,7 +29,8 @@ LEVELS = ("dataset", "user", "pair")
 ITEMS, GENERATORS = 3, 8
 SLOPE = 0.5  # of the scores on the signal that makes the ratings
 STUDIES, POPULATION = 10_000, 50_000
-SURE = 100  # users from which every interval has to hold; with fewer, what they reach is shown
+METHODS: tuple[Method, ...] = ("percentile", "bca")
+SURE = 40  # users from which every percentile interval has to hold; the others are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,7 @@ def covered(
     rng = np.random.default_rng(users)
     wanted = COEFFICIENTS if likert else ("pearson",)  # ranks of thousands of values take their time
     truth = population(own, likert=likert)[:, : len(wanted)]
-    hits = {method: np.zeros(truth.shape) for method in ("percentile", "bca")}
-    confidence = expanded(0.95, users)
+    hits = {method: np.zeros(truth.shape) for method in METHODS}
     ones, without = np.ones((users, 1)), left_out(users)
     for i in range(studies):
         s = study(rng, users, own, likert=likert)
@@ -90,10 +90,8 @@ def covered(
         replicates, points, jackknife = (
             np.stack([f.at(w) for f in of_levels]) for w in (weights, ones, without)
         )
-        for method, (low, high) in (
-            ("percentile", percentile_interval(replicates, confidence)),
-            ("bca", bca_interval(points[..., 0], replicates, jackknife, confidence)),
-        ):
+        for method in METHODS:
+            low, high = interval(points[..., 0], replicates, jackknife, n_clusters=users, method=method)
             hits[method] += (low <= truth) & (truth <= high)
     return {method: count / studies for method, count in hits.items()}
 
@@ -103,12 +101,12 @@ def intervals(studies: int, users: int, own: float, *, likert: bool) -> Iterator
     kind = "Likert" if likert else "continuous"
     for method, share in covered(studies, users, own, likert=likert).items():
         for level, of_coefficients in zip(LEVELS, share, strict=True):
-            sure = users >= SURE
+            sure = users >= SURE and method == "percentile"
             yield {
                 "benchmark": f"95 % {method} intervals, {users} users with levels of {own}, {kind}, {level}",
                 "studies": studies,
                 "coverage": dict(zip(COEFFICIENTS, of_coefficients.round(4).tolist(), strict=False)),
-                "target": "0.93 to 0.97" if sure else "none: few users",
+                "target": "0.93 to 0.97" if sure else "none: shown only",
                 "held": not sure or bool(((of_coefficients >= 0.93) & (of_coefficients <= 0.97)).all()),
             }
 
@@ -141,7 +139,7 @@ def paired(
 def run(quick: bool = False) -> Iterator[dict[str, Any]]:
     """Yield one result after the other; ``quick`` leaves out what takes minutes."""
     studies = 1000 if quick else STUDIES
-    for users in (SURE,) if quick else (20, 40, SURE):
+    for users in (SURE,) if quick else (20, SURE, 100):
         for own in (0.5,) if quick else (0.5, 1.0):
             for likert in (True,) if quick else (True, False):
                 yield from intervals(studies, users, own, likert=likert)

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from metaeval.errors import MetaevalError, nearest
-from metaeval.policy import CLUSTERS, Policy, Prepared, allowed, prepare
+from metaeval.policy import CLUSTERS, Policy, Prepared, allowed, prepare, whole_number
 from metaeval.stats.coefficients import pearson
 from metaeval.stats.dependent import williams
 from metaeval.stats.exact import GroupSums
 from metaeval.stats.levels import Grouping
 from metaeval.stats.multiplicity import benjamini_hochberg, holm
-from metaeval.stats.paired import Paired, Scored, paired_permutation
+from metaeval.stats.paired import Scored, paired_permutation
 from metaeval.stats.resampling import Swaps
 from metaeval.stats.weighted import Clusters
 from metaeval.types import AVERAGE
@@ -161,8 +161,7 @@ def compare(
         For an unknown option, and for frames that cannot be matched (`DataError`).
     """
     policy = Policy.of([level], [coefficient], missing, undefined_groups, units)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise MetaevalError(f"seed is {seed!r}; give a whole number, 0 or more")
+    whole_number("seed", seed)
     tests = Tests.of({"swap": swap, "permutations": permutations, "correction": correction, "alpha": alpha})
     return compare_prepared(prepare(scores, truth, policy), By(aspect, level, coefficient), tests, seed=seed)
 
@@ -189,9 +188,7 @@ class Tests:
         if found.swap is not None:
             allowed("swap", [found.swap], (*CLUSTERS, "unit"))
         allowed("correction", [found.correction], ("holm", "bh", "none"))
-        n = found.permutations
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise MetaevalError(f"permutations is {n!r}; give a whole number, 1 or more")
+        whole_number("permutations", found.permutations, least=1)
         if not isinstance(found.alpha, int | float) or not 0 < found.alpha < 1:
             raise MetaevalError(f"alpha is {found.alpha!r}; give a number between 0 and 1")
         return found
@@ -218,10 +215,7 @@ def compare_prepared(data: Prepared, by: By, tests: Tests, *, seed: int = 0) -> 
     needed = math.ceil(2 * pairs / tests.alpha) if tests.correction == "holm" else 0
     swaps = Swaps(clusters.n, max(tests.permutations, min(_MOST, needed)), seed)
     scored = [[_scored(data, e, a, by.level, clusters) for e in range(n)] for a in chosen]
-    if n > 1:
-        found = paired_permutation(scored, by.coefficient, swaps, undefined=data.policy.undefined)
-    else:
-        found = Paired(*(np.full((n, n), np.nan) for _ in range(3)))
+    found = paired_permutation(scored, by.coefficient, swaps, undefined=data.policy.undefined)
     one_aspect = scored[0] if len(scored) == 1 else []
     return Comparisons(
         by,

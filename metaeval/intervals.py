@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.errors import MetaevalError, nearest
-from metaeval.policy import CLUSTERS, Prepared, allowed
+from metaeval.policy import CLUSTERS, Prepared, allowed, whole_number
 from metaeval.progress import progress
 from metaeval.stats.levels import Grouping
-from metaeval.stats.resampling import (
-    Method,
-    Resamples,
-    bca_interval,
-    expanded,
-    left_out,
-    percentile_interval,
-)
+from metaeval.stats.resampling import Method, Resamples, expanded, interval, left_out
 from metaeval.stats.threads import one_thread
 from metaeval.stats.weighted import Clusters, statistic
 
@@ -44,7 +37,7 @@ class Bootstrap:
     confidence: float = 0.95
     method: Method = "percentile"
     expand: bool = True
-    """Whether intervals are widened for few clusters; see `metaeval.stats.resampling.expanded`."""
+    """Whether intervals are widened for few clusters; see `metaeval.stats.resampling.interval`."""
     seed: int = 0
 
     @classmethod
@@ -69,10 +62,8 @@ class Bootstrap:
         if found.cluster is not None:
             allowed("bootstrap cluster", [found.cluster], (*CLUSTERS, "unit"))
         allowed("bootstrap method", [found.method], ("percentile", "bca"))
-        for name, least in (("resamples", 1), ("seed", 0)):
-            value = getattr(found, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise MetaevalError(f"bootstrap {name} is {value!r}; give a whole number, {least} or more")
+        whole_number("bootstrap resamples", found.resamples, least=1)
+        whole_number("bootstrap seed", found.seed)
         if not isinstance(found.expand, bool):
             raise MetaevalError(f"bootstrap expand is {found.expand!r}; give true or false")
         if not isinstance(found.confidence, int | float) or not 0 < found.confidence < 1:
@@ -106,19 +97,23 @@ def intervals(
     resamples = Resamples(clusters.n, wanted.resamples, wanted.seed)
     # Drawn once where there is room for them; else drawn again, the same, for each evaluator.
     kept = list(resamples.blocks()) if clusters.n * wanted.resamples <= _KEPT else None
-    confidence = wanted.levels(clusters.n)
     cells = len(data.policy.levels) * len(data.policy.coefficients)
     low, high = np.full((2, len(data.evaluators), len(data.aspects) + 1, cells), np.nan)
     with progress("intervals", len(data.evaluators)) as advance:
         for e in range(len(data.evaluators)):
             statistics = [statistics_of(data, found, e, a, clusters) for a in range(len(data.aspects))]
             replicates = _with_average(statistics, kept if kept is not None else resamples.blocks())
-            if wanted.method == "bca":
-                points = _with_average(statistics, [np.ones((clusters.n, 1))])[..., 0]
-                without = _with_average(statistics, [left_out(clusters.n)])
-                low[e], high[e] = bca_interval(points, replicates, without, confidence)
-            else:
-                low[e], high[e] = percentile_interval(replicates, confidence)
+            points = _with_average(statistics, [np.ones((clusters.n, 1))])[..., 0]
+            without = _with_average(statistics, [left_out(clusters.n)])
+            low[e], high[e] = interval(
+                points,
+                replicates,
+                without,
+                n_clusters=clusters.n,
+                confidence=wanted.confidence,
+                method=wanted.method,
+                expand=wanted.expand,
+            )
             advance()
     return low, high
 

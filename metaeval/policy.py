@@ -94,6 +94,18 @@ def allowed(name: str, given: Sequence[str], known: Sequence[str]) -> None:
         raise MetaevalError(f"{name}: {', '.join(given)} names one of them twice")
 
 
+def whole_number(name: str, given: object, *, least: int = 0) -> None:
+    """See that an option is a whole number.
+
+    Raises
+    ------
+    MetaevalError
+        If it is not, or below ``least``.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
+        raise MetaevalError(f"{name} is {given!r}; give a whole number, {least} or more")
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """Scores of E evaluators and the truth, for A aspects and U units, as the policy leaves them."""

@@ -90,6 +90,8 @@ def paired_permutation(
         Whether groups without a defined coefficient are skipped or count as zero.
     """
     n = len(aspects[0])
+    if n < 2:
+        return Paired(*(np.full((n, n), np.nan) for _ in range(3)))
     aspects = [_snapped([s.standardized() for s in aspect]) for aspect in aspects]
     statistics = [[s.statistic(coefficient, undefined) for s in aspect] for aspect in aspects]
     alike = all(len({type(s) for s in aspect}) == 1 for aspect in statistics)

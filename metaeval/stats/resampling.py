@@ -162,6 +162,75 @@ def bca_interval(
     return _quantiles(values, low, high)
 
 
+def interval(
+    estimate: ArrayLike,
+    replicates: ArrayLike,
+    jackknife: ArrayLike,
+    *,
+    n_clusters: int,
+    confidence: float = 0.95,
+    method: Method = "percentile",
+    expand: bool = True,
+) -> tuple[Floats, Floats]:
+    """Return bootstrap intervals of coefficients, which hold what they say for few clusters too.
+
+    Parameters
+    ----------
+    estimate, replicates, jackknife
+        As for `bca_interval`.
+    n_clusters
+        Clusters that were resampled.
+    confidence
+        Such as 0.95.
+    method
+        ``percentile`` or ``bca``.
+    expand
+        Widen for few clusters: by `expanded`, and by as much as the jackknife varies more than the bootstrap.
+
+    Returns
+    -------
+    low, high
+        Shape (…), in -1 … 1; NaN as for the methods, and for fewer than two clusters if widened.
+    """
+    level = expanded(confidence, n_clusters) if expand else confidence
+    if method == "bca":
+        ends = bca_interval(estimate, replicates, jackknife, level)
+    else:
+        ends = percentile_interval(replicates, level)
+    if expand:
+        ends = _stretched(estimate, ends, replicates, jackknife)
+    low, high = (np.clip(end, -1.0, 1.0) for end in ends)
+    return low, high
+
+
+def _stretched(
+    estimate: ArrayLike, ends: tuple[Floats, Floats], replicates: ArrayLike, jackknife: ArrayLike
+) -> tuple[Floats, Floats]:
+    """Stretch intervals about the estimate where the bootstrap varies less than the jackknife.
+
+    A resample has fewer distinct clusters than the study. A coefficient that is not linear in the clusters,
+    such as one over all units, then varies too little, the more so the more users differ. The jackknife errs
+    to the other side (Efron & Stein 1981). Means over groups are linear: for them nothing changes.
+    """
+    n = np.shape(jackknife)[-1]
+    of_jackknife, of_bootstrap = (n - 1) * _variance(jackknife), _variance(replicates) * n / max(1, n - 1)
+    ratio = np.divide(of_jackknife, of_bootstrap, out=np.ones_like(of_bootstrap), where=of_bootstrap > 0)
+    by = np.sqrt(np.maximum(1.0, ratio))
+    point = np.asarray(estimate, dtype=np.float64)
+    low, high = (point + (end - point) * by for end in ends)
+    return low, high
+
+
+def _variance(values: ArrayLike) -> Floats:
+    """Return the variance of what is defined along the last axis; 0 where nothing is."""
+    given = np.asarray(values, dtype=np.float64)
+    there = ~np.isnan(given)
+    n = np.maximum(1, there.sum(axis=-1, keepdims=True))
+    mean = np.where(there, given, 0.0).sum(axis=-1, keepdims=True) / n
+    spread: Floats = (np.where(there, given - mean, 0.0) ** 2).sum(axis=-1) / n[..., 0]
+    return spread
+
+
 def _quantiles(values: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return the quantiles of the defined replicates at levels that differ from row to row."""
     ordered = np.sort(values, axis=-1)  # NaN comes last

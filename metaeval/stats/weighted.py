@@ -205,6 +205,8 @@ class _Between:
             return by_cluster(values, grouping.group, grouping.n_groups, clusters)
 
         whole = [None if addable else _whole(v) for v in (x, y)]
+        if not addable:
+            x, y = (v - v[:1] for v in (x, y))  # a large offset would take the digits of the sums
         x, y = (v if w is None else w for v, w in zip((x, y), whole, strict=True))
         slack = [_ROUNDING * float(np.abs(v).max(initial=0.0)) for v in (x, y)]
         exact = [0.0 if w is not None else by for w, by in zip(whole, slack, strict=True)]

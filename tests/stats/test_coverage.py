@@ -14,7 +14,7 @@ import scipy.stats
 
 from metaeval.stats.levels import Grouping, estimate
 from metaeval.stats.paired import Scored, paired_permutation
-from metaeval.stats.resampling import Resamples, Swaps, bca_interval, expanded, left_out, percentile_interval
+from metaeval.stats.resampling import Resamples, Swaps, interval, left_out
 from metaeval.stats.threads import one_thread
 from metaeval.stats.weighted import Clusters, statistic
 from tests.stats import naive
@@ -31,14 +31,14 @@ class Study(NamedTuple):
     groupings: dict
 
 
-def study(rng, users, *, likert, evaluators=1):
+def study(rng, users, *, likert, evaluators=1, level=OWN):
     """Return scores (evaluators, n) and truth of a study; evaluators differ in their noise."""
     n = users * ITEMS * GENERATORS
     user = np.repeat(np.arange(users), ITEMS * GENERATORS)
     pair = np.repeat(np.arange(users * ITEMS), GENERATORS)
     signal = rng.normal(size=n)
-    y = OWN * rng.normal(size=users)[user] + signal + rng.normal(size=n)
-    own = OWN * rng.normal(size=(evaluators, users))[:, user]
+    y = level * rng.normal(size=users)[user] + signal + rng.normal(size=n)
+    own = level * rng.normal(size=(evaluators, users))[:, user]
     x = own + SLOPE * signal + rng.normal(size=(evaluators, n))
     if likert:
         x, y = (np.clip(np.rint(3 + v), 1, 5) for v in (x, y))
@@ -58,32 +58,35 @@ def population(likert):
     return {key: value.estimate[0] for key, value in found.items()}
 
 
+def formula(level):
+    """Pearson's r over all units of a population, whose users have levels of this standard deviation."""
+    return SLOPE / np.sqrt((level**2 + SLOPE**2 + 1) * (level**2 + 2))
+
+
 def test_the_population_is_as_the_formula_says():
-    formula = SLOPE / np.sqrt((OWN**2 + SLOPE**2 + 1) * (OWN**2 + 2))
-    assert population(likert=False)["dataset", "pearson"] == pytest.approx(formula, abs=0.004)
+    assert population(likert=False)["dataset", "pearson"] == pytest.approx(formula(OWN), abs=0.004)
 
 
 @one_thread()
-def covered(seed, studies, users, levels, coefficients, *, likert, resamples=1000, cluster="user"):
+def covered(seed, studies, users, levels, coefficients, *, likert, resamples=1000, cluster="user", level=OWN):
     """Return how often 95 % intervals hold the truth: method → shape (levels, coefficients)."""
     rng = np.random.default_rng(seed)
-    truth = [[population(likert)[level, c] for c in coefficients] for level in levels]
+    truth = [[population(likert)[name, c] for c in coefficients] for name in levels]
+    if level != OWN:
+        truth = [[formula(level)]]
     hits = {"percentile": 0, "bca": 0}
-    confidence = expanded(0.95, users)
     for i in range(studies):
-        s = study(rng, users, likert=likert)
+        s = study(rng, users, likert=likert, level=level)
         n = users if cluster == "user" else len(s.user)
         by = Clusters(s.user if cluster == "user" else np.arange(n), n)
         weights = list(Resamples(n, resamples, seed=i).blocks())
-        of_levels = [statistic(s.x[0], s.y, s.groupings[level], by, coefficients) for level in levels]
+        of_levels = [statistic(s.x[0], s.y, s.groupings[name], by, coefficients) for name in levels]
         replicates = np.stack([np.concatenate([f.at(w) for w in weights], axis=1) for f in of_levels])
-        low, high = percentile_interval(replicates, confidence)
-        hits["percentile"] += (low <= truth) & (truth <= high)
-        if cluster == "user":
-            points = np.stack([f.at(np.ones((n, 1)))[:, 0] for f in of_levels])
-            jackknife = np.stack([f.at(left_out(n)) for f in of_levels])
-            low, high = bca_interval(points, replicates, jackknife, confidence)
-            hits["bca"] += (low <= truth) & (truth <= high)
+        points = np.stack([f.at(np.ones((n, 1)))[:, 0] for f in of_levels])
+        jackknife = np.stack([f.at(left_out(n)) for f in of_levels])
+        for method in hits:
+            low, high = interval(points, replicates, jackknife, n_clusters=n, method=method)
+            hits[method] += (low <= truth) & (truth <= high)
     return {method: count / studies for method, count in hits.items()}
 
 
@@ -101,6 +104,13 @@ def test_intervals_of_continuous_scores_cover():
         for method, share in covered(7, 1200, 100, levels, coefficients, likert=False).items():
             assert (share >= 0.93).all(), (method, share)
             assert (share <= 0.97).all(), (method, share)
+
+
+@pytest.mark.parametrize("users", [20, 40])
+def test_intervals_cover_where_users_differ_as_much_as_units(users):
+    """The hardest case: few users, whose levels vary as much as the signal does."""
+    share = covered(users, 1500, users, ("dataset",), ("pearson",), likert=False, level=1.0)
+    assert 0.93 <= share["percentile"].item() <= 0.97
 
 
 def test_intervals_over_units_do_not_cover():

@@ -296,3 +296,10 @@ def test_the_seed_decides():
     one, two, three = (paired_permutation(both, "kendall", Swaps(8, 30, seed)).p for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, two)
     assert (one[0, 1:] != three[0, 1:]).any()
+
+
+def test_one_evaluator_is_compared_with_nobody():
+    x, y, groupings, clusters = study(7, users=5, evaluators=1)
+    found = paired_permutation([scored(x, y, groupings["user"], clusters["user"])], "pearson", Swaps(5, 9))
+    assert np.isnan(found.p).all()
+    assert found.p.shape == (1, 1)
