@@ -1,4 +1,4 @@
-"""``python -m benchmarks [--quick] [--coverage]``: one JSON object a line; exit code 1 if a target was missed."""
+"""``python -m benchmarks [--quick|--coverage]``: a JSON object a line; exit code 1 if a target was missed."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def covered(
     wanted = COEFFICIENTS if likert else ("pearson",)  # ranks of thousands of values take their time
     truth = population(own, likert=likert)[:, : len(wanted)]
     hits = {method: np.zeros(truth.shape) for method in METHODS}
-    ones, without = np.ones((users, 1)), left_out(users)
+    ones, without = np.ones((users, 1)), np.concatenate(list(left_out(users)), axis=1)
     for i in range(studies):
         s = study(rng, users, own, likert=likert)
         by = Clusters(s.user, users)

@@ -16,7 +16,7 @@ from metaeval.stats.dependent import williams
 from metaeval.stats.exact import GroupSums
 from metaeval.stats.levels import Grouping
 from metaeval.stats.multiplicity import benjamini_hochberg, holm
-from metaeval.stats.paired import Scored, paired_permutation
+from metaeval.stats.paired import Paired, Scored, paired_permutation
 from metaeval.stats.resampling import Swaps
 from metaeval.stats.weighted import Clusters
 from metaeval.types import AVERAGE
@@ -211,12 +211,13 @@ def compare_prepared(data: Prepared, by: By, tests: Tests, *, seed: int = 0) -> 
     clusters = data.clusters(swap)
     n = len(data.evaluators)
     pairs = n * (n - 1) // 2
-    # With Holm's correction no pair of many is significant if p cannot be small enough.
-    needed = math.ceil(2 * pairs / tests.alpha) if tests.correction == "holm" else 0
+    # With Holm's correction no pair of many is significant if p cannot be small enough. Few clusters can be
+    # swapped in so few ways that more permutations do not help.
+    least = 2.0 ** (1 - clusters.n)
+    useful = tests.correction == "holm" and pairs * least <= tests.alpha
+    needed = math.ceil(2 * pairs / tests.alpha) if useful else 0
     swaps = Swaps(clusters.n, max(tests.permutations, min(_MOST, needed)), seed)
-    scored = [[_scored(data, e, a, by.level, clusters) for e in range(n)] for a in chosen]
-    found = paired_permutation(scored, by.coefficient, swaps, undefined=data.policy.undefined)
-    one_aspect = scored[0] if len(scored) == 1 else []
+    found, p_williams = _tested(data, by, [*chosen], clusters, swaps)
     return Comparisons(
         by,
         tuple(data.evaluators),
@@ -224,13 +225,14 @@ def compare_prepared(data: Prepared, by: By, tests: Tests, *, seed: int = 0) -> 
         found.p,
         found.p_greater,
         _corrected(found.p, tests.correction),
-        _williams(one_aspect, by, n),
+        p_williams,
         {
             "swap": swap,
             "permutations": swaps.n,
             "correction": tests.correction,
             "alpha": tests.alpha,
             "pairs": pairs,
+            "least_p": max(1 / (swaps.n + 1), least),
             "seed": seed,
             "by": by._asdict(),
             "evaluators": list(data.evaluators),
@@ -238,16 +240,43 @@ def compare_prepared(data: Prepared, by: By, tests: Tests, *, seed: int = 0) -> 
     )
 
 
-def _scored(data: Prepared, evaluator: int, aspect: int, level: str, clusters: Clusters) -> Scored:
-    units = data.units(evaluator, aspect)
+def _tested(
+    data: Prepared, by: By, aspects: list[int], clusters: Clusters, swaps: Swaps
+) -> tuple[Paired, Floats]:
+    """Test all pairs at once if all scored the same units, else each pair on the units that both have."""
+    n = len(data.evaluators)
+    if data.mask is None or (data.mask[:, aspects] == data.mask[:1, aspects]).all():
+        groups = [list(range(n))]
+    else:
+        groups = [[i, j] for i in range(n) for j in range(i)]
+    found = Paired(*(np.full((n, n), np.nan) for _ in range(3)))
+    p_williams = np.full((n, n), np.nan)
+    for group in groups:
+        scored = [_scored(data, group, a, by.level, clusters) for a in aspects]
+        tested = paired_permutation(scored, by.coefficient, swaps, undefined=data.policy.undefined)
+        at = np.ix_(group, group)
+        for whole, part in (
+            (found.difference, tested.difference),
+            (found.p, tested.p),
+            (found.p_greater, tested.p_greater),
+        ):
+            whole[at] = part
+        if len(scored) == 1:
+            p_williams[at] = _williams(scored[0], by, len(group))
+    return found, p_williams
+
+
+def _scored(
+    data: Prepared, evaluators: Sequence[int], aspect: int, level: str, clusters: Clusters
+) -> list[Scored]:
+    """Return the scores of evaluators on the units that all of them have."""
+    units = slice(None) if data.mask is None else data.mask[evaluators, aspect].all(axis=0)
     g = data.groupings[level]
+    grouping = Grouping(g.group[units].astype(np.int64), g.n_groups, g.between)
+    of_units = Clusters(clusters.of_unit[units], clusters.n)
     truth = data.truth[aspect]
-    return Scored(
-        data.scores[evaluator, aspect, units],
-        ((truth - truth.mean()) / (truth.std() or 1.0))[units],
-        Grouping(g.group[units].astype(np.int64), g.n_groups, g.between),
-        Clusters(clusters.of_unit[units], clusters.n),
-    )
+    y = ((truth - truth.mean()) / (truth.std() or 1.0))[units]
+    return [Scored(data.scores[e, aspect, units], y, grouping, of_units) for e in evaluators]
 
 
 def _corrected(p: Floats, correction: str) -> Floats:

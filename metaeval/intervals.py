@@ -104,7 +104,7 @@ def intervals(
             statistics = [statistics_of(data, found, e, a, clusters) for a in range(len(data.aspects))]
             replicates = _with_average(statistics, kept if kept is not None else resamples.blocks())
             points = _with_average(statistics, [np.ones((clusters.n, 1))])[..., 0]
-            without = _with_average(statistics, [left_out(clusters.n)])
+            without = _with_average(statistics, left_out(clusters.n))
             low[e], high[e] = interval(
                 points,
                 replicates,

@@ -96,6 +96,11 @@ def ranking(
         Column("estimate", by.coefficient, "hundred", "ci_low", "ci_high"),
     ]
     notes = [f"Ordered by {_words(by)}, × 100."]
+    if by.level == "generator":
+        notes.append(
+            "Means of generators are uncertain, which lowers their correlation; resampled means are more so, "
+            "so that intervals at this level lie too low."
+        )
     if rows["ci_low"].notna().any():
         notes.append(interval_sentence(result.policy.get("bootstrap", {})))
     if tests is not None:
@@ -166,6 +171,10 @@ def tests_sentence(policy: Mapping[str, Any]) -> str:
     }
     swapped = f"{policy['permutations']:,} swaps of standardized scores by {policy['swap']}"
     corrected = f"{names[policy['correction']]} over {policy['pairs']:,} pairs"
-    least = policy["pairs"] / (policy["permutations"] + 1) if policy["correction"] == "holm" else 0
+    least = min(1.0, policy["least_p"] * (policy["pairs"] if policy["correction"] == "holm" else 1))
     floor = f" No p can be below {least:.3f} here." if least >= 0.01 else ""
+    if least > policy["alpha"]:
+        floor = (
+            f" There are too few {policy['swap']}s to tell anybody apart: no p can be far below {least:.3f}."
+        )
     return f"p: two-sided paired permutation tests ({swapped}, {corrected}, seed {policy['seed']}).{floor}"

@@ -128,7 +128,7 @@ def test_a_family_is_the_pairs_that_could_be_tested():
 
 
 def test_more_permutations_where_there_are_many_pairs():
-    scores, truth = judges(users=4, items=1, names=("good",))
+    scores, truth = judges(users=12, items=1, names=("good",))
     many = pd.concat(scores.assign(evaluator=f"E{i}") for i in range(12))
     found = me.compare(many, truth, permutations=100)
     n = found.policy["permutations"]

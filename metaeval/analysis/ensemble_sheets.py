@@ -219,7 +219,12 @@ def _what(found: Ensembles) -> list[str]:
     """Say what accuracy is, and of which units."""
     fewest, most = min(found.n_units), max(found.n_units)
     units = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    missing = f" Scores missing: {found.n_missing:,}, treated as in the study." if found.n_missing else ""
+    missing = (
+        f" Scores missing: {found.n_missing:,}, filled or dropped as in the study before means are taken; "
+        "Mean(...) in a study is itself missing where a part is."
+        if found.n_missing
+        else ""
+    )
     return [
         (
             f"Accuracy is Pearson's r × 100 of the mean of the judges' scores with the truth, on the "

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]|~#$])")
+_ENTITY = re.compile(r"&(?=[#\w])")
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -37,7 +39,9 @@ _TABLE = str.maketrans(_LATEX)
 
 def markdown(text: str) -> str:
     """Return text that Markdown shows as it is, in a table too."""
-    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    plain = _ENTITY.sub("&amp;", " ".join(text.split()))
+    if _TAG.search(plain) or plain.startswith(">"):
+        plain = plain.replace("<", "&lt;").replace(">", "&gt;")
     return _MARKDOWN.sub(r"\\\1", plain)
 
 

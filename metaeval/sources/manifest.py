@@ -89,8 +89,26 @@ class Manifest(Strict):
         yaml.width = 110
         yaml.allow_unicode = True
         stream = io.StringIO()
-        yaml.dump(ordered, stream)
+        yaml.dump(_quoted(ordered), stream)
         return stream.getvalue()
+
+
+_BREAKS = "\x85\u2028\u2029"
+"""Characters that YAML takes for the end of a line unless they are escaped in quotes."""
+
+
+def _quoted(value: Any) -> Any:  # noqa: ANN401 - whatever a manifest holds
+    """Put texts into quotes that would not come back as they are."""
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+
+    match value:
+        case str() if any(c in value for c in _BREAKS):
+            return DoubleQuotedScalarString(value)
+        case dict():
+            return {_quoted(k): _quoted(v) for k, v in value.items()}
+        case list():
+            return [_quoted(v) for v in value]
+    return value
 
 
 def read_manifest(folder: Path) -> tuple[Manifest | None, list[Problem]]:

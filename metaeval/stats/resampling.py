@@ -70,15 +70,17 @@ def _blocks(n: int, rows: int) -> Iterator[int]:
         yield min(step, n - at)
 
 
-def left_out(n_clusters: int) -> Floats:
-    """Return the weights of the jackknife, a cluster left out in each column, shape (n_clusters, columns).
+def left_out(n_clusters: int) -> Iterator[Floats]:
+    """Yield the weights of the jackknife, a cluster left out in each column, shape (n_clusters, columns).
 
     Of more than 1,000 clusters, 1,000 blocks of them are left out in turn.
     """
-    columns = min(n_clusters, _LEFT_OUT)
-    weights = np.ones((n_clusters, columns))
-    weights[np.arange(n_clusters), np.arange(n_clusters) % max(1, columns)] = 0.0
-    return weights
+    n = min(n_clusters, _LEFT_OUT)
+    block = np.arange(n_clusters) % max(1, n)
+    first = 0
+    for columns in _blocks(n, n_clusters):
+        yield (block[:, None] != np.arange(first, first + columns)).astype(np.float64)
+        first += columns
 
 
 def expanded(confidence: float, n_clusters: int) -> float:

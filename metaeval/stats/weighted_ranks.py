@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _FEW_CELLS = 96  # up to here cells are so few that nothing is gained by comparing units once
 _WORTH = 100  # a product of matrices does this many numbers in the time of one of `ByCell`'s passes
+_ROOM = 2**24  # entries of a matrix of cells and clusters that may be made with its zeros
 
 
 class Ranked(Protocol):
@@ -52,7 +53,8 @@ def ranked_of(x: Ints, y: Ints, group: Ints, clusters: Clusters, *, spearman: bo
     group, x, y = group[example], x[example], y[example]
     _, classes = np.unique(y, return_inverse=True)
     one_group = bool((group == 0).all())
-    if one_group and len(x) > _FEW_CELLS and (int(classes.max()) + 1) * clusters.n**2 <= _WORTH * len(x):
+    compared = (int(classes.max()) + 1) * clusters.n**2 <= _WORTH * len(x) and len(x) * clusters.n <= _ROOM
+    if one_group and len(x) > _FEW_CELLS and compared:
         return ByClass.of(x, classes, dense(counts), spearman=spearman, kendall=kendall)
     return ByCell.of(group, x, y, counts, kendall=kendall)
 

@@ -98,6 +98,8 @@ def read_output(path: Path, name: str) -> Path:
         If the run is not finished, or the file is not the one it wrote.
     """
     record = read_record(path)
+    if record.get("status") == "done" and "tests" not in record:
+        raise RunFolderError(f"the run in {path} was made by an older metaeval; run its study again")
     if record.get("status") != "done":
         raise RunFolderError(f"the run in {path} is not finished; run its study again to go on")
     file = path / name

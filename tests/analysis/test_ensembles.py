@@ -152,12 +152,13 @@ def test_costs_decide_what_is_cheapest() -> None:
 
 
 def test_the_best_of_many_worthless_judges_is_flattered() -> None:
-    found = ensembles(data({f"n{j}": math.inf for j in range(8)}, users=30), how=FEW)
+    study = data({f"n{j}": math.inf for j in range(8)}, users=30)
+    found = [ensembles(study, how=replace(FEW, seed=seed)) for seed in range(5)]  # how users are split
     for level in LEVELS:
-        best = next(c for c in found.choices if c.level == level and c.rule == "best of any size")
-        assert best.in_sample > 0.05
-        assert best.cross_fitted < best.in_sample / 2
-        assert best.flattery > 0
+        best = [c for f in found for c in f.choices if c.level == level and c.rule == "best of any size"]
+        assert best[0].in_sample > 0.05
+        assert np.mean([c.cross_fitted for c in best]) < best[0].in_sample * 0.8
+        assert np.mean([c.flattery for c in best]) > 0
 
 
 def test_what_is_sure_is_not_flattered() -> None:

@@ -83,7 +83,7 @@ def covered(seed, studies, users, levels, coefficients, *, likert, resamples=100
         of_levels = [statistic(s.x[0], s.y, s.groupings[name], by, coefficients) for name in levels]
         replicates = np.stack([np.concatenate([f.at(w) for w in weights], axis=1) for f in of_levels])
         points = np.stack([f.at(np.ones((n, 1)))[:, 0] for f in of_levels])
-        jackknife = np.stack([f.at(left_out(n)) for f in of_levels])
+        jackknife = np.stack([f.at(np.concatenate(list(left_out(n)), axis=1)) for f in of_levels])
         for method in hits:
             low, high = interval(points, replicates, jackknife, n_clusters=n, method=method)
             hits[method] += (low <= truth) & (truth <= high)
