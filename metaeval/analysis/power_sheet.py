@@ -67,8 +67,8 @@ def _notes(found: Power) -> list[str]:
             notes.append("They add no items here; if new users bring new items, these widths are too narrow.")
     if found.level == "pair" and any(s.units for s in found.sizes):
         notes.append(
-            "Units are drawn one by one, which takes pairs of user and item apart: a study that asks for whole pairs "
-            "has narrower intervals than these at pair level."
+            "Units are drawn one by one, which takes pairs of user and item apart: a study that asks for "
+            "whole pairs has narrower intervals than these."
         )
     if most := max(s.n_undefined for s in found.sizes):
         notes.append(f"The difference is undefined in up to {most:,} studies of a row; these find nothing.")

@@ -60,15 +60,16 @@ def number_column(
     """
     values = table.frame[column]
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
-        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0  # -0.0 is 0.0 in some formats
         return numbers, _infinite(table, column, numbers)
     cells = _cells(values)
     kinds = {type(c) for c in cells} - {type(None)}
     if kinds <= {str}:
-        return _parse(table, column, cells, missing)
+        numbers, problems = _parse(table, column, cells, missing)
+        return numbers + 0.0, problems
     families = {k: _family(k) for k in kinds}
     if set(families.values()) == {"number"}:
-        numbers = np.array([np.nan if c is None else float(c) for c in cells], dtype=np.float64)
+        numbers = np.array([np.nan if c is None else float(c) + 0.0 for c in cells], dtype=np.float64)
         return numbers, _infinite(table, column, numbers)
     numbers = np.full(len(cells), np.nan)
     if set(families.values()) == {"number", "text"}:

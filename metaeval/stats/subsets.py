@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from metaeval.stats.exact import common_denominator
+from metaeval.stats.levels import Grouping
 from metaeval.stats.subset_moments import (
     BLOCK,
     MOST_JUDGES,
@@ -29,11 +30,11 @@ from metaeval.stats.subset_moments import (
     pearson_of_subsets,
 )
 from metaeval.stats.tables import changes, lengths
+from metaeval.stats.weighted import Clusters, cluster_of_groups
 
 if TYPE_CHECKING:
-    from metaeval.stats.levels import Grouping, Undefined
+    from metaeval.stats.levels import Undefined
     from metaeval.stats.tables import Floats, Ints
-    from metaeval.stats.weighted import Clusters
 
 __all__ = ["MOST_JUDGES", "SubsetStatistic", "every_subset", "subset_statistic"]
 
@@ -84,7 +85,15 @@ def subset_statistic(
         averaged scores.
     """
     if grouping.between:
-        return _Between.of(x, y, grouping, clusters, undefined)
+        home = cluster_of_groups(grouping, clusters)
+        if home is None:
+            return _Between.of(x, y, grouping, clusters, undefined)
+        # Each mean lies whole in a cluster, and is there as often as that.
+        n = np.bincount(grouping.group, minlength=grouping.n_groups)
+        there = n > 0
+        means = [np.bincount(grouping.group, v, grouping.n_groups)[there] / n[there] for v in (*x, y)]
+        x, y, clusters = np.stack(means[:-1]), means[-1], Clusters(home[there], clusters.n)
+        grouping = Grouping(np.zeros(len(y), dtype=np.int64), 1)
     _, group = np.unique(grouping.group, return_inverse=True)
     place = group * np.int64(clusters.n) + clusters.of_unit
     rows, row = np.unique(place, return_inverse=True)

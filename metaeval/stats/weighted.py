@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from metaeval.stats.levels import Undefined
     from metaeval.stats.weighted_sums import Matrix
 
-__all__ = ["Clusters", "Linear", "Nested", "Statistic", "statistic"]
+__all__ = ["Clusters", "Linear", "Nested", "Statistic", "cluster_of_groups", "statistic"]
 
 _ROUNDING = 1e-12  # of means near one: closer ones differ by the rounding of their sums
 
@@ -101,7 +101,7 @@ def statistic(
     Statistic
         At weights of one for every cluster it is the estimate of `metaeval.stats.levels.estimate`.
     """
-    home = _home(grouping, clusters)
+    home = cluster_of_groups(grouping, clusters)
     if grouping.between and home is not None:
         # Each mean lies whole in a cluster, and is there as often as that.
         x, y = (GroupSums.of(v, grouping.group, grouping.n_groups).means() for v in (x, y))
@@ -124,7 +124,7 @@ def statistic(
     return Nested.of(terms, sizes > 0, Clusters(home, clusters.n), undefined)
 
 
-def _home(grouping: Grouping, clusters: Clusters) -> Ints | None:
+def cluster_of_groups(grouping: Grouping, clusters: Clusters) -> Ints | None:
     """Return the cluster of each group if no group has units of two clusters, else None."""
     home = np.zeros(grouping.n_groups, dtype=np.int64)
     home[grouping.group] = clusters.of_unit

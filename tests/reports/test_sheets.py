@@ -93,7 +93,7 @@ def test_markdown() -> None:
     assert lines[4].endswith(r" | 15.16 [-10.02, 20.31] | \$0.0012 | < 0.001 |")
     assert lines[5] == r"| b | — | \$3.00 | 0.049 |"
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines[2:6]} == {5}
-    assert lines[-1] == r"One &amp; two. At least ≥ 80 % of A\_1."
+    assert lines[-1] == r"One & two. At least ≥ 80 % of A\_1."
     assert "hidden" not in text
 
 
