@@ -263,3 +263,31 @@ def test_options_are_checked(options, message):
 
 def test_a_column_prints_as_words():
     assert str(By()) == "average, dataset level, pearson"
+
+
+def test_own_units_are_compared_on_those_that_both_have():
+    """One of two equally good evaluators has no scores for the users that are hard: that must not help it."""
+    significant = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        unit = pd.MultiIndex.from_product([range(20), range(12)], names=["user_id", "item_id"]).to_frame(
+            index=False
+        )
+        rating = rng.normal(size=len(unit))
+        truth = unit.assign(aspect="a", rating=rating)
+        hard = unit["user_id"] >= 10
+        full = unit.assign(evaluator="full", score=rating + rng.normal(size=len(unit)) * np.where(hard, 4, 1))
+        easy = unit.assign(evaluator="easy", score=rating + rng.normal(size=len(unit)))[~hard]
+        found = me.compare(pd.concat([full, easy]), truth, level="user", units="own", permutations=199)
+        significant += found.frame["p"].item() <= 0.05
+    assert significant <= 4
+
+
+def test_few_users_are_said_to_be_too_few():
+    scores, truth = judges(users=4)
+    tests = me.compare(scores, truth, permutations=200)
+    assert tests.policy["least_p"] == 2**-3
+    result = me.correlate(scores, truth, levels=["dataset"], coefficients=["pearson"])
+    notes = " ".join(me.leaderboard(result, tests=tests).ranking.notes)
+    assert "There are too few users to tell anybody apart" in notes
+    assert tests.policy["permutations"] == 200  # more would not help

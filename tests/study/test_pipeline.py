@@ -19,7 +19,10 @@ from scipy import stats
 import metaeval as me
 from metaeval.errors import DataError, RunFolderError, StoppedError
 from metaeval.study import read_run
+from metaeval.study.analyses import generators_of, power_of
+from metaeval.study.details import details
 from metaeval.study.folder import DETAILS, OUTPUTS, RATERS, TESTS, RunFolder
+from metaeval.study.steps import leaderboard_text
 from metaeval.types import Correlation
 from tests.tiny import write_study
 
@@ -293,3 +296,13 @@ def test_the_second_of_two_runs_into_one_folder_is_refused(slow_study: Path) -> 
     # The lock went with the process that held it.
     with RunFolder.claim(Path("out")):
         pass
+
+
+def test_a_run_of_an_older_version_is_said_to_be_one(study: Path) -> None:
+    folder = me.run(study, out="out").folder
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    del record["tests"], record["study"]["order_by"]
+    (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    for analysis in (lambda f: leaderboard_text(f, "md"), details, generators_of, power_of):
+        with pytest.raises(RunFolderError, match="made by an older metaeval; run its study again"):
+            analysis(folder)
