@@ -51,6 +51,7 @@ def estimate(  # noqa: PLR0917 - arrays, each label before its number, as in `me
     *,
     confidence: float = 0.95,
     tune: bool = True,
+    pool: bool = True,
 ) -> PredictionPowered:
     """Estimate the mean rating of each generator over all its units.
 
@@ -78,11 +79,13 @@ def estimate(  # noqa: PLR0917 - arrays, each label before its number, as in `me
     confidence
         Of the intervals, between 0 and 1; from Student's t with C - 1 degrees of freedom.
     tune
-        Choose each generator's lambda to minimise the variance: minus the slope of the influences on the
-        rated mean, given those on the correction. It is not clipped, so that neither unit nor sign of the
-        judge's scale matters. It is 0 where the judge cannot help (constant scores; every unit rated) and
-        where there is too little to tune on (C < 3; one cluster with all influence). False: lambda is 1
-        (Angelopoulos et al. 2023, "Prediction-powered inference"), which needs f on the scale of y.
+        Choose lambda to minimise the variance: minus the slope of the influences on the rated mean, given
+        those on the correction. It is not clipped, so that neither unit nor sign of the judge's scale
+        matters. It is 0 where the judge cannot help (constant scores; every unit rated) and where there is
+        too little to tune on (C < 3; one cluster with all influence). False: lambda is 1 (Angelopoulos et
+        al. 2023, "Prediction-powered inference"), which needs f on the scale of y.
+    pool
+        Choose one lambda for all generators, which few users tell much better than one for each.
 
     Raises
     ------
@@ -128,23 +131,37 @@ def estimate(  # noqa: PLR0917 - arrays, each label before its number, as in `me
         return _sums(owner, n_generators, per_cell)
 
     weight = np.where(n_rated > 0, 0.0 if tune else 1.0, np.nan)
-    leverage = np.zeros(cells.size)
+    of_cell, cell_index = weight[owner], np.arange(cells.size)
     if tune:
-        spread, together = total(f_influence**2), total(f_influence * y_influence)
+        spread = total(f_influence**2)
         largest_score, largest = np.zeros((2, n_generators))
         np.maximum.at(largest_score, g, np.abs(scores))
         np.maximum.at(largest, owner, f_influence**2)
         helps = (n_rated < n_units) & (spread > (_NOISE * largest_score) ** 2)
         helps &= (n_labelled_clusters > 2) & (largest < (1 - _NOISE) * spread)
-        np.divide(-together, spread, out=weight, where=helps)
-        np.divide(f_influence**2, spread[owner], out=leverage, where=helps[owner])
+        useful = helps[owner]
+        # Lambda is common to a family of generators; what a cluster adds to it is left out for that cluster.
+        key, family = (
+            (cells % n_clusters, np.zeros(n_clusters, dtype=np.int64)) if pool else (cell_index, owner)
+        )
+        squares, products = (
+            _sums(key, family.size, np.where(useful, f_influence * v, 0.0))
+            for v in (f_influence, y_influence)
+        )
+        n_families = 1 if pool else n_generators
+        whole, together = _sums(family, n_families, squares), _sums(family, n_families, products)
+        common = np.divide(-together, whole, out=np.zeros(n_families), where=whole > 0)
+        weight[helps] = (np.zeros_like(weight) + common)[helps]
+        rest = whole[family] - squares
+        without = np.divide(products - together[family], rest, out=np.zeros(family.size), where=rest > 0)
+        of_cell = np.where(useful, without[key], weight[owner])
 
     def standard_error(influence: Floats) -> Floats:
         return np.asarray(np.sqrt(total(influence**2) * n_labelled_clusters / freedom))
 
     freedom = np.where(n_labelled_clusters > 1, n_labelled_clusters - 1.0, np.nan)
     found = y_mean + weight * (f_all - f_rated)
-    error = standard_error((y_influence + weight[owner] * f_influence) / (1 - leverage))
+    error = standard_error(y_influence + of_cell * f_influence)
     quantile = stdtrit(freedom, (1 + confidence) / 2)
     return PredictionPowered(
         found,

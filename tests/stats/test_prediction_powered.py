@@ -37,34 +37,45 @@ def naive_weight(of_y, of_f):
     return np.linalg.lstsq(-of_f[:, None], of_y)[0][0]
 
 
-@given(studies(), st.booleans())
-@settings(max_examples=200, deadline=None)
-def test_equals_the_naive_path(study, tune):
+@given(studies(), st.booleans(), st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_equals_the_naive_path(study, tune, pool):
     y, f, generator, n_generators, cluster, n_clusters = study
-    found = estimate(*study, tune=tune)
+    found = estimate(*study, tune=tune, pool=pool)
+    of_y, of_f = np.zeros((2, n_generators, n_clusters))
+    tuned = []
     for k in range(n_generators):
         here = generator == k
-        yk, fk, ck = y[here], f[here], cluster[here]
-        rated = ~np.isnan(yk)
-        labelled = len(set(ck[rated]))
+        rated = ~np.isnan(y[here])
+        labelled = len(set(cluster[here][rated]))
         assert (found.n_units[k], found.n_labelled[k]) == (here.sum(), rated.sum())
         assert found.n_labelled_clusters[k] == labelled
+        if rated.any():
+            of_y[k], of_f[k] = naive_influences(y[here], f[here], cluster[here], n_clusters)
+        if tune and labelled > 2 and not rated.all() and (np.abs(of_f[k]) > 1e-10).sum() > 1:
+            tuned.append(k)
+    for k in range(n_generators):
+        here = generator == k
+        yk, fk = y[here], f[here]
+        rated = ~np.isnan(yk)
         if not rated.any():
             assert np.isnan([getattr(found, c)[k] for c in (*COLUMNS, "classical_estimate")]).all()
             continue
-        of_y, of_f = naive_influences(yk, fk, ck, n_clusters)
         weight, at = (0.0 if tune else 1.0), np.full(n_clusters, 0.0 if tune else 1.0)
-        if tune and labelled > 2 and not rated.all() and (np.abs(of_f) > 1e-10).sum() > 1:
-            weight = naive_weight(of_y, of_f)
-            at = np.array([naive_weight(np.delete(of_y, u), np.delete(of_f, u)) for u in range(n_clusters)])
+        if k in tuned:
+            family = tuned if pool else [k]
+            weight = naive_weight(of_y[family].ravel(), of_f[family].ravel())
+            others = [np.arange(n_clusters) != u for u in range(n_clusters)]
+            at = [naive_weight(of_y[family][:, o].ravel(), of_f[family][:, o].ravel()) for o in others]
         expected = yk[rated].mean() + weight * (fk.mean() - fk[rated].mean())
         np.testing.assert_allclose(
             [found.lambda_[k], found.estimate[k]], [weight, expected], rtol=1e-9, atol=1e-9
         )
+        labelled = found.n_labelled_clusters[k]
         if labelled < 2:
             assert np.isnan([found.standard_error[k], found.ci_low[k]]).all()
             continue
-        error = np.sqrt(labelled / (labelled - 1) * ((of_y + at * of_f) ** 2).sum())
+        error = np.sqrt(labelled / (labelled - 1) * ((of_y[k] + at * of_f[k]) ** 2).sum())
         assert found.standard_error[k] == pytest.approx(error, rel=1e-9, abs=1e-9)
         half = error * scipy.stats.t.ppf(0.975, labelled - 1)
         np.testing.assert_allclose(
@@ -143,7 +154,7 @@ def width_ratio(result):
     ],
 )
 def test_simulated_intervals_cover(judge, n_users, narrowest, widest):
-    found = estimate(*simulated(judge=judge, seed=7, n_users=n_users))
+    found = estimate(*simulated(judge=judge, seed=7, n_users=n_users), pool=False)
     errors = found.estimate - TRUTH
     assert abs(errors.mean()) < 3 * scipy.stats.sem(errors)
     assert 0.93 < coverage(found) < 0.97
@@ -160,8 +171,8 @@ def test_without_tuning_intervals_cover_as_well():
 
 @pytest.mark.parametrize(("slope", "offset"), [(1.0, 2.0), (0.01, -50.0), (-3.0, 0.5)])
 def test_the_scale_of_the_judge_changes_nothing(slope, offset):
-    straight = estimate(*simulated(judge=0.7, seed=9, repetitions=200))
-    biased = estimate(*simulated(judge=0.7, seed=9, repetitions=200, slope=slope, offset=offset))
+    straight = estimate(*simulated(judge=0.7, seed=9, repetitions=200), pool=False)
+    biased = estimate(*simulated(judge=0.7, seed=9, repetitions=200, slope=slope, offset=offset), pool=False)
     for column in COLUMNS:
         np.testing.assert_allclose(getattr(biased, column), getattr(straight, column), rtol=1e-9)
     np.testing.assert_allclose(biased.lambda_ * slope, straight.lambda_, rtol=1e-6)
@@ -181,3 +192,22 @@ def test_refuses_what_cannot_be_used():
         estimate(y, f, zeros, 1, [0, -1], 1)
     with pytest.raises(ValueError, match="confidence"):
         estimate(y, f, zeros, 1, zeros, 1, confidence=95)
+
+
+def test_one_lambda_for_all_generators_covers_and_is_narrower():
+    """12 of 39 users rate 9 generators; repetitions one by one, as their lambda is their own."""
+    rng = np.random.default_rng(0)
+    user, generator = np.divmod(np.arange(39 * 9 * 4) // 4, 9)
+    truth, judge, hits, widths = np.linspace(2, 4, 9), 0.5, [], []
+    for _ in range(400):
+        signal, noise = rng.normal(size=(2, user.size))
+        y = truth[generator] + 0.4 * rng.normal(size=39)[user] + signal
+        f = judge * signal + np.sqrt(1 - judge**2) * noise
+        given_ratings = np.where(user < 12, y, np.nan)
+        one, each = (estimate(given_ratings, f, generator, 9, user, 39, pool=p) for p in (True, False))
+        hits.append((one.ci_low <= truth) & (truth <= one.ci_high))
+        widths.append([np.median(e.standard_error / e.classical_standard_error) for e in (one, each)])
+    assert 0.93 <= np.mean(hits) <= 0.97
+    pooled, apart = np.mean(widths, axis=0)
+    assert pooled < 0.98
+    assert pooled < apart - 0.02
