@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.stats.tables import labels
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
@@ -72,12 +74,12 @@ class UserAdjusted:
         v = np.asarray(values, dtype=np.float64)
         if v.ndim != 1 or not np.isfinite(v).all():
             raise ValueError("values must be finite and in one dimension")
-        g = _labels(generator, n_generators, v.size, "generator")
-        u = None if user is None else _labels(user, n_users, v.size, "user")
+        g = labels(generator, n_generators, (v.size,), "generator")
+        u = None if user is None else labels(user, n_users, (v.size,), "user")
         if cluster is not None:
             if n_clusters is None:
                 raise ValueError("clusters need their number, n_clusters")
-            c, size = _labels(cluster, n_clusters, v.size, "cluster"), n_clusters
+            c, size = labels(cluster, n_clusters, (v.size,), "cluster"), n_clusters
         elif u is not None:
             c, size = u, n_users
         else:
@@ -196,13 +198,6 @@ def top_agreement(a: ArrayLike, b: ArrayLike) -> float:
         return float("nan")
     tops = [np.where(np.isnan(m), -np.inf, m)[there].argmax(axis=1) for m in (x, y)]
     return float((tops[0] == tops[1]).mean())
-
-
-def _labels(values: ArrayLike, n: int, size: int, what: str) -> Ints:
-    labels: Ints = np.asarray(values)
-    if labels.shape != (size,) or (labels.size and not 0 <= labels.min() <= labels.max() < n):
-        raise ValueError(f"each unit needs a {what} from 0 to {n - 1}")
-    return labels.astype(np.int64, copy=False)
 
 
 def _table(cells: Ints, rows: int, columns: int, values: Floats | None = None) -> Floats:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.stats.tables import labels
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
@@ -104,8 +106,8 @@ def estimate(  # noqa: PLR0917 - arrays, each label before its number, as in `me
         raise ValueError("scores must be finite, and ratings finite or NaN")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
-    g = _labels(generator, n_generators, ratings.size, "generator")
-    c = _labels(cluster, n_clusters, ratings.size, "cluster")
+    g = labels(generator, n_generators, (ratings.size,), "generator")
+    c = labels(cluster, n_clusters, (ratings.size,), "cluster")
 
     rated = ~np.isnan(ratings)
     of_rated = g[rated]
@@ -175,13 +177,6 @@ def estimate(  # noqa: PLR0917 - arrays, each label before its number, as in `me
         n_labelled_clusters,
         n_units,
     )
-
-
-def _labels(values: ArrayLike, n: int, size: int, what: str) -> Ints:
-    labels: Ints = np.asarray(values)
-    if labels.shape != (size,) or (labels.size and not 0 <= labels.min() <= labels.max() < n):
-        raise ValueError(f"each unit needs a {what} from 0 to {n - 1}")
-    return labels.astype(np.int64, copy=False)
 
 
 def _sums(cell: Ints, n_cells: int, values: Floats) -> Floats:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.stats.tables import BLOCK, changes, lengths
+from metaeval.stats.tables import BLOCK, changes, labels, lengths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,7 +118,7 @@ def tie_calibrated_accuracy(
     a, b, groups = _checked(x, y, group, n_groups)
     if not 2 <= n_folds <= _MOST_FOLDS:
         raise ValueError(f"a threshold for held-out users needs 2 to {_MOST_FOLDS} folds, not {n_folds}")
-    folds = _labels(fold, n_folds, a.shape, "fold")
+    folds = labels(fold, n_folds, a.shape, "fold")
     a, exponent = _scaled(a)
     b, _ = _scaled(b)
 
@@ -247,14 +247,7 @@ def _checked(x: ArrayLike, y: ArrayLike, group: ArrayLike, n_groups: int) -> tup
     a, b = _paired(x, y)
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise ValueError("values must be finite")
-    return a, b, _labels(group, n_groups, a.shape, "group")
-
-
-def _labels(values: ArrayLike, n: int, shape: tuple[int, ...], what: str) -> Ints:
-    labels: Ints = np.asarray(values)
-    if labels.shape != shape or (labels.size and not 0 <= labels.min() <= labels.max() < n):
-        raise ValueError(f"each unit needs a {what} from 0 to {n - 1}")
-    return labels.astype(np.int64, copy=False)
+    return a, b, labels(group, n_groups, a.shape, "group")
 
 
 def _scaled(values: Floats) -> tuple[Floats, int]:

@@ -200,3 +200,17 @@ def lengths(first: Ints, n: int) -> Ints:
     np.subtract(first[1:], first[:-1], out=runs[:-1])
     runs[-1:] = n - first[-1:]
     return runs
+
+
+def labels(values: ArrayLike, n: int, shape: tuple[int, ...], what: str) -> Ints:
+    """Return labels as 64-bit integers, seen to be in ``range(n)``, one a unit.
+
+    Raises
+    ------
+    ValueError
+        If the shape is another one, or a label is out of range.
+    """
+    found: Ints = np.asarray(values)
+    if found.shape != shape or (found.size and not 0 <= found.min() <= found.max() < n):
+        raise ValueError(f"each unit needs a {what} from 0 to {n - 1}")
+    return found.astype(np.int64, copy=False)
