@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from metaeval.reports import escapes, words
+from metaeval.reports import escapes, latex, words
 from metaeval.reports.templates import template
 
 if TYPE_CHECKING:
@@ -13,32 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from metaeval.sheet import Column, Form, Sheet
-
-_LOUD = "SIMULATED DATA."
-_ROWS_A_PAGE = 45
-_LATEX_HEAD = (
-    r"% Needs \usepackage{booktabs,graphicx,textcomp} and \usepackage[T1]{fontenc};",
-    "% names in other scripts than Latin need XeLaTeX or LuaLaTeX with a font that has them.",
-)
-# What notes may hold beside the characters of names.
-_SIGNS = {
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "≈": r"$\approx$",
-    "±": r"$\pm$",
-    "−": "$-$",
-    "·": r"$\cdot$",
-    "²": "$^2$",
-    "√": r"$\surd$",
-    "∞": r"$\infty$",
-    "…": r"\ldots{}",
-    "α": r"$\alpha$",
-    "β": r"$\beta$",
-    "κ": r"$\kappa$",
-    "λ": r"$\lambda$",
-    "σ": r"$\sigma$",
-}
-_LATEX_SIGNS = str.maketrans(_SIGNS)
 
 
 def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the cell of a frame holds
@@ -122,7 +96,7 @@ def sheet_to_markdown(sheet: Sheet) -> str:
     ]
     parts = [f"## {escapes.markdown(sheet.title)}"]
     if sheet.simulated:
-        parts.append(f"> **{_LOUD}** {words.SIMULATED}")
+        parts.append(f"> **{latex.LOUD}** {words.SIMULATED}")
     parts.append("\n".join(table))
     if sheet.notes:
         parts.append(" ".join(map(escapes.markdown, sheet.notes)))
@@ -148,56 +122,41 @@ def sheet_to_latex(sheet: Sheet) -> str:
 
 
 def _latex(sheets: Sequence[Sheet]) -> str:
-    return "\n".join([*_LATEX_HEAD, *(line for sheet in sheets for line in latex_tables(sheet))]) + "\n"
-
-
-def _latex_escape(text: str) -> str:
-    return escapes.latex(text).translate(_LATEX_SIGNS)
+    return "\n".join([*latex.HEAD, *(line for sheet in sheets for line in latex_tables(sheet))]) + "\n"
 
 
 def _latex_number(text: str) -> str:
-    return _latex_escape(text) if text == words.NOTHING else _latex_escape(text).replace("-", "$-$")
+    return latex.escaped(text) if text == words.NOTHING else latex.escaped(text).replace("-", "$-$")
 
 
 def latex_tables(sheet: Sheet) -> Iterator[str]:
     """Yield the lines of ``table*`` environments; a long table goes on in further ones."""
-    rows = _rows(sheet, lambda c: _latex_escape if _is_text(c) else _latex_number)
-    if sheet.simulated:
-        yield f"% {_LOUD}"
-    for first in range(0, max(1, len(rows)), _ROWS_A_PAGE):
-        yield ""
-        yield r"\begin{table*}"
-        yield r"  \centering"
-        yield f"  \\caption{{{_latex_caption(sheet, continued=first > 0)}}}"
-        if first == 0:
-            yield f"  \\label{{tab:{sheet.name}}}"
-        else:
-            yield r"  \addtocounter{table}{-1}"
-        yield r"  \resizebox{\textwidth}{!}{%"
-        yield f"  \\begin{{tabular}}{{{''.join('l' if _is_text(c) else 'r' for c in sheet.columns)}}}"
-        yield r"    \toprule"
-        yield f"    {' & '.join(_latex_escape(c.title) for c in sheet.columns)} \\\\"
-        yield r"    \midrule"
-        for row in rows[first : first + _ROWS_A_PAGE]:
-            yield f"    {' & '.join(row)} \\\\"
-        yield r"    \bottomrule"
-        yield r"  \end{tabular}}"
-        yield r"\end{table*}"
-
-
-def _latex_caption(sheet: Sheet, *, continued: bool) -> str:
-    loud = rf"\textbf{{{_LOUD}}} " if sheet.simulated else ""
-    title = _latex_escape(sheet.title.rstrip("."))
-    if continued:
-        return f"{loud}{title} (continued)."
+    rows = _rows(sheet, lambda c: latex.escaped if _is_text(c) else _latex_number)
+    head = " & ".join(latex.escaped(c.title) for c in sheet.columns)
+    title = sheet.title.rstrip(".")
     told = [words.SIMULATED] if sheet.simulated else []
-    return f"{loud}{title}. {_latex_escape(' '.join([*sheet.notes, *told]))}".rstrip()
+    if sheet.simulated:
+        yield f"% {latex.LOUD}"
+    step = latex.rows_a_table(len(rows))
+    for first in range(0, max(1, len(rows)), step):
+        page = rows[first : first + step]
+        yield from latex.environment(
+            caption=f"{title} (continued)." if first else f"{title}.",
+            label=sheet.name,
+            alignment="".join("l" if _is_text(c) else "r" for c in sheet.columns),
+            body=[
+                rf"    {line} \\" if line else r"    \midrule" for line in (head, "", *map(" & ".join, page))
+            ],
+            notes="" if first else " ".join([*sheet.notes, *told]),
+            continued=first > 0,
+            simulated=sheet.simulated,
+        )
 
 
 def sheet_to_html(sheet: Sheet) -> str:
     """Return a section with a table, to be put into a page."""
     rows = _rows(sheet, lambda _: str)  # the template escapes
-    return template("sheet.html").render(sheet=sheet, rows=rows, words=words, loud=_LOUD)
+    return template("sheet.html").render(sheet=sheet, rows=rows, words=words, loud=latex.LOUD)
 
 
 def to_page(sheets: Sequence[Sheet]) -> str:

@@ -1,0 +1,107 @@
+r"""What all LaTeX tables have in common: ``table*`` with booktabs rules, for ``\input`` into a paper."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from metaeval.reports import escapes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+HEAD = (
+    r"% Needs \usepackage{booktabs,graphicx,textcomp} and \usepackage[T1]{fontenc};",
+    "% names in other scripts than Latin need XeLaTeX or LuaLaTeX with a font that has them.",
+)
+LOUD = "SIMULATED DATA."
+_ROWS_A_PAGE = 45
+# What sentences may hold beside the characters of names.
+_SIGNS = str.maketrans(
+    {
+        "≥": r"$\geq$",
+        "≤": r"$\leq$",
+        "≈": r"$\approx$",
+        "±": r"$\pm$",
+        "−": "$-$",
+        "·": r"$\cdot$",
+        "²": "$^2$",
+        "√": r"$\surd$",
+        "∞": r"$\infty$",
+        "…": r"\ldots{}",
+        "α": r"$\alpha$",
+        "β": r"$\beta$",
+        "κ": r"$\kappa$",
+        "λ": r"$\lambda$",
+        "σ": r"$\sigma$",
+    }
+)
+_APOSTROPHE = re.compile(r"(?<=[A-Za-z])'(?=s\b)")
+# A table wider than the page is made smaller, a narrow one is left as it is.
+_FIT = r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%"
+
+
+def rows_a_table(rows: int) -> int:
+    """Return how many rows each table has if as few tables as fit a page each share them evenly."""
+    return math.ceil(rows / math.ceil(rows / _ROWS_A_PAGE)) if rows else 1
+
+
+def escaped(text: str) -> str:
+    """Return a name, or a word of a table, as LaTeX sets it."""
+    return escapes.latex(text).translate(_SIGNS)
+
+
+def prose(text: str) -> str:
+    """Return sentences as LaTeX sets them."""
+    return escaped(_APOSTROPHE.sub("’", text))
+
+
+def environment(
+    *,
+    caption: str,
+    label: str,
+    alignment: str,
+    body: Sequence[str],
+    notes: str = "",
+    continued: bool = False,
+    simulated: bool = False,
+) -> Iterator[str]:
+    r"""Yield the lines of one table.
+
+    Parameters
+    ----------
+    caption, notes
+        Sentences above and below, not yet escaped.
+    label
+        What ``\ref`` calls it, behind ``tab:``.
+    alignment
+        A letter a column.
+    body
+        The lines between the outer rules.
+    continued
+        Whether it goes on with the table before it, so that it has the same number.
+    simulated
+        Whether the data are, which is then said loudly.
+    """
+    loud = rf"\textbf{{{LOUD}}} " if simulated else ""
+    yield ""
+    yield r"\begin{table*}"
+    yield r"  \centering"
+    if continued:
+        yield r"  \addtocounter{table}{-1}"
+    yield f"  \\caption{{{loud}{prose(caption)}}}"
+    if not continued:
+        yield f"  \\label{{tab:{label}}}"
+    yield r"  \smallskip"
+    yield r"  \setlength{\tabcolsep}{4pt}"
+    yield f"  {_FIT}"
+    yield f"  \\begin{{tabular}}{{{alignment}}}"
+    yield r"    \toprule"
+    yield from body
+    yield r"    \bottomrule"
+    yield r"  \end{tabular}}"
+    if notes:
+        yield r"  \par\smallskip"
+        yield f"  \\parbox{{\\textwidth}}{{\\footnotesize {prose(notes)}}}"
+    yield r"\end{table*}"

@@ -1,0 +1,108 @@
+"""The LaTeX that is written, set by a real LaTeX; set METAEVAL_LOOK to a folder to keep the pages."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import metaeval as me
+from metaeval.reports import latex
+from metaeval.reports.sheets import render
+from metaeval.sheet import Column, Sheet
+from tests.tiny import write_study
+
+PDFLATEX = shutil.which("pdflatex")
+needs_latex = pytest.mark.skipif(PDFLATEX is None, reason="no LaTeX: pdflatex is not on the PATH")
+
+PAPER = r"""\documentclass[%s]{article}
+\usepackage[T1]{fontenc}
+\usepackage{booktabs,graphicx,textcomp}
+\begin{document}
+\section{Results}
+Tables~%s.
+\input{%s}
+\end{document}
+"""
+NASTY = r"a|b_c*<i>&\ $x$ #1 50% {y} ~^ `q` [z] Mean(Annotator('1'), \"x\") — – × ρ τ →"
+
+
+def set_in_type(folder: Path, name: str, options: str) -> tuple[str, str]:
+    """Set a file of tables in a paper as its authors would; return LaTeX's log and the words on the pages."""
+    labels = re.findall(r"\\label\{(.*?)\}", (folder / name).read_text(encoding="utf-8"))
+    refs = ", ".join(rf"\ref{{{label}}}" for label in labels)
+    paper = f"{Path(name).stem}-paper{len(options)}"
+    (folder / f"{paper}.tex").write_text(PAPER % (options, refs, name), encoding="utf-8")
+    for _ in range(2):  # the second time with the numbers of the tables
+        done = subprocess.run(
+            [str(PDFLATEX), "-interaction=nonstopmode", "-halt-on-error", f"{paper}.tex"],
+            cwd=folder,
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+        log = (folder / f"{paper}.log").read_text(encoding="utf-8", errors="replace")
+        assert done.returncode == 0, log[-3000:]
+    kept = os.environ.get("METAEVAL_LOOK")
+    if kept:
+        shutil.copy(folder / f"{paper}.pdf", kept)
+    if shutil.which("pdftotext") is None:
+        return log, ""
+    words = subprocess.run(
+        ["pdftotext", "-layout", f"{paper}.pdf", "-"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return log, words.stdout
+
+
+@needs_latex
+@pytest.mark.parametrize("options", ["a4paper", "a4paper,twocolumn"])
+def test_the_leaderboard_of_a_run_compiles_as_it_is(tiny: Path, tmp_path: Path, options: str) -> None:
+    study = write_study(
+        Path("s.yaml"),
+        dataset=str(tiny),
+        evaluators='["Random(seed=0)", "BLEU(n=4)", "Annotator(\'1\')", "Mean(Annotator(\'1\'), Length())"]',
+    )
+    run = me.run(study, tmp_path / "run")
+    log, words = set_in_type(run.folder, "leaderboard.tex", options)
+    assert "Warning: Reference" not in log
+    assert "Overfull" not in log
+    assert "Missing character" not in log
+    if words:
+        assert "Mean(Annotator('1'), Length())" in words
+        assert re.search("Pearson.s r", words)  # some fonts do not say what their apostrophe is
+
+
+@needs_latex
+def test_whatever_is_in_a_name_compiles(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"who": [NASTY, "x" * 200], "r": [0.5, np.nan], "low": [0.1, np.nan], "high": [0.9, np.nan]}
+    )
+    columns = (Column("who", NASTY), Column("r", "r", "hundred", "low", "high"))
+    every = "≥ ≤ ≈ ± − · ² √ ∞ … α β κ λ σ"
+    sheets = [
+        Sheet(
+            "nasty", "What is in a name", frame, columns, (NASTY, every, "The judge's own."), simulated=True
+        ),
+        Sheet("long", "Goes on", pd.concat([frame[["r", "low", "high"]]] * 60), columns[1:]),
+    ]
+    (tmp_path / "sheets.tex").write_text(render(sheets, "tex"), encoding="utf-8")
+    log, words = set_in_type(tmp_path, "sheets.tex", "a4paper")
+    assert "Overfull" not in log
+    if words:
+        assert "SIMULATED DATA." in words
+        assert "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z]" in words
+        assert re.search("The judge.s own", words)
+        assert words.count("Table 2: Goes on") == 3
+
+
+def test_prose_and_names_differ() -> None:
+    assert latex.prose("Holm's correction of Annotator('1')") == (
+        r"Holm’s correction of Annotator(\textquotesingle{}1\textquotesingle{})"
+    )
+    assert latex.escaped("p ≥ 0.05") == r"p $\geq$ 0.05"
