@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from metaeval.compare import compare
     from metaeval.correlate import correlate
     from metaeval.evaluators import score
+    from metaeval.modules import evaluate_module
     from metaeval.reports import leaderboard
     from metaeval.sources import from_frames, load
+    from metaeval.sources.hf_datasets import from_datasets, scores_from_dataset, to_datasets
+    from metaeval.sources.plain_table import from_table
     from metaeval.study import run
     from metaeval.types import ExplanationSet, ScoreTable
 
@@ -26,11 +29,16 @@ _HOME = {
     "ScoreTable": "metaeval.types",
     "compare": "metaeval.compare",
     "correlate": "metaeval.correlate",
+    "evaluate_module": "metaeval.modules",
+    "from_datasets": "metaeval.sources.hf_datasets",
     "from_frames": "metaeval.sources",
+    "from_table": "metaeval.sources.plain_table",
     "leaderboard": "metaeval.reports",
     "load": "metaeval.sources",
     "run": "metaeval.study",
     "score": "metaeval.evaluators",
+    "scores_from_dataset": "metaeval.sources.hf_datasets",
+    "to_datasets": "metaeval.sources.hf_datasets",
 }
 
 __all__ = [
@@ -39,11 +47,16 @@ __all__ = [
     "__version__",
     "compare",
     "correlate",
+    "evaluate_module",
+    "from_datasets",
     "from_frames",
+    "from_table",
     "leaderboard",
     "load",
     "run",
     "score",
+    "scores_from_dataset",
+    "to_datasets",
 ]
 
 

@@ -11,8 +11,9 @@ import pandas as pd
 
 from metaeval.align import Aligned, Bools, align
 from metaeval.errors import DataError, MetaevalError, nearest
+from metaeval.frames import flat
 from metaeval.stats.weighted import Clusters
-from metaeval.types import COEFFICIENTS, LEVELS, ScoreTable
+from metaeval.types import COEFFICIENTS, KEYS, LEVELS, ScoreTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 CLUSTERS = {"user": "user_id", "item": "item_id", "generator": "generator"}
 """What units may be resampled by → the column that names it; ``unit`` resamples them one by one."""
+
+_COLUMNS = (*KEYS, "evaluator", "aspect", "score", "status", "rating")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,7 @@ def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Poli
     for name, given in (("scores", frame), ("truth ratings", truth)):
         if not len(given):
             raise DataError(f"the {name} are empty: there is nothing to correlate")
-    return _apply(policy, align(frame, truth, policy.levels))
+    return _apply(policy, align(flat(frame, _COLUMNS), flat(truth, _COLUMNS), policy.levels))
 
 
 def _apply(policy: Policy, data: Aligned) -> Prepared:

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from metaeval import html
+from metaeval.frames import typed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -159,6 +162,15 @@ class ExplanationSet:
             f"{self.explanations['generator'].nunique()} generators, {len(self.aspects)} aspects>"
         )
 
+    def _repr_html_(self) -> str:
+        """Show a notebook what there is of each, and the first explanations."""
+        facts: dict[str, object] = {"units": f"{len(self):,}"}
+        plural = {"user_id": "users", "item_id": "items", "generator": "generators"}
+        facts |= {plural[k]: f"{self.explanations[k].nunique():,}" for k in self.keys}
+        facts |= {"aspects": ", ".join(self.aspects), "ratings": f"{len(self.ratings):,}"}
+        shown = html.table(self.explanations, rows=10, whole=".explanations")
+        return html.heading(self.name, facts, simulated=self.simulated) + shown
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreTable:
@@ -189,6 +201,11 @@ class ScoreTable:
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.frame)
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the first scores."""
+        facts = {"evaluators": f"{len(self.evaluators):,}", "rows": f"{len(self):,}"}
+        return html.heading("Scores", facts, simulated=self.simulated) + html.table(self.frame)
 
 
 def _simulated(signature: Mapping[str, Any]) -> bool:
@@ -252,9 +269,31 @@ class Correlations:
     """Whether the data are simulated."""
     simulated_evaluators: frozenset[str] = frozenset()
 
+    @classmethod
+    def of_frame(cls, frame: pd.DataFrame, *, simulated: bool = False) -> Correlations:
+        """Make correlations of a table with the columns of ``correlations.csv``; others are left out.
+
+        Such a table does not say how its numbers were made; what is made of it says that this is not known.
+
+        Raises
+        ------
+        DataError
+            If a column is missing, a value is no number, or a row stands twice.
+        """
+        fields = Correlation._fields
+        plain = typed(frame, fields[:4], fields[4:], "the table of correlations")
+        counts = [c for c in fields if c.startswith("n_")]
+        plain[counts] = plain[counts].fillna(0).astype("int64")
+        return cls(plain, {"policy": "not known, for the numbers came as a table"}, simulated=simulated)
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.frame)
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the first correlations."""
+        facts = {"evaluators": self.frame["evaluator"].nunique(), "rows": f"{len(self):,}"}
+        return html.heading("Correlations", facts, simulated=self.simulated) + html.table(self.frame)
 
     def __iter__(self) -> Iterator[Correlation]:
         """Yield a `Correlation` a row."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -34,6 +35,7 @@ class _Module(Protocol):
 
 
 _SEED = 0  # of modules that draw random numbers
+_JOINED_IMPORTS = re.compile(r"'(\w+)[,;]'")  # in the list of what `evaluate` finds missing
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,7 +118,7 @@ class HF(BaseEvaluator):
                 "Hugging Face hub; give a local path or a name such as 'exact_match'"
             ) from error
         except (ImportError, ValueError, KeyError, TypeError) as error:
-            raise SpecError(f"{self}: the module cannot be loaded: {_first_line(error)}") from error
+            raise SpecError(f"{self}: the module cannot be loaded: {_not_loaded(error)}") from error
         unknown = set(_inputs(module)) - {"predictions", "references"}
         if unknown or "predictions" not in _inputs(module):
             raise SpecError(
@@ -206,6 +208,18 @@ def _is_list(feature: object) -> bool:
     from datasets import Value
 
     return feature is not None and not isinstance(feature, Value)
+
+
+def _not_loaded(error: Exception) -> str:
+    # `evaluate` takes the first word after `import` for a library, with the comma behind it, and asks for it
+    # to be installed.
+    joined = isinstance(error, ImportError) and _JOINED_IMPORTS.search(str(error))
+    if joined:
+        return (
+            f"its script imports {joined[1]!r} and more on one line, which the `evaluate` library cannot "
+            "read; give each import of the script a line of its own"
+        )
+    return _first_line(error)
 
 
 def _first_line(error: Exception) -> str:

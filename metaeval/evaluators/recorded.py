@@ -64,5 +64,7 @@ class Recorded(BaseEvaluator):
         return Grid(np.where(own.codes == NO_ROW, for_all.scores, own.scores), codes)
 
     def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
-        """Return where the scores come from."""
-        return {"recorded_in": data.name, "name": self.name}
+        """Return where the scores come from: the data set, and the tool and file if they were added to it."""
+        from metaeval.sources.recorded import origin
+
+        return {**origin(data, self.name), "recorded_in": data.name, "name": self.name}

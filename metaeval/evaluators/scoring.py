@@ -12,6 +12,7 @@ from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.frames import STATUSES
 from metaeval.evaluators.judge import Judge
 from metaeval.evaluators.registry import Builder, Given
+from metaeval.sources.frames import of_explanations
 from metaeval.types import Evaluator, ExplanationSet, ScoreTable, Status
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def score(
-    data: ExplanationSet,
+    data: ExplanationSet | pd.DataFrame,
     evaluators: Sequence[Given] | Mapping[str, Given],
     *,
     aspects: Sequence[str] | None = None,
@@ -31,7 +32,9 @@ def score(
     Parameters
     ----------
     data
-        The explanations, with what is known of them.
+        The explanations, with what is known of them. A DataFrame of explanations, with the columns of the
+        file of that name, does for evaluators that need no ratings and no scale; without ``aspects`` each
+        score then holds for all of them, and has an empty aspect.
     evaluators
         Specs (as text or `EvaluatorSpec`) or evaluators; or a mapping from short names to them. The short
         name is then what the column ``evaluator`` holds, and other specs of the mapping may use it.
@@ -51,6 +54,13 @@ def score(
     DataError
         If an aspect is unknown, or the data has not what an evaluator needs.
     """
+    if not isinstance(data, ExplanationSet):
+        data, evaluators = _unrated(data, aspects), resolve(evaluators)
+        if judges_of(evaluators.values()):
+            raise DataError(
+                "a judge needs the statements and the scale that people had; give score a data set, made "
+                "with metaeval.from_frames(explanations, ratings, aspects=…, scale=…)"
+            )
     scoring = Scoring(data, evaluators, aspects)
     return joined([scoring.table(name) for name in scoring.named], data)
 
@@ -157,6 +167,17 @@ def resolve(evaluators: Sequence[Given] | Mapping[str, Given]) -> dict[str, Eval
     if not named:
         raise SpecError("no evaluators are given; give at least one, such as 'BLEU(n=1)'")
     return named
+
+
+def _unrated(data: object, aspects: Sequence[str] | None) -> ExplanationSet:
+    import pandas as pd
+
+    if not isinstance(data, pd.DataFrame):
+        raise DataError(
+            f"score takes a data set or a DataFrame of explanations, not a {type(data).__name__}; "
+            "load a data set with metaeval.load"
+        )
+    return of_explanations(data, aspects)
 
 
 def _chosen_aspects(data: ExplanationSet, aspects: Sequence[str] | None) -> tuple[str, ...]:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from metaeval.compare import By
+from metaeval.compare import By, Comparisons
 from metaeval.errors import MetaevalError
 from metaeval.leaderboard import Order, Standings, standings
 from metaeval.reports.csv_table import to_csv
 from metaeval.reports.html_page import page, to_html
 from metaeval.reports.latex_table import to_latex
 from metaeval.reports.markdown_table import to_markdown
+from metaeval.reports.notebook import board_html
+from metaeval.types import Correlations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
-
-    from metaeval.compare import Comparisons
-    from metaeval.types import Correlations
 
 __all__ = ["FORMATS", "Leaderboard", "leaderboard", "page"]
 
@@ -51,9 +50,13 @@ class Leaderboard(Standings):
         """Return one HTML page that needs no other file."""
         return page(self)
 
+    def _repr_html_(self) -> str:
+        """Show a notebook the ranking and as many tables as a screen or two hold."""
+        return board_html(self)
+
 
 def leaderboard(
-    result: Correlations,
+    result: Correlations | pd.DataFrame,
     *,
     order: Order = "study",
     coefficients: Sequence[str] | None = None,
@@ -71,7 +74,8 @@ def leaderboard(
     Parameters
     ----------
     result
-        What `metaeval.correlate` returned.
+        What `metaeval.correlate` returned, or a table with the columns of ``correlations.csv``, which does
+        not say how its numbers were made: the leaderboard then says that this is not known.
     order
         Of the evaluators in a block: ``study``, as they come, or ``estimate``, the best first.
     coefficients
@@ -88,9 +92,15 @@ def leaderboard(
     ------
     ValueError
         If ``order`` or a coefficient is not known.
+    MetaevalError
+        If ``result`` or ``tests`` is something else, or the table cannot be read (`DataError`).
     """
-    if not hasattr(result, "policy"):
-        raise MetaevalError("leaderboard takes what correlate returned, not its frame or anything else")
+    result = _correlations(result, simulated)
+    if tests is not None and not isinstance(tests, Comparisons):
+        raise MetaevalError(
+            "tests are what compare returned, not its frame, which does not say how they were made; "
+            "make them of a frame with Comparisons.of_frame(frame, policy)"
+        )
     found = standings(
         result,
         order=order,
@@ -105,3 +115,15 @@ def leaderboard(
         costs=costs,
     )
     return Leaderboard(**{f.name: getattr(found, f.name) for f in fields(found)})
+
+
+def _correlations(given: object, simulated: bool) -> Correlations:
+    import pandas as pd
+
+    if isinstance(given, Correlations):
+        return given
+    if isinstance(given, pd.DataFrame):
+        return Correlations.of_frame(given, simulated=simulated)
+    raise MetaevalError(
+        f"leaderboard takes what correlate returned, or its frame, not a {type(given).__name__}"
+    )

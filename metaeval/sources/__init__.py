@@ -3,65 +3,90 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.errors import DataError
 from metaeval.sources.folder import read_folder, save
 from metaeval.sources.frames import from_frames
+from metaeval.sources.recorded import add_scores
 from metaeval.sources.summary import Inspection, counts, summary
 
 if TYPE_CHECKING:
+    import datasets
+
     from metaeval.errors import Problem
     from metaeval.types import ExplanationSet
 
-__all__ = ["Inspection", "check", "counts", "from_frames", "inspect", "load", "save", "summary"]
+SAVED = "dataset_dict.json"
+"""What the `datasets` library leaves in a folder that it saved a DatasetDict to."""
+
+__all__ = ["Inspection", "add_scores", "check", "counts", "from_frames", "inspect", "load", "save", "summary"]
 
 
-def load(path: str | os.PathLike[str]) -> ExplanationSet:
+def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> ExplanationSet:
     """Load a data set.
 
     Parameters
     ----------
     path
-        A data-set folder, or the name of one on the Hugging Face hub: ``owner/name``. What begins with the
-        name of a folder that is there is taken for a path; ``hf://owner/name`` is always the hub.
+        A data-set folder, a folder that ``DatasetDict.save_to_disk`` wrote, the ``datasets.DatasetDict``
+        itself (see `metaeval.to_datasets`), or the name of a data set on the Hugging Face hub:
+        ``hf://owner/name``, with ``@`` and a branch, tag or commit if it is not to be the newest.
+        ``owner/name`` does as well, unless it begins with the name of a folder that is there.
 
     Raises
     ------
     DataError
         With every problem found in its ``problems``.
     """
-    from metaeval.sources.hub import hub_folder, hub_name
-
-    if not isinstance(path, str | os.PathLike):
-        raise DataError(f"a data set is loaded from the path of its folder, not from {path!r}")
-    name = hub_name(path)
-    folder = Path(path) if name is None else hub_folder(name)
-    data, problems = read_folder(folder)
+    data, problems = _read(path)
     if data is None:
         raise DataError(problems)
     return data
 
 
-def check(path: str | os.PathLike[str]) -> list[Problem]:
-    """Return everything that is wrong with a data-set folder; an empty list if it can be loaded.
+def check(path: str | os.PathLike[str] | datasets.DatasetDict) -> list[Problem]:
+    """Return everything that is wrong with a data set; an empty list if it can be loaded.
 
     Raises
     ------
     DataError
-        If ``path`` is no folder.
+        If ``path`` is nothing that `load` takes.
     """
-    return read_folder(Path(path))[1]
+    return _read(path)[1]
 
 
-def inspect(path: str | os.PathLike[str]) -> Inspection:
-    """Return the data set in a folder, or everything that is wrong with it.
+def inspect(path: str | os.PathLike[str] | datasets.DatasetDict) -> Inspection:
+    """Return a data set, or everything that is wrong with it.
 
     Raises
     ------
     DataError
-        If ``path`` is no folder.
+        If ``path`` is nothing that `load` takes.
     """
-    data, problems = read_folder(Path(path))
+    data, problems = _read(path)
     return Inspection(data, tuple(problems))
+
+
+def _read(
+    path: str | os.PathLike[str] | datasets.DatasetDict,
+) -> tuple[ExplanationSet | None, list[Problem]]:
+    from metaeval.sources.hub import hub_folder, hub_name
+
+    if isinstance(path, Mapping):
+        from metaeval.sources.hf_datasets import read_datasets
+
+        return read_datasets(path)
+    if not isinstance(path, str | os.PathLike):
+        raise DataError(
+            f"a data set is loaded from its folder, its hub name or a datasets.DatasetDict, not from {path!r}"
+        )
+    name = hub_name(path)
+    folder = Path(path) if name is None else hub_folder(name)
+    if (folder / SAVED).is_file():
+        from metaeval.sources.hf_datasets import load_saved
+
+        return load_saved(folder)
+    return read_folder(folder)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from metaeval.errors import DataError
+from metaeval.frames import flat
 from metaeval.sources.check import build
 from metaeval.sources.columns import number_column
 from metaeval.sources.manifest import Manifest, ScaleModel
 from metaeval.sources.tables import from_frame
-from metaeval.types import Scale
+from metaeval.types import KEYS, Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pandas as pd
+    from collections.abc import Mapping, Sequence
 
     from metaeval.sources.tables import Table
     from metaeval.types import ExplanationSet
+
+_COLUMNS = (*KEYS, "explanation", "rater", "aspect", "rating", "evaluator", "score")
 
 
 def from_frames(
@@ -62,14 +65,14 @@ def from_frames(
     DataError
         With every problem found; rows are counted as in a spreadsheet, the first has number 2.
     """
-    tables = {
-        "explanations": from_frame(explanations, "explanations"),
-        "ratings": from_frame(ratings, "ratings"),
-    }
-    if scores is not None:
-        tables["scores"] = from_frame(scores, "scores")
-    if users is not None:
-        tables["users"] = from_frame(users, "users")
+    given = {"explanations": explanations, "ratings": ratings, "scores": scores, "users": users}
+    tables: dict[str, Table] = {}
+    for kind, frame in given.items():
+        if frame is None:
+            continue
+        if not isinstance(frame, pd.DataFrame):
+            raise DataError(f"{kind} must be a DataFrame, not a {type(frame).__name__}")
+        tables[kind] = from_frame(flat(frame, _COLUMNS), kind)
     manifest = _manifest(
         {
             "name": name,
@@ -86,6 +89,30 @@ def from_frames(
     if data is None:
         raise DataError(problems)
     return data
+
+
+def of_explanations(explanations: pd.DataFrame, aspects: Sequence[str] | None = None) -> ExplanationSet:
+    """Return a data set without ratings, of which it is not known what was asked and on which scale.
+
+    Parameters
+    ----------
+    explanations
+        As for `from_frames`.
+    aspects
+        Names of aspects; "", which stands for all of them, if left out.
+
+    Raises
+    ------
+    DataError
+        With every problem found.
+    """
+    plain = flat(explanations, _COLUMNS)
+    columns = [*(k for k in KEYS if k in plain.columns), "rater", "aspect", "rating"]
+    ratings = pd.DataFrame(columns=columns, dtype=object).astype({"rating": "float64"})
+    # No scale is known; any will do for ratings that are not there.
+    names = {name: name for name in aspects or ["all"]}
+    data = from_frames(plain, ratings, aspects=names, scale=Scale(0, 1, integer=False))
+    return data if aspects else replace(data, aspects={"": ""})
 
 
 def _manifest(values: dict[str, object]) -> Manifest:

@@ -86,8 +86,8 @@ def import_table(
 def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> TableImport:
     """Return the data set that ``table_map`` makes of ``table``."""
     given = [str(c) for c in table.frame.columns]
-    ratings = [(e, s) for e in table_map.ratings for s in _sources(e, table_map, given, map_name)]
-    scores = [(e, s) for e in table_map.scores for s in _sources(e, table_map, given, map_name)]
+    ratings = [(e, s) for e in table_map.ratings for s in sources_of(e, table_map, given, map_name)]
+    scores = [(e, s) for e in table_map.scores for s in sources_of(e, table_map, given, map_name)]
     named = {*table_map.units.values(), *table_map.users.values()}
     absent = [_not_there(c, given, map_name) for c in sorted(named) if c not in given]
     if absent:
@@ -116,7 +116,7 @@ def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> Tab
         users.insert(0, "user_id", keys["user_id"])
         labels = {**table_map.users, "user_id": table_map.units["user_id"]}
         tables["users"] = _once(table, users, ["user_id"], labels, problems, long=True)
-    piler = _Piler(table, table_map, pd.DataFrame(keys), {k: table_map.units[k] for k in keys}, problems)
+    piler = Piler(table, table_map, pd.DataFrame(keys), {k: table_map.units[k] for k in keys}, problems)
     tables["ratings"] = piler.pile([s for _, s in ratings], "rater", "rating")
     if scores:
         tables["scores"] = piler.pile([s for _, s in scores], "evaluator", "score")
@@ -142,7 +142,7 @@ def _read(
     return read_table(path)
 
 
-def _sources(entry: Entry, table_map: TableMap, given: list[str], map_name: str) -> list[_Source]:
+def sources_of(entry: Entry, table_map: TableMap, given: list[str], map_name: str) -> list[_Source]:
     """Return the columns of the table that an entry of the map means."""
     for selector in (entry.who, entry.aspect):
         if isinstance(selector, FromColumn) and selector.column not in given:
@@ -217,7 +217,7 @@ def _once(
     return Table(table.name, frame.iloc[start].reset_index(drop=True), table.rows[start], labels)
 
 
-class _Piler(NamedTuple):
+class Piler(NamedTuple):
     """Puts columns one below the other; each value keeps the row and column it came from."""
 
     table: Table

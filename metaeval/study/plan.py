@@ -121,8 +121,10 @@ def _find(study: Study) -> Path:
             return place
     if any(place.exists() for place in places):
         raise study.error(f"dataset {study.dataset!r} is a file; give the folder of a data set", "dataset")
+    hub = f", write hf://{study.dataset} for one of the hub" if study.dataset.count("/") == 1 else ""
     raise study.error(
-        f"there is no data set {study.dataset!r}; make it with `metaeval data import`, or correct the path",
+        f"there is no data set {study.dataset!r}; make it with `metaeval data import`{hub}, "
+        "or correct the path",
         "dataset",
     )
 

@@ -1,0 +1,14 @@
+"""Modules of the `evaluate` library that ship with the package: folders that ``evaluate.load`` takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def evaluate_module() -> str:
+    """Return the path of the module that correlates predictions with references at several levels.
+
+    ``evaluate.load(metaeval.evaluate_module())`` loads it, without a network; its ``compute`` takes
+    ``predictions`` and ``references`` and, for the levels that need them, ``users`` and ``items``.
+    """
+    return str(Path(__file__).parent / "level_correlation")
