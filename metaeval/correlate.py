@@ -89,7 +89,7 @@ def correlate(
     policy = Policy.of(levels, coefficients, missing, undefined_groups, units)
     wanted = Bootstrap.of(bootstrap, seed)
     data = prepare(scores, truth, policy)
-    found = _estimate(data)
+    found = estimates(data)
     recorded = {
         "levels": list(policy.levels),
         "coefficients": list(policy.coefficients),
@@ -105,8 +105,15 @@ def correlate(
     return Correlations(result, recorded)
 
 
-def _estimate(p: Prepared) -> dict[tuple[str, str], Estimates]:
-    """Work through evaluators × aspects in blocks; every array of the result has shape (E * A,)."""
+def estimates(p: Prepared) -> dict[tuple[str, str], Estimates]:
+    """Correlate aligned scores with the truth, at each level and by each coefficient of the policy.
+
+    Returns
+    -------
+    dict
+        (level, coefficient) → estimates of which every array has shape (E * A,), aspect after aspect of each
+        evaluator; ``terms`` has a column a group besides.
+    """
     n_rows = len(p.evaluators) * len(p.aspects)
     x = p.scores.reshape(n_rows, -1)
     mask = None if p.mask is None else p.mask.reshape(n_rows, -1)

@@ -1,0 +1,67 @@
+"""``metaeval figures``: the figures of a run as files to publish."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from metaeval.cli.group import begin, talk, tell, tell_json
+
+
+@click.command()
+@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "suffixes",
+    multiple=True,
+    type=click.Choice(["png", "svg", "pdf"]),
+    default=["svg"],
+    show_default=True,
+    help="Of the files; may be given again.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder to write to.  [default: figures in RUN]",
+)
+@click.option(
+    "--figure", "names", multiple=True, metavar="NAME", help="This figure only; may be given again."
+)
+@click.option("--aspect", help="The aspect to show, where a figure shows one.")
+@click.option("--level", help="The level to show, where a figure shows one.")
+@click.option("--coefficient", help="The coefficient to show, where a figure shows one.")
+@click.option(
+    "--scale",
+    type=click.FloatRange(0.1, 10),
+    default=2,
+    show_default=True,
+    help="Size of a PNG: pixels for each of the chart's.",
+)
+@talk
+def figures(
+    run_folder: Path,
+    *,
+    suffixes: tuple[str, ...],
+    out: Path | None,
+    names: tuple[str, ...],
+    aspect: str | None,
+    level: str | None,
+    coefficient: str | None,
+    scale: float,
+) -> None:
+    """Draw the figures of the finished run in the folder RUN, and write the data of each as CSV.
+
+    ranking (a forest plot), distributions (of the scores), likeness (evaluator by evaluator), prompting
+    (zero-shot, one-shot, personalized), ensembles (accuracy by number of judges), cost (and accuracy) and
+    user_bias (by user): those that the run has data for. They need metaeval[figures].
+    """
+    from metaeval.study.figure_files import write_figures
+
+    begin()
+    wanted = {"aspect": aspect, "level": level, "coefficient": coefficient}
+    first = {column: value for column, value in wanted.items() if value is not None}
+    paths = write_figures(run_folder, suffixes, out, names=names, first=first, scale=scale)
+    for path in paths:
+        tell(str(path))
+    tell_json({"files": [str(path) for path in paths]})

@@ -1,0 +1,94 @@
+"""Judges by what they cost and how well they agree with the truth, with the frontier as a step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from metaeval.reports.figures.figure import Figure, first_choices
+from metaeval.reports.figures.style import FILLING, GREY, HUNDRED, PALETTE, SHAPES, hundred, rounded, scale_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metaeval.sheet import Sheet
+
+_WIDE = 20  # largest over smallest cost, from which on equal steps are equal factors
+
+
+def cost(sheet: Sheet, first: Mapping[str, str]) -> Figure:
+    """Draw what `metaeval.analysis.cost_accuracy.cost_accuracy` returned."""
+    frame = sheet.frame
+    models, ways = frame["model"].unique().tolist(), frame["way"].unique().tolist()
+    low, high = float(frame["cost"].min()), float(frame["cost"].max())
+    usd = frame["unit"].iloc[0] == "usd"
+    factors = low > 0 and high / low > _WIDE
+    x: dict[str, Any] = {
+        "field": "cost",
+        "type": "quantitative",
+        "title": "USD a text" if usd else "tokens a text",
+        "scale": {"type": "log"} if factors else {"zero": True},
+        "axis": {"format": "$~g" if usd else ",~r", "tickCount": 6},
+    }
+    up = {"type": "quantitative", "title": HUNDRED, "scale": {"zero": False}}
+    colour = {
+        "field": "model",
+        "type": "nominal",
+        "title": "model and prompt",
+        "scale": scale_of(models, PALETTE),
+        "legend": {"orient": "top", "columns": 1, "labelLimit": 420},
+    }
+    layers: list[dict[str, Any]] = [
+        {
+            "transform": [{"filter": "datum.frontier"}],
+            "mark": {
+                "type": "line",
+                "interpolate": "step-after",
+                "strokeWidth": 1.5,
+                "strokeDash": [5, 3],
+                "color": GREY,
+            },
+            "encoding": {"x": x, "y": {"field": "estimate_100", **up}},
+        },
+        {
+            "mark": {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6},
+            "encoding": {
+                "x": x,
+                "y": {"field": "ci_low_100", **up},
+                "y2": {"field": "ci_high_100"},
+                "color": colour,
+            },
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+            "encoding": {
+                "x": x,
+                "y": {"field": "estimate_100", **up},
+                "color": colour,
+                "shape": {
+                    "field": "way",
+                    "type": "nominal",
+                    "title": "asked",
+                    "scale": scale_of(ways, SHAPES),
+                    "legend": {"orient": "top", "columns": 1, "symbolFillColor": GREY},
+                },
+                "tooltip": [
+                    {"field": "evaluator", "type": "nominal", "title": "judge"},
+                    {"field": "cost", "type": "quantitative", "title": str(x["title"]), "format": ".4~g"},
+                    rounded("estimate", "estimate × 100"),
+                    rounded("ci_low", "from"),
+                    rounded("ci_high", "to"),
+                ],
+            },
+        },
+    ]
+    chart = {
+        "description": (
+            f"{frame['evaluator'].nunique()} judges: what a text costs from left to right, the correlation "
+            "with the truth upwards; a step line joins those that no cheaper one beats."
+        ),
+        "transform": hundred("estimate", "ci_low", "ci_high"),
+        **FILLING,
+        "height": 320,
+        "layer": layers,
+    }
+    return Figure(sheet, chart, first_choices(frame, first, ("aspect", "level", "coefficient")))

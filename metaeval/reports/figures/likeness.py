@@ -1,0 +1,90 @@
+"""A heat map of evaluator × evaluator, with the truth as its last row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from metaeval.reports.figures.figure import Figure, first_choices
+from metaeval.reports.figures.style import CORRELATION, HUNDRED, hundred, rounded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metaeval.sheet import Sheet
+
+_MOST_WITH_NUMBERS = 24
+
+
+def likeness(sheet: Sheet, first: Mapping[str, str]) -> Figure:
+    """Draw what `metaeval.analysis.likeness.likeness` returned."""
+    frame = sheet.frame
+    n = frame["second"].nunique()
+    numbered = n <= _MOST_WITH_NUMBERS
+    step = 34 if numbered else 11
+    labels = {
+        "title": None,
+        "labelOverlap": False,
+        "ticks": False,
+        "domain": False,
+        "labelFontSize": 11 if numbered else 9,
+    }
+    encoding: dict[str, Any] = {
+        "x": {
+            "field": "first",
+            "type": "nominal",
+            "sort": {"field": "first_place", "op": "min"},
+            "axis": {**labels, "labelAngle": -45 if numbered else -90, "labelLimit": 180},
+        },
+        "y": {
+            "field": "second",
+            "type": "nominal",
+            "sort": {"field": "second_place", "op": "min"},
+            "axis": labels,
+        },
+    }
+    colour = {
+        "field": "r_100",
+        "type": "quantitative",
+        "title": HUNDRED,
+        # From blue (as one goes up the other goes down) over white to orange (both go up together).
+        "scale": {"domain": [-100, 0, 100], "range": ["#0072B2", "#F7F7F7", "#D55E00"], "clamp": True},
+        "legend": {"orient": "top", "gradientLength": 220, "titleLimit": 400},
+    }
+    tooltip = [
+        {"field": "first", "type": "nominal", "title": "evaluator"},
+        {"field": "second", "type": "nominal", "title": "and"},
+        rounded("r", f"{CORRELATION} × 100"),
+        {"field": "n_units", "type": "quantitative", "title": "units", "format": ","},
+    ]
+    layers: list[dict[str, Any]] = [
+        {"mark": {"type": "rect"}, "encoding": {"color": colour, "tooltip": tooltip}},
+    ]
+    if numbered:
+        dark = {"condition": {"test": "abs(datum.r_100) > 62", "value": "#FFFFFF"}, "value": "#222222"}
+        layers.append(
+            {
+                "transform": [{"filter": "isValid(datum.r_100)"}],
+                "mark": {"type": "text", "fontSize": 10},
+                "encoding": {
+                    "text": {"field": "r_100", "type": "quantitative", "format": ".0f"},
+                    "color": dark,
+                },
+            }
+        )
+    chart = {
+        "description": (
+            f"Heat map of the correlations between {n} evaluators and the truth, the last row; those "
+            "that score alike stand together."
+        ),
+        "transform": hundred("r"),
+        "width": {"step": step},
+        "height": {"step": 26 if numbered else step},
+        "encoding": encoding,
+        "layer": layers,
+    }
+    return Figure(
+        sheet,
+        chart,
+        first_choices(frame, first, ("aspect", "coefficient")),
+        caption_width=max(520, n * step + 260),
+    )

@@ -1,0 +1,70 @@
+"""A forest plot of the leaderboard: a dot and an interval for each evaluator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from metaeval.reports.figures.figure import Figure, first_choices
+from metaeval.reports.figures.style import FILLING, HUNDRED, by_kind, hundred, line_height, rounded, row_axis
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metaeval.sheet import Sheet
+
+
+def ranking(sheet: Sheet, first: Mapping[str, str]) -> Figure:
+    """Draw what `metaeval.analysis.forest.forest` returned."""
+    frame = sheet.frame
+    n = frame["evaluator"].nunique()
+    rows: dict[str, Any] = {
+        "field": "evaluator",
+        "type": "nominal",
+        "sort": {"field": "estimate", "op": "max", "order": "descending"},
+        "axis": row_axis(n),
+    }
+    across = {"type": "quantitative", "title": f"{HUNDRED} (higher is better)"}
+    kinds = by_kind(frame["kind"].unique().tolist())
+    layers: list[dict[str, Any]] = [
+        {"mark": {"type": "rule", "strokeWidth": 1}, "encoding": {"x": {"datum": 0, **across}}},
+        {
+            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75},
+            "encoding": {
+                "y": rows,
+                "x": {"field": "ci_low_100", **across},
+                "x2": {"field": "ci_high_100"},
+                "color": kinds["color"],
+            },
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+            "encoding": {
+                "y": rows,
+                "x": {"field": "estimate_100", **across},
+                **kinds,
+                "tooltip": [
+                    {"field": "evaluator", "type": "nominal", "title": "evaluator"},
+                    {"field": "kind", "type": "nominal", "title": "kind"},
+                    rounded("estimate", "estimate × 100"),
+                    rounded("ci_low", "from"),
+                    rounded("ci_high", "to"),
+                ],
+            },
+        },
+    ]
+    if frame["human"].notna().any():
+        # The same number in all rows: any of them will do.
+        people = {"x": {"aggregate": "max", "field": "human_100", **across}}
+        dashed = {"type": "rule", "strokeWidth": 1.5, "strokeDash": [6, 4]}
+        layers.insert(1, {"mark": dashed, "encoding": people})
+    chart = {
+        "description": (
+            f"Forest plot of {n} evaluators, the best on top: the correlation with the truth of each as "
+            "a dot, its interval as a line, its kind as colour and shape."
+        ),
+        "transform": hundred("estimate", "ci_low", "ci_high", "human"),
+        **FILLING,
+        "height": n * line_height(n),
+        "layer": layers,
+    }
+    return Figure(sheet, chart, first_choices(frame, first, ("aspect", "level", "coefficient")))

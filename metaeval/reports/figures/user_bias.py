@@ -1,0 +1,78 @@
+"""A strip of users for each evaluator: by how much it rates them too high or too low."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from metaeval.reports.figures.figure import Figure, first_choices
+from metaeval.reports.figures.style import BLUE, FILLING, VERMILION, row_axis
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metaeval.sheet import Sheet
+
+_LINE = 30  # height of an evaluator, in pixels
+
+
+def user_bias(sheet: Sheet, first: Mapping[str, str]) -> Figure:
+    """Draw what `metaeval.analysis.user_bias.user_bias` returned."""
+    frame = sheet.frame
+    names = frame["evaluator"].unique().tolist()
+    who = next(c.title for c in sheet.columns if c.name == "who")
+    rows: dict[str, Any] = {
+        "field": "evaluator",
+        "type": "nominal",
+        "sort": names,
+        "axis": row_axis(len(names)),
+    }
+    across: dict[str, Any] = {
+        "type": "quantitative",
+        "title": "mean of score − truth (points of the scale)",
+        "axis": {"tickCount": 9, "labelOverlap": "greedy", "labelSeparation": 6},
+    }
+
+    def summed(column: str) -> dict[str, Any]:
+        # The same number in all rows of an evaluator: any of them will do.
+        return {"field": column, "aggregate": "min", **across}
+
+    chart = {
+        "description": (
+            f"Strips of the mean of score less truth, a tick a {who.lower()}, for {len(names)} evaluators; "
+            "a bar spans the middle half, a diamond is the mean."
+        ),
+        **FILLING,
+        "height": _LINE * len(names),
+        "layer": [
+            {
+                "mark": {"type": "bar", "height": 16, "color": BLUE, "opacity": 0.3},
+                "encoding": {"y": rows, "x": summed("q1"), "x2": {"field": "q3", "aggregate": "min"}},
+            },
+            {"mark": {"type": "rule", "strokeWidth": 1.2}, "encoding": {"x": {"datum": 0, **across}}},
+            {
+                "mark": {"type": "tick", "thickness": 1.5, "height": 14, "color": BLUE, "opacity": 0.8},
+                "encoding": {
+                    "y": rows,
+                    "x": {"field": "bias", **across},
+                    "tooltip": [
+                        {"field": "evaluator", "type": "nominal", "title": "evaluator"},
+                        {"field": "who", "type": "nominal", "title": who.lower()},
+                        {"field": "bias", "type": "quantitative", "title": "score − truth", "format": "+.2f"},
+                        {"field": "n_units", "type": "quantitative", "title": "units", "format": ","},
+                    ],
+                },
+            },
+            {
+                "mark": {
+                    "type": "point",
+                    "filled": True,
+                    "shape": "diamond",
+                    "size": 90,
+                    "color": VERMILION,
+                    "opacity": 1,
+                },
+                "encoding": {"y": rows, "x": summed("mean")},
+            },
+        ],
+    }
+    return Figure(sheet, chart, first_choices(frame, first, ("aspect",)))

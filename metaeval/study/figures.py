@@ -1,0 +1,251 @@
+"""A run → its figures: each sheet worked out from what the run scored, then drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from metaeval.analysis.cost_accuracy import cost_accuracy
+from metaeval.analysis.distributions import distributions
+from metaeval.analysis.ensemble_spread import ensemble_spread, judges_to_combine
+from metaeval.analysis.forest import forest, human_reference
+from metaeval.analysis.likeness import likeness
+from metaeval.analysis.prompting import prompting
+from metaeval.analysis.user_bias import user_bias
+from metaeval.errors import MetaevalError, nearest
+from metaeval.policy import Policy, prepare
+from metaeval.ranking import interval_sentence
+from metaeval.reports.figures import CATALOGUE, figure_of
+from metaeval.study.costs import costs_of
+from metaeval.study.details import made_of
+from metaeval.study.results import read_run
+from metaeval.types import AVERAGE, Kind, Scale
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pandas as pd
+
+    from metaeval.reports.figures import Figure
+    from metaeval.sheet import Sheet
+    from metaeval.study.opened import OpenRun
+    from metaeval.types import ScoreTable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Material:
+    """What the figures of a run are made of; evaluators go by the names that are printed."""
+
+    scores: ScoreTable
+    frame: pd.DataFrame
+    """The scores."""
+    correlations: pd.DataFrame
+    truth: pd.DataFrame
+    raters: pd.DataFrame | None
+    record: Mapping[str, Any]
+    kinds: Mapping[str, Kind]
+    signatures: Mapping[str, Mapping[str, Any]]
+    labels: Mapping[str, str]
+    """Name of each evaluator → the name that is printed: it says so if the evaluator is simulated."""
+    first: Mapping[str, str]
+    """Aspect, level and coefficient to show first."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the data are."""
+        return self.scores.simulated
+
+    @property
+    def simulated_evaluators(self) -> frozenset[str]:
+        return frozenset(self.labels[name] for name in self.scores.simulated_evaluators)
+
+    @property
+    def simulated_of(self) -> frozenset[str]:
+        """Evaluators whose numbers are simulated: all of them if the data are."""
+        return frozenset(self.labels.values()) if self.simulated else self.simulated_evaluators
+
+    @property
+    def any_simulated(self) -> bool:
+        return self.simulated or bool(self.simulated_evaluators)
+
+    @property
+    def scale(self) -> Scale:
+        low, high, integer = self.record["data"]["scale"]
+        return Scale(low, high, bool(integer))
+
+    @property
+    def truth_name(self) -> str:
+        return f"truth: {self.record['truth']['spec']}"
+
+    @property
+    def intervals(self) -> str:
+        """A sentence on the intervals; empty if the run made none."""
+        sentence = interval_sentence(self.record["policy"].get("bootstrap") or {})
+        return sentence.replace("Brackets hold", "Lines are")
+
+    def policy(self, coefficients: Sequence[str] | None = None) -> Policy:
+        study = self.record["study"]
+        return Policy.of(
+            study["levels"],
+            list(coefficients or study["coefficients"]),
+            study["missing"],
+            study["undefined_groups"],
+            study["units"],
+        )
+
+
+def figures_of(
+    scores: ScoreTable,
+    truth: pd.DataFrame,
+    raters: pd.DataFrame | None,
+    record: Mapping[str, Any],
+    correlations: pd.DataFrame,
+    *,
+    names: Sequence[str] = (),
+    first: Mapping[str, str] | None = None,
+) -> list[Figure]:
+    """Return the figures of a run, without those that its data have nothing for.
+
+    Parameters
+    ----------
+    scores, truth, raters, record
+        As in `metaeval.study.details.details_of`.
+    correlations
+        The frame of the run's `Correlations`.
+    names
+        Those of `CATALOGUE` to make; all, if empty.
+    first
+        Which ``aspect``, ``level`` and ``coefficient`` to show first, where a figure has them; what is left
+        out is that of the study's order. A figure of very many rows has these alone.
+    """
+    order = {k: str(v) for k, v in record["study"]["order_by"].items()}
+    made_up = scores.simulated_evaluators
+    labels = {n: f"{n} (simulated)" if n in made_up else n for n in scores.evaluators}
+    of = _Material(
+        scores,
+        scores.frame.assign(evaluator=scores.frame["evaluator"].astype(object).map(labels)),
+        correlations.assign(evaluator=correlations["evaluator"].astype(object).map(labels)),
+        truth,
+        raters,
+        record,
+        {labels[n]: kind for n, kind in scores.kinds.items() if n in labels},
+        {labels[n]: signature for n, signature in scores.signatures.items() if n in labels},
+        labels,
+        {**order, **(first or {})},
+    )
+    sheets = (_SHEETS[name](of) for name in CATALOGUE if not names or name in names)
+    return [figure_of(sheet, of.first) for sheet in sheets if sheet is not None]
+
+
+def figures_of_run(
+    run: OpenRun, *, names: Sequence[str] = (), first: Mapping[str, str] | None = None
+) -> list[Figure]:
+    """Return the figures of a finished run; the arguments are those of `figures_of`.
+
+    Raises
+    ------
+    MetaevalError
+        If a name is not that of a figure, or the run has no such aspect, level or coefficient.
+    """
+    for name in names:
+        if name not in CATALOGUE:
+            known = list(CATALOGUE)
+            raise MetaevalError(f"there is no figure {name!r}{nearest(name, known)} ({', '.join(known)})")
+    for column, value in (first or {}).items():
+        have = _known(run.record["study"], column)
+        if value not in have:
+            raise MetaevalError(
+                f"the run has no {column} {value!r}{nearest(value, have)} (it has: {', '.join(have)})"
+            )
+    correlations = read_run(run.folder)[0].frame
+    return figures_of(run.scores, run.truth, run.raters, run.record, correlations, names=names, first=first)
+
+
+def _known(study: Mapping[str, Any], column: str) -> list[str]:
+    if column == "aspect":
+        return [*study["aspects"], *([AVERAGE] if len(study["aspects"]) > 1 else [])]
+    return list(study[f"{column}s"])
+
+
+def _ranking(of: _Material) -> Sheet:
+    truth_raters = made_of(of.record["truth"]["spec"]).annotators
+    human = human_reference(
+        of.correlations, of.kinds, of.truth, of.raters, of.policy(), truth_raters=truth_raters
+    )
+    return forest(of.correlations, of.kinds, human, intervals=of.intervals, simulated=of.any_simulated)
+
+
+def _distributions(of: _Material) -> Sheet | None:
+    return distributions(
+        of.frame,
+        of.truth,
+        of.scale,
+        kinds=of.kinds,
+        truth_name=of.truth_name,
+        simulated=of.any_simulated,
+    )
+
+
+def _likeness(of: _Material) -> Sheet | None:
+    known = _known(of.record["study"], "aspect")
+    aspect = of.first["aspect"] if of.first["aspect"] in known else known[0]
+    return likeness(
+        of.frame,
+        of.truth,
+        aspects=_leading(aspect, known),
+        coefficients=_leading(of.first["coefficient"], of.record["study"]["coefficients"]),
+        truth_name=of.truth_name,
+        simulated=of.any_simulated,
+    )
+
+
+def _leading(first: str, values: Sequence[str]) -> list[str]:
+    return [first, *(v for v in values if v != first)]
+
+
+def _prompting(of: _Material) -> Sheet | None:
+    return prompting(
+        of.correlations,
+        of.signatures,
+        intervals=of.intervals,
+        simulated=of.simulated_of,
+    )
+
+
+def _ensembles(of: _Material) -> Sheet | None:
+    judges = [name for name, kind in of.kinds.items() if kind == Kind.JUDGE]
+    if len(judges) < 2:
+        return None
+    combined = judges_to_combine(judges, of.signatures)
+    frame = of.frame[of.frame["evaluator"].isin(combined)]
+    return ensemble_spread(
+        prepare(frame, of.truth, of.policy(["pearson"])),
+        n_judges=len(judges),
+        simulated=of.simulated or bool(of.simulated_evaluators & set(combined)),
+    )
+
+
+def _cost(of: _Material) -> Sheet | None:
+    costs = costs_of(of.scores)
+    return cost_accuracy(
+        of.correlations,
+        costs.assign(evaluator=costs["evaluator"].astype(object).map(of.labels)),
+        of.signatures,
+        intervals=of.intervals,
+        simulated=of.simulated_of,
+    )
+
+
+def _user_bias(of: _Material) -> Sheet | None:
+    return user_bias(of.frame, of.truth, of.scale, kinds=of.kinds, simulated=of.any_simulated)
+
+
+_SHEETS: dict[str, Callable[[_Material], Sheet | None]] = {
+    "ranking": _ranking,
+    "distributions": _distributions,
+    "likeness": _likeness,
+    "prompting": _prompting,
+    "ensembles": _ensembles,
+    "cost": _cost,
+    "user_bias": _user_bias,
+}

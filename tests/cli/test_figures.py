@@ -1,0 +1,78 @@
+"""``metaeval figures``, as it is typed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from metaeval.cli.figures import figures
+from metaeval.errors import MetaevalError, MissingExtraError, RunFolderError
+from metaeval.reports.figures import CATALOGUE
+from tests.drawn import drawn_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return drawn_run(tmp_path_factory.mktemp("drawn"))
+
+
+def typed(*arguments: object) -> str:
+    done = CliRunner().invoke(figures, list(map(str, arguments)), obj={}, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_every_figure_and_its_data_are_written(run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    told = typed(run, "--out", tmp_path / "a").splitlines()
+    assert told == [str(tmp_path / "a" / f"{n}.{s}") for n in CATALOGUE for s in ("svg", "csv")]
+    assert sorted(p.name for p in (tmp_path / "a").iterdir()) == sorted(t.rsplit("/")[-1] for t in told)
+    again = json.loads(typed(run, "--out", tmp_path / "b", "--json"))["files"]
+    assert [(tmp_path / "a" / p.rsplit("/")[-1]).read_bytes() for p in again] == [
+        (tmp_path / "b" / p.rsplit("/")[-1]).read_bytes() for p in again
+    ]
+    assert set(pd.read_csv(tmp_path / "a" / "ranking.csv")["level"]) == {"dataset", "user", "pair"}
+
+
+def test_one_figure_of_one_column_in_two_formats(run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    options = ["--figure", "ranking", "--aspect", "clear", "--level", "user", "--coefficient", "kendall"]
+    typed(run, "--out", tmp_path, "--format", "png", "--format", "pdf", "--scale", "0.5", *options)
+    assert {p.name for p in tmp_path.glob("ranking.*")} == {"ranking.png", "ranking.pdf", "ranking.csv"}
+    small = (tmp_path / "ranking.png").read_bytes()
+    typed(run, "--out", tmp_path, "--format", "png", "--scale", "1", *options)
+    large = (tmp_path / "ranking.png").read_bytes()
+    widths = [int.from_bytes(png[16:20], "big") for png in (small, large)]
+    assert widths[1] == pytest.approx(2 * widths[0], abs=2)
+
+
+def test_they_go_into_the_run_folder_if_nothing_is_said(run: Path) -> None:
+    pytest.importorskip("vl_convert")
+    typed(run, "--figure", "cost")
+    assert (run / "figures" / "cost.svg").is_file()
+    typed(run, "--figure", "cost")  # the run can still be read
+
+
+def test_what_is_wrong_is_said(run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    with pytest.raises(MetaevalError, match="did you mean 'likeness'"):
+        typed(run, "--figure", "likenes")
+    with pytest.raises(RunFolderError, match="no run folder"):
+        typed(tmp_path / "none")
+    assert not (run / "likenes.svg").exists()
+
+
+def test_the_missing_library_is_said_before_any_work(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(
+        MissingExtraError, match=r"drawing figures needs .* pip install 'metaeval\[figures\]'"
+    ):
+        typed(run)

@@ -1,0 +1,109 @@
+"""Every figure of a run compiles, is drawn in each format, and shows who it is about."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import replace
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from metaeval.errors import MissingExtraError
+from metaeval.reports.figures import CATALOGUE, FIGURE_FORMATS, Figure, draw, figure_payload
+from metaeval.study.figures import figures_of_run
+from metaeval.study.opened import open_run
+from tests.drawn import LONG, drawn_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+convert: Any = pytest.importorskip("vl_convert", reason="pip install 'metaeval[figures]'")
+
+MAGIC = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg", "pdf": b"%PDF-"}
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
+    run: Path = drawn_run(tmp_path_factory.mktemp("drawn"))
+    return {figure.sheet.name: figure for figure in figures_of_run(open_run(run))}
+
+
+def test_the_run_has_every_figure(figures: dict[str, Figure]) -> None:
+    assert list(figures) == list(CATALOGUE)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_it_compiles_without_a_warning(figures: dict[str, Figure], name: str, capfd: Any) -> None:
+    payload = figure_payload(figures[name])
+    columns = payload["rows"]
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    for spec in (figures[name].spec(), {**payload["spec"], "datasets": {"table": rows}}):
+        vega = convert.vegalite_to_vega(json.loads(json.dumps(spec, allow_nan=False)), show_warnings=True)
+        assert vega["marks"]
+    told = "".join(capfd.readouterr())
+    assert "WARN" not in told, told
+
+
+@pytest.mark.parametrize("suffix", FIGURE_FORMATS)
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_it_is_drawn(figures: dict[str, Figure], name: str, suffix: str) -> None:
+    assert draw(figures[name], suffix, scale=0.5).startswith(MAGIC[suffix])
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_the_bytes_of_an_svg_do_not_depend_on_what_was_drawn_before(
+    figures: dict[str, Figure], name: str
+) -> None:
+    first = draw(figures[name], "svg")
+    draw(figures["distributions"], "svg")
+    assert draw(figures[name], "svg") == first
+    # An id is there once, and whatever refers to one finds it.
+    ids = re.findall(r'\bid="([^"]+)"', first.decode())
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r"url\(#([^)]+)\)", first.decode())) <= set(ids)
+
+
+def texts(figure: Figure, chosen: dict[str, str] | None = None) -> str:
+    svg = draw(figure, "svg", chosen).decode()
+    return "\n".join(unescape(re.sub(r"<[^>]+>", "\n", svg)).split("\n"))
+
+
+def test_names_of_evaluators_are_in_the_svg(figures: dict[str, Figure]) -> None:
+    shown = texts(figures["ranking"])
+    for name in ("people", "zero (simulated)", "one (simulated)", "length", "recorded"):
+        assert name in shown
+    assert LONG[:30] in shown
+    assert LONG not in shown  # cut, so that the chart is not all name
+    assert "SIMULATED DATA" in shown
+    assert "zero-shot" in texts(figures["prompting"])
+    assert "truth: User()" in texts(figures["likeness"])
+
+
+def test_names_are_text_whatever_they_hold(figures: dict[str, Figure]) -> None:
+    name = '<script>alert("1")</script> & correlation'
+    for figure in figures.values():
+        renamed = figure.sheet.frame.replace("zero (simulated)", name)
+        sheet = replace(figure.sheet, frame=renamed)
+        svg = draw(CATALOGUE[sheet.name](sheet, figure.choices), "svg").decode()
+        assert "<script" not in svg
+        if sheet.name in ("ranking", "user_bias", "likeness"):
+            assert name[:30] in unescape(svg)
+
+
+def test_another_choice_draws_other_numbers(figures: dict[str, Figure]) -> None:
+    ranking = figures["ranking"]
+    assert "Pearson's r × 100" in texts(ranking)
+    other = {"coefficient": "kendall", "aspect": "clear", "level": "user"}
+    assert "Kendall's τ-b × 100" in texts(ranking, other)
+    assert "aspect: clear · level: user" in texts(ranking, other)
+
+
+def test_without_the_library_one_sentence_says_how_to_get_it(
+    figures: dict[str, Figure], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'metaeval\[figures\]'"):
+        draw(figures["ranking"], "svg")
