@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from metaeval import html
 from metaeval.errors import MetaevalError, nearest
 from metaeval.policy import CLUSTERS, Policy, Prepared, allowed, prepare, whole_number
 from metaeval.stats.coefficients import pearson
@@ -39,6 +41,28 @@ class By(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.aspect}, {self.level} level, {self.coefficient}"
+
+    @property
+    def words(self) -> str:
+        """The column in a sentence."""
+        aspect = "the average over aspects" if self.aspect == AVERAGE else self.aspect
+        return f"{aspect}, {self.level} level, {self.coefficient}"
+
+    @classmethod
+    def read(cls, text: str | None, default: By) -> By:
+        """Read ``aspect,level,coefficient``; what is left empty is as in ``default``.
+
+        Raises
+        ------
+        MetaevalError
+            If there are more than three words.
+        """
+        given = [word.strip() for word in text.split(",")] if text else []
+        if len(given) > len(default):
+            raise MetaevalError(
+                f"--by is {text!r}; give aspect,level,coefficient, such as average,user,kendall"
+            )
+        return cls(*(word or standard for word, standard in zip_longest(given, default, fillvalue="")))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +110,11 @@ class Comparisons:
                 "p_williams": self.p_williams[first, second],
             }
         )
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the first pairs."""
+        facts = {"by": self.by, "evaluators": len(self.evaluators), "correction": self.policy["correction"]}
+        return html.heading("Paired tests", facts) + html.table(self.frame)
 
     @classmethod
     def of_frame(cls, frame: pd.DataFrame, policy: Mapping[str, Any]) -> Comparisons:

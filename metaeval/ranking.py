@@ -95,7 +95,7 @@ def ranking(
         Column("label", "evaluator"),
         Column("estimate", by.coefficient, "hundred", "ci_low", "ci_high"),
     ]
-    notes = [f"Ordered by {_words(by)}, × 100."]
+    notes = [f"Ordered by {by.words}, × 100."]
     if by.level == "generator":
         notes.append(
             "Means of generators are uncertain, which lowers their correlation; resampled means are more so, "
@@ -146,11 +146,6 @@ def _verdict(p: float, alpha: float) -> str:
     return f"worse, {text}" if p <= alpha else text
 
 
-def _words(by: By) -> str:
-    aspect = "the average over aspects" if by.aspect == AVERAGE else by.aspect
-    return f"{aspect}, {by.level} level, {by.coefficient}"
-
-
 def interval_sentence(options: Mapping[str, Any]) -> str:
     """Say how intervals were made."""
     if not options:
@@ -170,7 +165,8 @@ def tests_sentence(policy: Mapping[str, Any]) -> str:
         "none": "no correction",
     }
     swapped = f"{policy['permutations']:,} swaps of standardized scores by {policy['swap']}"
-    corrected = f"{names[policy['correction']]} over {policy['pairs']:,} pairs"
+    pairs = "1 pair" if policy["pairs"] == 1 else f"{policy['pairs']:,} pairs"
+    corrected = f"{names[policy['correction']]} over {pairs}"
     least = min(1.0, policy["least_p"] * (policy["pairs"] if policy["correction"] == "holm" else 1))
     floor = f" No p can be below {least:.3f} here." if least >= 0.01 else ""
     if least > policy["alpha"]:

@@ -21,6 +21,8 @@ FLOORS = {
     "resources": 0,
     "progress": 0,
     "yaml_lines": 0,
+    "frames": 0,
+    "html": 0,
     "stats": 1,
     "sources": 2,
     "llm": 2,
@@ -39,6 +41,7 @@ FLOORS = {
     "slates": 4,
     "exposure": 4,
     "reports": 5,
+    "modules": 5,
     "study": 6,
     "cli": 7,
     "__main__": 8,
@@ -56,6 +59,7 @@ HEAVY = (
     "sacrebleu",
     "datasets",
     "openai",
+    "vl_convert",
 )
 
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from metaeval import __version__
+from metaeval.cli.compare import compare
 from metaeval.cli.data import data
 from metaeval.cli.details import details
 from metaeval.cli.ensembles import ensembles
+from metaeval.cli.figures import figures
 from metaeval.cli.generators import generators
 from metaeval.cli.group import Group
 from metaeval.cli.power import power
@@ -19,6 +21,7 @@ from metaeval.cli.prompts import prompts
 from metaeval.cli.run import demo, leaderboard, reparse, run
 from metaeval.cli.steps import correlate, score
 from metaeval.cli.store import store
+from metaeval.cli.view import view
 from metaeval.errors import MetaevalError
 
 if TYPE_CHECKING:
@@ -49,6 +52,9 @@ for command in (
     ensembles,
     generators,
     power,
+    compare,
+    figures,
+    view,
     reparse,
     data,
     prompts,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metaeval.errors import MetaevalError
 from metaeval.files import replacing
-from metaeval.llm.request import CallFailure, Reply, canonical, key_of
+from metaeval.llm.request import CallFailure, Message, Reply, canonical, key_of
 from metaeval.llm.store import PUT, REPLY_COLUMNS, reply_of, row_of
 
 if TYPE_CHECKING:
@@ -55,6 +55,13 @@ class Imported(NamedTuple):
 
     added: int
     present: int
+
+
+class Conversation(NamedTuple):
+    """A call of a model: what it was asked, and what came back."""
+
+    messages: tuple[Message, ...]
+    reply: Reply
 
 
 def info(store: Store) -> Info:
@@ -180,6 +187,15 @@ def export_jsonl(store: Store, path: str | os.PathLike[str], keys: Iterable[str]
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
             count += 1
     return count
+
+
+def conversations(store: Store, keys: Iterable[str]) -> dict[str, Conversation]:
+    """Return the calls of some keys; one that is not there is left out."""
+    found = {}
+    for row in _rows_of(store, list(keys)):
+        messages = json.loads(row[1])["messages"]
+        found[row[0]] = Conversation(tuple(Message(*m) for m in messages), reply_of(row[2:16]))
+    return found
 
 
 def _all_rows(store: Store) -> Iterator[tuple[Any, ...]]:

@@ -8,21 +8,26 @@ import json
 import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from html import escape
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from metaeval import __version__, evaluators
 from metaeval.correlate import correlate
 from metaeval.errors import StoppedError
 from metaeval.policy import Policy
 from metaeval.progress import progress
-from metaeval.reports import FORMATS, Leaderboard, page
+from metaeval.reports import FORMATS, Leaderboard
 from metaeval.reports.cost_table import cost_table
+from metaeval.reports.html_page import to_html
+from metaeval.reports.report.page import report_page
 from metaeval.reports.sheets import sheet_to_csv, to_markdown
 from metaeval.study.asking import judging_of
 from metaeval.study.costs import costs_of
 from metaeval.study.details import details_of
+from metaeval.study.figures import figures_of
 from metaeval.study.file import Study, make_study
 from metaeval.study.folder import (
     CORRELATIONS,
@@ -42,6 +47,7 @@ from metaeval.study.folder import (
     write_parquet,
 )
 from metaeval.study.plan import Plan, plan
+from metaeval.study.report import report_of
 from metaeval.study.results import board_of, tests_of
 from metaeval.types import KEYS, USER_RATER, Correlations, ScoreTable, Status
 
@@ -65,6 +71,16 @@ class Run:
     scores: ScoreTable
     correlations: Correlations
     leaderboard: Leaderboard
+
+    def _repr_html_(self) -> str:
+        """Show a notebook what was run, the leaderboard, and where the report lies."""
+        report = self.folder.resolve() / REPORT
+        here = Path.cwd()
+        # A notebook's page may link to what lies below it, a browser elsewhere only to a whole address.
+        below = report.is_relative_to(here)
+        link = quote(report.relative_to(here).as_posix()) if below else report.as_uri()
+        where = f'<a href="{escape(link)}">{escape(REPORT)}</a> in <code>{escape(str(self.folder))}</code>'
+        return f"{self.leaderboard._repr_html_()}<p>The whole report: {where}</p>"
 
 
 def run(
@@ -171,11 +187,24 @@ def _finish(
     # Seconds differ from run to run; these files are to depend on the scores alone.
     steady = replace(board, ranking=board.ranking and board.ranking.without("seconds_per_text"))
     raters = todo.data.ratings[todo.data.ratings["rater"] != USER_RATER]
-    details = details_of(scores, ratings, raters if len(raters) else None, record) if study.details else []
+    rated = raters if len(raters) else None
+    details = details_of(scores, ratings, rated, record) if study.details else []
+    report = report_of(
+        todo.data,
+        scores,
+        ratings,
+        result,
+        record,
+        board=board,
+        tests=tests,
+        costs=costs,
+        figures=figures_of(scores, ratings, rated, record, result.frame),
+        sheets=details,
+    )
     writers = {
         SCORES: lambda file: write_parquet(scores.frame, file),
         TRUTH: lambda file: write_parquet(ratings, file),
-        **({RATERS: lambda file: write_parquet(raters, file)} if len(raters) else {}),
+        **({RATERS: lambda file: write_parquet(raters, file)} if rated is not None else {}),
         CORRELATIONS: lambda file: write_csv(result.frame, file),
         **({RANKING: _writer(sheet_to_csv(board.ranking))} if board.ranking else {}),
         **({TESTS: _writer(tests.frame.to_csv(index=False, lineterminator="\n"))} if tests else {}),
@@ -186,7 +215,7 @@ def _finish(
         ),
         **({DETAILS: _writer(to_markdown(details))} if details else {}),
         **{f"leaderboard.{suffix}": _writer(FORMATS[suffix](steady)) for suffix in ("csv", "md", "tex")},
-        REPORT: _writer(page(board)),
+        REPORT: _writer(report_page(report.payload(), static=to_html(board))),
     }
     return Run(todo.out, folder.finish(writers, record), scores, result, board)
 

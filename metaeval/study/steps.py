@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -149,7 +148,7 @@ def _board(
                 f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
             )
     ordered = By(**record["study"]["order_by"])
-    by = check_by(_by(order_by, ordered), result)
+    by = check_by(By.read(order_by, ordered), result)
     opened = open_run(run)
     if by == ordered:
         tests = opened.tests()
@@ -160,14 +159,6 @@ def _board(
             opened.scores.frame, opened.truth, policy, by, TestOptions(**options) if options else None
         )
     return board_of(result, record, coefficients or None, by=by, tests=tests, costs=costs_of(opened.scores))
-
-
-def _by(text: str | None, default: By) -> By:
-    """Read ``aspect,level,coefficient``; what is left empty is as in the study."""
-    words = [word.strip() for word in text.split(",")] if text else []
-    if len(words) > len(default):
-        raise MetaevalError(f"--by is {text!r}; give aspect,level,coefficient, such as average,user,kendall")
-    return By(*(word or standard for word, standard in zip_longest(words, default, fillvalue="")))
 
 
 def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:

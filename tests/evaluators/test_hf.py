@@ -4,6 +4,7 @@ import itertools
 import json
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -154,6 +155,24 @@ def test_a_module_that_cannot_be_loaded(module):
         file.write("import nothing_of_this_name\n")
     with pytest.raises(SpecError, match=r"cannot be loaded.*nothing_of_this_name"):
         me.score(DATA, [f"HF({path!r})"])
+
+
+@pytest.mark.parametrize("line", ["import datasets, evaluate", "import datasets; import evaluate"])
+def test_imports_that_share_a_line(module, line):
+    path = Path(module(AGGREGATE))
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("import datasets\nimport evaluate", line), encoding="utf-8")
+    with pytest.raises(SpecError, match=r"imports 'datasets' and more on one line.*a line of its own$"):
+        me.score(DATA, [f"HF({str(path)!r})"])
+
+
+def test_a_folder_of_a_module(module, tmp_path):
+    script = Path(module(AGGREGATE))
+    folder = tmp_path / "folders" / script.stem
+    folder.mkdir(parents=True)
+    script.rename(folder / script.name)
+    table = me.score(DATA, {"hf": f"HF({str(folder)!r})"})
+    assert [s for s, _ in scores_of(table, "hf").values()][:3] == [1, 0, 1]
 
 
 def test_references_are_needed(module):

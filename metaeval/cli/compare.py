@@ -1,0 +1,59 @@
+"""``metaeval compare``: evaluators of one run, or of several, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from metaeval.cli.group import begin, talk
+from metaeval.cli.sheets import sheet_options, tell_sheets
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--by", metavar="ASPECT,LEVEL,COEFFICIENT", help="The column that is tested.")
+@click.option(
+    "--correction", type=click.Choice(["holm", "bh", "none"]), help="Of p-values.  [default: the study's]"
+)
+@click.option("--permutations", type=click.IntRange(1), help="Of each test.  [default: the study's]")
+@click.option("--seed", type=click.IntRange(0), help="Of the permutations.  [default: the study's]")
+@click.option("--all-pairs", is_flag=True, help="Test every two evaluators of all runs, and rank them.")
+@click.option(
+    "--policy-of",
+    metavar="RUN",
+    help="Whose policy, intervals and tests hold, if they differ.  [default: the first]",
+)
+@sheet_options
+@talk
+def compare(
+    runs: tuple[Path, ...],
+    *,
+    by: str | None,
+    correction: str | None,
+    permutations: int | None,
+    seed: int | None,
+    all_pairs: bool,
+    policy_of: str | None,
+    suffix: str,
+    out: Path | None,
+) -> None:
+    """Compare evaluators of the finished run in the folder RUN, or of several runs, by paired tests.
+
+    Of one run, every two evaluators are tested. Of several runs: what changed between them (data, prompts,
+    models, policy, versions), and how each evaluator does in every run, on the units that all of them have.
+    Runs that cannot be compared are refused.
+    """
+    from metaeval.study.comparing import compare_runs
+
+    begin()
+    found = compare_runs(
+        runs,
+        by=by,
+        correction=correction,
+        permutations=permutations,
+        seed=seed,
+        all_pairs=all_pairs,
+        policy_of=policy_of,
+    )
+    tell_sheets(found, suffix, out)

@@ -1,0 +1,53 @@
+// What the numbers depend on: data, truth, policy, versions, and each evaluator's signature.
+
+function Facts({ facts }) {
+  return html`<dl class="facts">${facts
+    .filter(([, value]) => value !== '' && value != null)
+    .map(
+      ([name, value]) => html`<div key=${name}>
+    <dt>${name}</dt><dd><${Words}>${value}</${Words}></dd></div>`,
+    )}</dl>`
+}
+
+function About({ study }) {
+  const { dataset, scale } = study
+  const counts = ['units', 'users', 'items', 'generators']
+    .filter((what) => dataset[what])
+    .map((what) => `${count(dataset[what])} ${what}`)
+  return html`<section class="about">
+    <h2 tabindex="-1">About</h2>
+    <${Facts} facts=${[
+      ['Data set', dataset.name],
+      ['Size', listed(counts)],
+      ['Truth', study.truth],
+      ['Scale', `${score(scale.min)} to ${score(scale.max)}${scale.integer ? ', whole numbers' : ''}`],
+      ['Source', dataset.source],
+      ['Licence', dataset.licence],
+      ['Fingerprint of the data', dataset.fingerprint],
+      ['Version of metaeval', study.metaeval],
+      ['Finished', study.finished],
+    ]} />
+    <h3>What raters saw</h3>
+    <${Facts} facts=${study.aspects.map(({ name, statement }) => [name, statement || 'nothing is stated'])} />
+    <h3>Missing scores and undefined groups</h3>
+    <ul>${study.policy.map((sentence) => html`<li key=${sentence}>${sentence}</li>`)}</ul>
+    <h3>What the scores depend on</h3>
+    ${study.evaluators.map(
+      (evaluator) => html`<details class="call" key=${evaluator.name}>
+      <summary><${Evaluator} evaluator=${evaluator} /></summary>
+      <${Facts} facts=${[
+        ['Spec', evaluator.spec],
+        ['Kind', evaluator.kindTitle],
+        [
+          'Scores',
+          Object.entries(evaluator.statuses)
+            .filter(([, n]) => n)
+            .map(([status, n]) => `${status} ${count(n)}`)
+            .join(' · '),
+        ],
+      ]} />
+      <pre class="words" tabindex="0">${JSON.stringify(evaluator.signature, null, 2)}</pre>
+    </details>`,
+    )}
+  </section>`
+}

@@ -1,0 +1,68 @@
+// The common axis of the rows of a leaderboard: intervals as bars, zero, and what people reach.
+
+/** Round steps that cover the values, in hundredths as printed. */
+function axisOf(values) {
+  const known = values.filter((x) => x != null)
+  const low = Math.min(0, ...known)
+  const high = Math.max(0, ...known)
+  const span = high - low || 1
+  const power = 10 ** Math.floor(Math.log10(span / 4))
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => span / s <= 5)
+  const first = Math.floor(low / step + 1e-9)
+  const last = Math.max(first + 1, Math.ceil(high / step - 1e-9))
+  const ticks = Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step)
+  const width = (last - first) * step
+  const place = (x) => `${(2 + (96 * (x - first * step)) / width).toFixed(2)}%`
+  return { ticks, place }
+}
+
+/** Zero and the lines of people, behind each row. */
+function Lines({ axis, people }) {
+  return html`<line class="zero" x1=${axis.place(0)} x2=${axis.place(0)} y1="0" y2="100%" />
+    ${people.map(
+      ({ estimate }, i) => html`<line key=${i} class=${`person person-${i % 4}`} y1="0" y2="100%"
+        x1=${axis.place(estimate)} x2=${axis.place(estimate)} />`,
+    )}`
+}
+
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
+
+/** The head of the column: numbers of the axis, a letter for each line. */
+function AxisHead({ axis, people }) {
+  return html`<span class="hidden">Interval, drawn</span>
+    <svg class="axis" aria-hidden="true">
+      ${people.map(({ estimate }, i) => html`<text key=${i} x=${axis.place(estimate)} y="11"
+        class="letter">${LETTERS[i % 26]}</text>`)}
+      ${axis.ticks.map(
+        (t) => html`<text key=${t} x=${axis.place(t)} y="26">${fixed(100 * t, 0)}</text>
+        <line x1=${axis.place(t)} x2=${axis.place(t)} y1="30" y2="34" class="tick" />`,
+      )}
+    </svg>`
+}
+
+/** One row: a bar from low to high, a dot at the estimate. The numbers stand beside it. */
+function Interval({ axis, people, cell }) {
+  return html`<svg class="interval" aria-hidden="true">
+    <${Lines} axis=${axis} people=${people} />
+    ${
+      cell?.low != null &&
+      html`<line class="bar" x1=${axis.place(cell.low)} x2=${axis.place(cell.high)} y1="50%" y2="50%" />`
+    }
+    ${cell?.estimate != null && html`<circle cx=${axis.place(cell.estimate)} cy="50%" r="4" />`}
+  </svg>`
+}
+
+/** What the lines are, in words. */
+function AxisLegend({ people, intervals }) {
+  return html`<p class="note legend">
+    ${intervals ? 'Bar: the interval; dot: the estimate' : 'Dot: the estimate'}; grey line: zero.
+    ${people.length > 0 && ' What people reach: '}
+    ${people.map(
+      ({ label, estimate }, i) => html`<span key=${i} class="person-label">
+      <svg aria-hidden="true" class="swatch"><line class=${`person person-${i % 4}`} x1="1" x2="23" y1="6"
+        y2="6" /></svg>
+      <b>${LETTERS[i % 26]}</b> <${Words}>${label}</${Words}> (${hundred(estimate)})${i < people.length - 1 ? '; ' : '.'}
+    </span>`,
+    )}
+  </p>`
+}

@@ -1,0 +1,63 @@
+// What a judge was asked about a unit and what it answered, word for word.
+
+/** The replies of a judge about a unit, each with the aspects that were read from it. */
+function repliesOf({ calls, aspects, units }, e, u) {
+  const replies = new Map()
+  calls.of[e].forEach((of, a) => {
+    if (of[u] < 0) return
+    const status = units.statusOf(e, a, u)
+    const found = replies.get(of[u]) ?? { reply: calls.replies[of[u]], aspects: [], statuses: new Set() }
+    found.aspects.push(aspects[a].name)
+    found.statuses.add(status)
+    replies.set(of[u], found)
+  })
+  return [...replies.values()]
+}
+
+function UnitCalls({ study, u }) {
+  const judges = study.evaluators.map((_, e) => e).filter((e) => study.calls.of[e])
+  if (!judges.length) return null
+  return html`<div class="unit-calls"><h3>What the judges were asked and answered</h3>
+    <${Notes} notes=${[study.calls.note]} />
+    ${judges.flatMap((e) => {
+      const replies = repliesOf(study, e, u)
+      if (!replies.length)
+        return html`<p class="note"
+          key=${e}><${Words}>${study.evaluators[e].name}</${Words}>: no call about this unit.</p>`
+      return replies.map(
+        (
+          found,
+          i,
+        ) => html`<${Call} key=${`${u} ${e} ${i}`} lines=${study.calls.lines} all=${study.aspects.length}
+        evaluator=${study.evaluators[e]} ...${found} />`,
+      )
+    })}</div>`
+}
+
+function Call({ lines, evaluator, reply, aspects, statuses, all }) {
+  const facts = [
+    ['model', reply.model],
+    ['finish', reply.finish],
+    ['error', reply.error],
+    ['refusal', reply.refusal],
+  ]
+  const about = aspects.length > 1 && aspects.length === all ? 'all aspects' : listed(aspects)
+  return html`<details class="call">
+    <summary><${Evaluator} evaluator=${evaluator} /> · ${about} ·
+      ${[...statuses].map((status) => html` <${Status} key=${status}>${status}</${Status}>`)}</summary>
+    <dl class="keys">${facts
+      .filter(([, value]) => value)
+      .map(
+        ([name, value]) => html`<div key=${name}><dt>${name}</dt>
+      <dd><${Words}>${value}</${Words}></dd></div>`,
+      )}</dl>
+    <h4>Reply</h4>
+    ${reply.text && html`<${LongText} text=${reply.text} what="the reply" />`}
+    ${!reply.text && html`<p class="note">The reply holds no text.</p>`}
+    ${reply.prompt.map(
+      (message, i) => html`<${Fragment} key=${i}>
+      <h4>Prompt: ${message.role}</h4>
+      <${LongText} text=${message.lines.map((l) => lines[l]).join('\n')} what="the message" /></${Fragment}>`,
+    )}
+  </details>`
+}

@@ -1,0 +1,66 @@
+// How charts look in the page: its text colours, and series colours that follow its theme.
+
+const INK = 'var(--ink)'
+const SOFT = 'var(--soft)'
+const LINE = 'var(--line)'
+
+/** The colours that the figures are made with → the same, or lighter on a dark ground. */
+const SERIES = {
+  '#0072b2': 'var(--series-0)',
+  '#d55e00': 'var(--series-1)',
+  '#009e73': 'var(--series-2)',
+  '#cc79a7': 'var(--series-3)',
+  '#e69f00': 'var(--series-4)',
+  '#56b4e9': 'var(--series-5)',
+  '#8c8c8c': 'var(--series-6)',
+}
+
+const CHART_CONFIG = {
+  background: 'transparent',
+  font: 'system-ui, sans-serif',
+  axis: {
+    labelColor: SOFT,
+    labelFontSize: 11,
+    labelLimit: 260,
+    titleColor: INK,
+    titleFontSize: 12,
+    titleFontWeight: 'normal',
+    gridColor: LINE,
+    domainColor: SOFT,
+    tickColor: SOFT,
+  },
+  legend: {
+    labelColor: INK,
+    labelFontSize: 11,
+    labelLimit: 260,
+    titleColor: INK,
+    titleFontWeight: 'normal',
+    symbolSize: 80,
+  },
+  header: { labelColor: INK, labelFontSize: 12, labelLimit: 260, titleColor: INK, titleFontWeight: 'normal' },
+  title: { anchor: 'start', color: INK, subtitleColor: SOFT },
+  text: { color: INK },
+  rule: { color: SOFT },
+  tick: { color: SOFT },
+  view: { stroke: null },
+  mark: { color: SERIES['#0072b2'] },
+  range: { category: Object.values(SERIES), ramp: { scheme: 'viridis' }, heatmap: { scheme: 'viridis' } },
+}
+
+/** A specification with colours of the page; a scale that blends colours must keep numbers it can blend. */
+function inTheme(spec) {
+  if (Array.isArray(spec)) return spec.map(inTheme)
+  if (typeof spec === 'string') return SERIES[spec.toLowerCase()] ?? spec
+  if (spec === null || typeof spec !== 'object') return spec
+  const blends = Array.isArray(spec.range) && spec.domain?.some?.((x) => typeof x === 'number')
+  return Object.fromEntries(
+    Object.entries(spec).map(([name, value]) => [name, blends && name === 'range' ? value : inTheme(value)]),
+  )
+}
+
+/** So many small multiples a row as there is room for. */
+function withRoom(spec, width) {
+  const inner = spec.spec?.width
+  if (!spec.facet || !spec.columns || typeof inner !== 'number') return spec
+  return { ...spec, columns: Math.max(1, Math.min(spec.columns, Math.floor(width / (inner + 50)))) }
+}

@@ -1,0 +1,90 @@
+// Small parts of forms: a select, a search box, a pager, a long text.
+
+let fields = 0
+
+/** A label and what it is of, by an id of their own. */
+function Field({ label, control, className = '' }) {
+  const id = useMemo(() => `field-${++fields}`, [])
+  return html`<div class=${`field ${className}`}><label for=${id}>${label}</label>${control(id)}</div>`
+}
+
+function Select({ label, value, options, onChange }) {
+  return html`<${Field} label=${label} control=${(id) => html`
+    <select id=${id} value=${value} onChange=${(event) => onChange(event.currentTarget.value)}>
+      ${options.map(([key, title]) => html`<option key=${key}
+        value=${key} selected=${key === value}>${title}</option>`)}
+    </select>`} />`
+}
+
+/** Choose one of names that are their own titles. */
+const Choice = ({ all, ...props }) =>
+  html`<${Select} ...${props} options=${all.map((name) => [name, name])} />`
+
+function Search({ label, value, onInput }) {
+  return html`<${Field} label=${label} className="search" control=${(id) => html`
+    <input id=${id} type="search" value=${value ?? ''} dir="auto" autocomplete="off" spellcheck=${false}
+      onInput=${(event) => onInput(event.currentTarget.value)} />`} />`
+}
+
+function Pager({ page, pages, onPage, label }) {
+  if (pages < 2) return null
+  const button = (
+    to,
+    title,
+    sign,
+  ) => html`<button type="button" disabled=${to < 1 || to > pages || to === page}
+    onClick=${() => onPage(to)} aria-label=${title}>${sign}</button>`
+  return html`<nav class="pager" aria-label=${`Pages of ${label}`}>
+    ${button(1, 'First page', '«')} ${button(page - 1, 'Previous page', '‹')}
+    <span>page ${count(page)} of ${count(pages)}</span>
+    ${button(page + 1, 'Next page', '›')} ${button(pages, 'Last page', '»')}
+  </nav>`
+}
+
+const LONG_TEXT = 1500
+
+/** A text from the data, whole; a long one is folded until the reader (or a printer) wants it. */
+function LongText({ text, what }) {
+  const [open, setOpen] = useState(false)
+  const long = text.length > LONG_TEXT
+  return html`<div class="text">
+    <div class=${`words prose ${long && !open ? 'folded' : ''}`} dir="auto">${text}</div>
+    ${
+      long &&
+      html`<button type="button" class="unfold" aria-expanded=${open} onClick=${() => setOpen(!open)}>
+      ${open ? 'Show less' : `Show all ${count(text.length)} characters`}<span
+        class="hidden"> of ${what}</span>
+    </button>`
+    }
+  </div>`
+}
+
+/** What marks an evaluator (or data) that is no model of anything. */
+const Simulated = () => html`<span class="badge">simulated</span>`
+
+/** An evaluator's name; in a table a very long one is cut, whole when pointed at. */
+function Name({ evaluator: { name } }) {
+  const long = name.length > 80
+  return html`<bdi class=${`words ${long ? 'long' : ''}`} dir="auto"
+    title=${long ? name : undefined}>${name}</bdi>`
+}
+
+/** An evaluator as rows name it. */
+const Evaluator = ({ evaluator }) =>
+  html`<${Name} evaluator=${evaluator} />${evaluator.simulated && html` <${Simulated} />`}`
+
+/** Why there is no score; nothing to notice where there is one. */
+const Status = ({ children }) =>
+  html`<span class=${children === 'ok' || children === NOTHING ? 'ok' : 'status'}>${children}</span>`
+
+const Notes = ({ notes }) =>
+  notes.filter(Boolean).map((note, i) => html`<p class="note" key=${i}>${note}</p>`)
+
+/** What a long view holds: links to its parts; `first` is the one that the address names. */
+function Contents({ label, parts, first }) {
+  const show = (id) => document.getElementById(id)?.scrollIntoView()
+  useEffect(() => show(first), [])
+  return html`<nav class="contents" aria-label=${label}><ul>
+    ${parts.map(({ id, href, title }) => html`<li key=${id}><a href=${href} onClick=${() => show(id)}>${title}</a></li>`)}
+  </ul></nav>`
+}

@@ -1,0 +1,35 @@
+// Sheets of analyses, as they are printed elsewhere.
+
+function SheetTable({ sheet }) {
+  const side = ({ form }) => (form === 'text' ? 'text' : '')
+  return html`<section class="sheet" id=${`sheet-${sheet.name}`}>
+    <div class="wide" tabindex="0" role="region" aria-label=${sheet.title}><table>
+      <caption><span>${sheet.title}</span></caption>
+      <thead><tr>${sheet.columns.map((column, c) => html`<th scope="col" key=${c}
+        class=${side(column)}>${column.title}</th>`)}</tr></thead>
+      <tbody>${sheet.rows.map(
+        (row, r) =>
+          html`<tr key=${r}>${row.map((text, c) =>
+            c === 0
+              ? html`<th scope="row" key=${c}
+                class=${side(sheet.columns[c])}><${Words}>${text}</${Words}></th>`
+              : html`<td key=${c} class=${side(sheet.columns[c])}>${text}</td>`,
+          )}</tr>`,
+      )}</tbody>
+    </table></div>
+    <${Notes} notes=${sheet.notes} />
+  </section>`
+}
+
+function Details({ study, params }) {
+  const parts = study.sheets.map(({ name, title }) => ({
+    id: `sheet-${name}`,
+    href: hrefOf('details', { sheet: name }),
+    title,
+  }))
+  return html`<section>
+    <h2 tabindex="-1">Details</h2>
+    <${Contents} label="Tables" parts=${parts} first=${params.sheet && `sheet-${params.sheet}`} />
+    ${study.sheets.map((sheet) => html`<${SheetTable} key=${sheet.name} sheet=${sheet} />`)}
+  </section>`
+}

@@ -1,0 +1,93 @@
+// The figures: a chart, what may be chosen, and the same numbers as a table.
+
+/** A figure's columns of values → rows, those of the chosen values only. */
+function figureRows({ rows }, chosen) {
+  const names = Object.keys(rows)
+  const length = names.length ? rows[names[0]].length : 0
+  const kept = Array.from({ length }, (_, i) => i).filter((i) =>
+    Object.entries(chosen).every(([column, value]) => rows[column][i] === value),
+  )
+  return kept.map((i) => Object.fromEntries(names.map((name) => [name, rows[name][i]])))
+}
+
+/** Choices come from the address as text; a figure's values may be numbers. */
+function chosenOf(figure, params) {
+  return Object.fromEntries(
+    figure.choices.map(({ column, values, chosen }) => {
+      const asked = params[`${figure.name}.${column}`]
+      return [column, values.find((value) => String(value) === asked) ?? chosen]
+    }),
+  )
+}
+
+/** The chart with the name of the chosen coefficient where its titles say "correlation". */
+function figureSpec({ spec }, { coefficient }) {
+  if (!coefficient) return spec
+  const say = (value) =>
+    typeof value === 'string' ? value.replaceAll('correlation', coefficientName(coefficient)) : value
+  const told = (part) => {
+    if (part === null || typeof part !== 'object') return part
+    if (Array.isArray(part)) return part.map(told)
+    return Object.fromEntries(
+      Object.entries(part).map(([name, value]) => [name, name === 'title' ? say(value) : told(value)]),
+    )
+  }
+  return told(spec)
+}
+
+function FigureView({ figure, params }) {
+  const chosen = chosenOf(figure, params)
+  const key = JSON.stringify(chosen)
+  const spec = useMemo(() => figureSpec(figure, chosen), [figure, key])
+  const rows = useMemo(() => figureRows(figure, chosen), [figure, key])
+  const [data, setData] = useState(false)
+  const choose = (column, value) =>
+    go('figures', { ...params, figure: figure.name, [`${figure.name}.${column}`]: value }, { replace: true })
+  return html`<figure class="figure" id=${`figure-${figure.name}`}>
+    <h3>${figure.title}</h3>
+    <div class="controls" role="group" aria-label=${`What the figure shows: ${figure.title}`}>
+      ${figure.choices.map(({ column, title, values }) => html`<${Choice} key=${column} label=${capital(title)}
+        all=${values.map(String)} value=${String(chosen[column])} onChange=${(value) => choose(column, value)} />`)}
+      <button type="button" aria-pressed=${data} onClick=${() => setData(!data)}>Data</button>
+    </div>
+    ${rows.length > 0 && html`<${Chart} spec=${spec} rows=${rows} label=${figure.title} />`}
+    ${rows.length === 0 && html`<p class="note">Nothing is known for this choice.</p>`}
+    <figcaption>${figure.notes.join(' ')}</figcaption>
+    ${data && html`<${FigureData} figure=${figure} rows=${rows} />`}
+  </figure>`
+}
+
+function FigureData({ figure, rows }) {
+  const [sort, setSort] = useState('')
+  const [page, setPage] = useState(1)
+  const columns = useMemo(
+    () =>
+      figure.columns.map(({ name, title, form }) => ({
+        id: name,
+        title,
+        text: form === 'text',
+        value: (row) => (form === 'text' && row[name] != null ? String(row[name]) : row[name]),
+        cell: (row) =>
+          form === 'text' ? html`<${Words}>${printed(row[name], form)}</${Words}>` : printed(row[name], form),
+      })),
+    [figure],
+  )
+  const keyed = useMemo(() => rows.map((row, key) => ({ ...row, ' key': key })), [rows])
+  const found = useTable({ rows: keyed, columns, sort, page, pageSize: 100 })
+  return html`<${DataTable} found=${found} caption=${`The data of: ${figure.title}`} label=${figure.title}
+    noun="row" rowHeader=${columns[0].id} rowKey=${(row) => row[' key']}
+    onSort=${(to) => (setSort(to), setPage(1))} onPage=${setPage} />`
+}
+
+function Figures({ study, params }) {
+  const parts = study.figures.map(({ name, title }) => ({
+    id: `figure-${name}`,
+    href: hrefOf('figures', { ...params, figure: name }),
+    title,
+  }))
+  return html`<section>
+    <h2 tabindex="-1">Figures</h2>
+    <${Contents} label="Figures" parts=${parts} first=${params.figure && `figure-${params.figure}`} />
+    ${study.figures.map((figure) => html`<${FigureView} key=${figure.name} figure=${figure} params=${params} />`)}
+  </section>`
+}

@@ -1,0 +1,57 @@
+// Numbers as they are printed: the same digits as in the tables that metaeval writes.
+const NOTHING = '—'
+
+const count = (n) => Math.round(n).toLocaleString('en')
+
+/** Like toFixed, but an exact tie goes to the even digit, as in Python. */
+function fixed(x, digits) {
+  const size = Math.abs(x)
+  const [whole, rest] = size.toFixed(digits + 30).split('.')
+  const tie = /^50*$/.test(rest.slice(digits)) && Number(`${whole}${rest.slice(0, digits)}`.at(-1)) % 2 === 0
+  const text = tie ? (digits ? `${whole}.${rest.slice(0, digits)}` : whole) : size.toFixed(digits)
+  return x < 0 && /[1-9]/.test(text) ? `-${text}` : text
+}
+
+const hundred = (x) => (x == null ? NOTHING : fixed(100 * x, 2))
+
+function fourDigits(x) {
+  if (x === 0) return '0'
+  return Math.abs(x) >= 1000 ? count(x) : x.toPrecision(4)
+}
+
+function dollars(x) {
+  if (Math.abs(x) >= 1000) return `${x < 0 ? '-' : ''}$${count(Math.abs(x))}`
+  const decimals = x === 0 ? 2 : Math.max(2, 3 - Math.floor(Math.log10(Math.abs(x))))
+  return `${x < 0 ? '-' : ''}$${fixed(Math.abs(x), Math.min(decimals, 20))}`
+}
+
+const FORMS = {
+  count,
+  hundred,
+  share: (x) => `${fixed(100 * x, 1)} %`,
+  number: fourDigits,
+  p: (x) => (x < 0.001 ? '< 0.001' : fixed(x, 3)),
+  usd: dollars,
+}
+
+/** A value in the form that its column names. */
+function printed(value, form) {
+  if (value == null) return NOTHING
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  return typeof value === 'number' && form in FORMS ? FORMS[form](value) : String(value)
+}
+
+/** A rating or a score, in no more digits than it needs. */
+const score = (x) =>
+  x == null ? NOTHING : Number.isInteger(x) ? String(x) : String(Number(x.toPrecision(4)))
+
+/** The beginning of a text, never cut inside a character. */
+function beginning(text, most) {
+  const flat = text
+    .slice(0, 2 * most)
+    .replace(/\s+/g, ' ')
+    .trim()
+  return flat.length <= most && text.length <= 2 * most
+    ? flat
+    : `${Array.from(flat).slice(0, most).join('')}…`
+}

@@ -1,0 +1,157 @@
+// One column of the leaderboard: rank, cluster, interval, tests, what is missing, what it costs.
+
+function testColumns(study, view) {
+  const tests = study.testsOf(view)
+  if (!tests) return []
+  const clusters = [...new Set(tests.cluster.filter(Boolean))].sort(COLLATOR.compare)
+  const verdict = ({ e }) => {
+    const p = tests.pBest[e]
+    if (e === tests.best && tests.cluster[e]) return 'best'
+    if (p == null) return NOTHING
+    return `${p <= tests.alpha ? 'worse, ' : ''}p ${p < 0.001 ? '' : '= '}${printed(p, 'p')}`
+  }
+  return [
+    {
+      id: 'cluster',
+      title: 'cluster',
+      ascending: true,
+      className: 'cluster',
+      hint: 'Who cannot be told from the best of a cluster is in it',
+      value: ({ e }) => (tests.cluster[e] ? clusters.indexOf(tests.cluster[e]) : null),
+      cell: ({ e }) => {
+        const cluster = tests.cluster[e]
+        return html`<span
+          class=${`band band-${cluster ? clusters.indexOf(cluster) % 6 : 'none'}`}>${cluster || NOTHING}</span>`
+      },
+    },
+    {
+      id: 'best',
+      title: 'against the best',
+      className: 'nowrap',
+      value: ({ e }) => (e === tests.best ? 2 : tests.pBest[e]),
+      cell: verdict,
+    },
+  ]
+}
+
+function countColumns(study, view) {
+  const of =
+    (name) =>
+    ({ e }) =>
+      study.cell(e, view)?.[name] ?? null
+  const failed = study.evaluators.some((evaluator) => failuresOf(evaluator).length)
+  return [
+    {
+      id: 'undefined',
+      title: 'undefined groups',
+      value: of('undefined'),
+      cell: (row) => printed(of('undefined')(row), 'count'),
+    },
+    {
+      id: 'missing',
+      title: 'missing scores',
+      value: of('missing'),
+      cell: (row) => printed(of('missing')(row), 'count'),
+    },
+    ...(failed
+      ? [
+          {
+            id: 'failures',
+            title: 'not scored',
+            hint: 'Scores that were not given, and why, over all aspects',
+            value: ({ evaluator }) => failuresOf(evaluator).reduce((sum, [, n]) => sum + n, 0),
+            className: 'failures',
+            cell: ({ evaluator }) => html`<${Status}>${failuresText(evaluator)}</${Status}>`,
+          },
+        ]
+      : []),
+  ]
+}
+
+function columnsOf(study, view, axis, people) {
+  const { ranks } = study.ranking(view)
+  const cell = ({ e }) => study.cell(e, view)
+  const intervals = study.evaluators.some((_, e) => study.cell(e, view)?.low != null)
+  const [cluster, best] = testColumns(study, view)
+  const interval = {
+    id: 'low',
+    title: 'interval',
+    hint: 'Sorts by the lower end',
+    className: 'nowrap',
+    value: (row) => cell(row)?.low,
+    cell: (row) =>
+      cell(row)?.low == null ? NOTHING : `[${hundred(cell(row).low)}, ${hundred(cell(row).high)}]`,
+  }
+  return [
+    {
+      id: 'rank',
+      title: 'rank',
+      ascending: true,
+      className: 'rank',
+      value: ({ e }) => ranks.get(e),
+      cell: ({ e }) => ranks.get(e) ?? NOTHING,
+    },
+    cluster,
+    nameColumn,
+    {
+      id: 'estimate',
+      title: `${view.coefficient} × 100`,
+      className: 'estimate',
+      value: (row) => cell(row)?.estimate,
+      cell: (row) =>
+        html`<${DownLink} study=${study} e=${row.e}
+          view=${view}>${hundred(cell(row)?.estimate)}</${DownLink}>`,
+    },
+    {
+      id: 'drawn',
+      unsortable: true,
+      className: 'drawn',
+      header: html`<${AxisHead} axis=${axis} people=${people} />`,
+      value: () => null,
+      cell: (row) => html`<${Interval} axis=${axis} people=${people} cell=${cell(row)} />`,
+    },
+    intervals && interval,
+    best,
+    ...countColumns(study, view),
+    ...costColumns(study),
+    ...FILTERS,
+  ].filter(Boolean)
+}
+
+/** Where nobody tested this column, say so, and where somebody did. */
+function TestsNote({ study, params, view }) {
+  const tests = study.testsOf(view)
+  if (tests) return html`<p class="note">${tests.sentence}</p>`
+  const links = study.tests.map(({ aspect, level, coefficient }) => {
+    const href = hrefOf('leaderboard', { ...params, aspect, level, coefficient })
+    return html`<a href=${href} key=${href}>${aspect}, ${level}, ${coefficient}</a>`
+  })
+  return html`<p class="note">Differences in this column were not tested.
+    ${links.length > 0 && html` Tested: ${links.map((link, i) => [i > 0 && ' · ', link])}.`}</p>`
+}
+
+function OneColumn({ study, rows, params, view, set }) {
+  const { aspect, level, coefficient } = view
+  const people = study.peopleOf(view)
+  const columns = useMemo(() => {
+    const cells = study.evaluators.map((_, e) => study.cell(e, view)).filter(Boolean)
+    const axis = axisOf([
+      ...cells.flatMap((c) => [c.low, c.estimate, c.high]),
+      ...people.map((p) => p.estimate),
+    ])
+    return columnsOf(study, view, axis, people)
+  }, [study, aspect, level, coefficient])
+  // A column that was sorted by may not be there for another aspect.
+  const sort = columns.some((c) => c.id === params.sort?.replace(/^-/, '')) ? params.sort : 'rank'
+  const found = useTable({ rows, columns, sort, q: params.q, filters: { kind: params.kind } })
+  const caption = html`<b>${coefficientName(coefficient)}</b>
+    ${' '}with the truth <${Words}>${study.truth}</${Words}>,
+    ${' '}${aspectName(study, aspect)}, ${level} level, × 100`
+  const intervals = columns.some((c) => c.id === 'low')
+  return html`
+    <${DataTable} found=${found} caption=${caption} label="the leaderboard" noun="evaluator"
+      rowHeader="evaluator" rowKey=${({ e }) => e}
+      onSort=${(to) => set({ sort: to === 'rank' ? '' : to }, { replace: true })} />
+    <${AxisLegend} people=${people} intervals=${intervals} />
+    <${TestsNote} study=${study} params=${params} view=${view} />`
+}

@@ -1,0 +1,64 @@
+// The frame around the views: heading, navigation, and where the focus goes when the view changes.
+
+const VIEWS = {
+  leaderboard: { title: () => 'Leaderboard', view: Leaderboard, there: () => true },
+  groups: { title: groupsTitle, view: GroupsPage, there: (study) => Object.keys(study.groups).length > 0 },
+  units: { title: () => 'Units', view: UnitList, there: (study) => study.units.rows.length > 0 },
+  unit: { title: () => 'Unit', view: UnitPage, there: () => false, under: 'units' },
+  figures: { title: () => 'Figures', view: Figures, there: (study) => study.figures.length > 0 },
+  details: { title: () => 'Details', view: Details, there: (study) => study.sheets.length > 0 },
+  about: { title: () => 'About', view: About, there: () => true },
+}
+
+function Header({ study, current }) {
+  const { dataset } = study
+  const skip = (event) => {
+    event.preventDefault() // the address is the view, so it cannot be an anchor as well
+    document.getElementById('main').focus()
+  }
+  return html`<a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
+    <header>
+      <div class="title">
+        <h1><${Words}>${study.title}</${Words}></h1>
+        <${ThemeButton} />
+      </div>
+      <p class="subtitle"><${Words}>${dataset.name}</${Words}> · ${plural(dataset.units, 'unit')} ·
+        ${' '}${plural(study.evaluators.length, 'evaluator')} · truth <${Words}>${study.truth}</${Words}></p>
+      ${
+        dataset.simulated &&
+        html`<p class="simulated"><strong>SIMULATED DATA.</strong> The data are simulated: these
+        numbers say nothing about people.</p>`
+      }
+      <nav class="views" aria-label="Views"><ul>
+        ${Object.entries(VIEWS)
+          .filter(([, { there }]) => there(study))
+          .map(
+            ([name, { title }]) => html`<li key=${name}>
+          <a href=${hrefOf(name)}
+            aria-current=${name === current ? 'page' : undefined}>${title(study)}</a></li>`,
+          )}
+      </ul></nav>
+    </header>`
+}
+
+function App({ study }) {
+  const route = useRoute()
+  const known =
+    Object.hasOwn(VIEWS, route.name) && (VIEWS[route.name].there(study) || VIEWS[route.name].under)
+  const name = known ? route.name : 'leaderboard'
+  const { view, title, under } = VIEWS[name]
+  const main = useRef(null)
+  const place = name === 'unit' ? `unit ${route.params.unit}` : name
+  const before = useRef(place)
+  useEffect(() => {
+    document.title = `${title(study)} · ${study.title}`
+    if (before.current === place) return
+    before.current = place
+    scrollTo(0, 0)
+    main.current.querySelector('h2')?.focus({ preventScroll: true })
+  }, [place])
+  return html`<${Header} study=${study} current=${under ?? name} />
+    <main id="main" tabindex="-1" ref=${main}><${view} key=${name} study=${study}
+      params=${route.params} /></main>
+    <footer>Made by metaeval ${study.metaeval}. This page needs no other file and no network.</footer>`
+}

@@ -1,0 +1,24 @@
+// Read the payload and show the app; if that fails, the plain tables stay.
+
+/** Paper has no buttons: what is folded in <details> is opened while the page is printed. */
+function unfoldForPrint() {
+  let opened = []
+  addEventListener('beforeprint', () => {
+    opened = [...document.querySelectorAll('details:not([open])')]
+    for (const details of opened) details.open = true
+  })
+  addEventListener('afterprint', () => {
+    for (const details of opened) details.open = false
+  })
+}
+
+try {
+  const payload = await readPayload()
+  if (payload.format !== 1) throw new Error(`this page cannot read format ${payload.format}`)
+  vendor.render(html`<${App} study=${studyOf(payload)} />`, document.getElementById('app'))
+  unfoldForPrint()
+} catch (error) {
+  document.documentElement.classList.remove('js')
+  document.getElementById('failed').textContent =
+    `The interactive report cannot be shown here (${error?.message ?? error}). The plain tables follow.`
+}

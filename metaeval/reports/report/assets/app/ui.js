@@ -1,0 +1,15 @@
+// What every view is written with. Text reaches the page as text nodes only, whatever it holds.
+const { Fragment, h, useEffect, useLayoutEffect, useMemo, useRef, useState } = vendor
+const html = vendor.htm.bind(h)
+
+/** Text from the data: its own direction, and it wraps wherever it must. */
+const Words = ({ children, ...props }) => html`<bdi class="words" dir="auto" ...${props}>${children}</bdi>`
+
+const plural = (n, noun) => `${count(n)} ${noun}${n === 1 || noun.endsWith('s') ? '' : 's'}`
+
+/** "a, b and c" */
+function listed(parts) {
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`
+}
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1)

@@ -1,0 +1,79 @@
+// One unit: its texts, the truth and every evaluator's scores, and what judges were asked and answered.
+
+function UnitPage({ study, params }) {
+  const { found } = useUnits(study, params, PAGE)
+  const { units } = study
+  const u = Number(params.unit)
+  if (!(u in units.rows))
+    return html`<section><h2 tabindex="-1">No such unit</h2>
+      <p>The address names unit ${params.unit ?? 'none'}; here are <a href=${hrefOf('units')}>all units</a>.</p>
+    </section>`
+  const place = found.ordered.findIndex((row) => row.u === u)
+  const total = count(found.ordered.length)
+  const list = { ...params, unit: undefined, page: place < 0 ? undefined : Math.floor(place / PAGE) + 1 }
+  const beside = (to, title) => {
+    const row = place < 0 ? undefined : found.ordered[to]
+    return row ? html`<a href=${unitHref(params, row.u)}>${title}</a>` : html`<span>${title}</span>`
+  }
+  const title = units.value('item_title', u)
+  return html`<section class="unit">
+    <nav class="steps" aria-label="Units of the list">
+      ${beside(place - 1, '‹ previous unit')}
+      <span>${place < 0 ? 'not in the list' : `unit ${count(place + 1)} of ${total}`}</span>
+      ${beside(place + 1, 'next unit ›')}
+      <a href=${hrefOf('units', list)}>back to the list</a>
+    </nav>
+    <h2 tabindex="-1">${title ? html`<${Words}>${title}</${Words}>` : `Unit ${count(u + 1)}`}</h2>
+    <dl class="keys">
+      ${units.keys.map((key) => html`<div key=${key}><dt>${keyTitle(key)}</dt>
+        <dd><${Words}>${units.value(key, u)}</${Words}></dd></div>`)}
+    </dl>
+    <div class="unit-body">
+      <${UnitTexts} key=${u} units=${units} u=${u} />
+      <${UnitScores} study=${study} u=${u} chosen=${params.evaluator} />
+      <${UnitCalls} study=${study} u=${u} />
+    </div>
+  </section>`
+}
+
+function UnitTexts({ units, u }) {
+  const explanation = units.explanation[u]
+  const references = units.references.filter((r) => r.texts[u] >= 0)
+  return html`<div>
+    <h3>Explanation</h3>
+    ${explanation < 0 && html`<p class="note">The data set has no text of it.</p>`}
+    ${explanation >= 0 && html`<${LongText} text=${units.text(explanation)} what="the explanation" />`}
+    ${references.map(({ name, texts }) => html`<${Fragment} key=${name}>
+      <h3>Reference: <${Words}>${name}</${Words}></h3>
+      <${LongText} text=${units.text(texts[u])} what="the reference" />
+    </${Fragment}>`)}
+  </div>`
+}
+
+/** The truth first, then the evaluators; a word where there is no score. */
+function UnitScores({ study, u, chosen }) {
+  const { units, aspects, evaluators } = study
+  const cell = (e, a) => {
+    const given = units.scoreOf(e, a, u)
+    const status = units.statusOf(e, a, u)
+    return given === null ? html`<td class="status">${status}</td>` : html`<td>${score(given)}</td>`
+  }
+  return html`<div class="unit-scores"><h3>Truth and scores</h3>
+    <div class="wide"><table class="scores">
+      <caption class="hidden">Truth and scores of this unit</caption>
+      <thead><tr><th scope="col" class="text">evaluator</th>
+        ${aspects.map(({ name, statement }) => html`<th scope="col" key=${name}
+          title=${statement || undefined}>${name}</th>`)}</tr></thead>
+      <tbody>
+        <tr class="truth">
+          <th scope="row" class="text evaluator">truth: <${Words}>${study.truth}</${Words}></th>
+          ${aspects.map((_, a) => html`<td key=${a}>${score(units.truthOf(a, u))}</td>`)}</tr>
+        ${evaluators.map(
+          (evaluator, e) => html`<tr key=${e} class=${evaluator.name === chosen ? 'chosen' : ''}>
+          <th scope="row" class="text evaluator"><${Evaluator} evaluator=${evaluator} />
+            ${evaluator.name === chosen && html`<span class="hidden"> (chosen)</span>`}</th>
+          ${aspects.map((_, a) => cell(e, a))}</tr>`,
+        )}
+      </tbody>
+    </table></div></div>`
+}

@@ -1,0 +1,109 @@
+"""A report's payload → one HTML page that works from disk, fetches nothing and trusts no text."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import gzip
+import hashlib
+import html
+import json
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ASSETS = Path(__file__).parent / "assets"
+
+APP = (
+    "ui",
+    "format",
+    "data",
+    "route",
+    "theme",
+    "controls",
+    "table",
+    "data_table",
+    "axis",
+    "chart_look",
+    "chart",
+    "leaderboard",
+    "one_column",
+    "all_aspects",
+    "groups",
+    "group_summary",
+    "unit_list",
+    "calls",
+    "unit",
+    "figures",
+    "details",
+    "about",
+    "shell",
+    "start",
+)
+"""The files of the app, in the order in which they stand in its one script."""
+
+_MARK = "document.documentElement.classList.add('js')"
+"""Hides the plain tables before they are painted; the app takes the mark away where it cannot start."""
+
+
+def report_page(payload: Mapping[str, Any], *, static: str = "") -> str:
+    """Return a page that shows a report.
+
+    Nothing in it is fetched, and its content security policy lets only its own scripts run, so that a script
+    in an explanation or a reply would stay text even if it were put into the page as markup.
+    The same payload gives the same bytes.
+
+    Parameters
+    ----------
+    payload
+        What `metaeval.reports.report.model.Report.payload` returned.
+    static
+        HTML for readers whose browser runs no scripts, escaped already.
+
+    Raises
+    ------
+    ValueError
+        If the payload holds NaN or an infinity, which JSON does not have.
+    """
+    vendor, app = _asset("vendor/vendor.min.js"), _app()
+    return Template(_asset("page.html")).substitute(
+        policy=_policy(_MARK, vendor, f"\n{app}"),
+        title=html.escape(str(payload["title"])),
+        style=_asset("app.css"),
+        mark=_MARK,
+        static=static,
+        payload=_packed(payload),
+        vendor=vendor,
+        app=app,
+    )
+
+
+def _packed(payload: Mapping[str, Any]) -> str:
+    """Return JSON, compressed, as characters that mean nothing in HTML."""
+    text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # A lone surrogate, which JSON texts may hold, is no UTF-8.
+    packed = gzip.compress(text.encode("utf-8", errors="replace"), compresslevel=9, mtime=0)
+    return base64.b64encode(packed).decode("ascii")
+
+
+def _policy(*scripts: str) -> str:
+    """Return a content security policy under which these inline scripts run and nothing else."""
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+@functools.cache
+def _asset(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _app() -> str:
+    return "\n".join(_asset(f"app/{name}.js") for name in APP)

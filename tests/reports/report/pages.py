@@ -1,0 +1,43 @@
+"""Going through the views of an open page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Page
+
+VIEWS = (
+    "leaderboard",
+    "leaderboard?mode=aspects",
+    "groups?evaluator=Judge(n%3D3)",
+    "units?status=unparsed&evaluator=Judge(n%3D3)",
+    "unit?unit=0",
+    "figures",
+    "details",
+    "about",
+)
+
+PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+def visit(page: Page, at: str) -> None:
+    """Go to a view and wait until it is painted, charts too."""
+    page.evaluate(f"at => {{ location.hash = '#/' + at; return {PAINTED} }}", at)
+    page.locator(".chart:empty").first.wait_for(state="detached")
+
+
+def every_view(page: Page) -> Iterator[str]:
+    """Visit all views, one after another, with all that is folded opened."""
+    for at in VIEWS:
+        visit(page, at)
+        for button in page.locator("summary, button[aria-pressed=false]").all():
+            button.click()
+        yield at
+
+
+def overflow(page: Page) -> int:
+    """Return by how many pixels the page is wider than the window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))

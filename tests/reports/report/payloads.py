@@ -1,0 +1,307 @@
+"""Payloads made up for tests of the page: the shape of a real one, numbers drawn at random."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ASPECTS = ["persuasiveness", "transparency", "accuracy"]
+LEVELS = ["dataset", "user", "pair"]
+COEFFICIENTS = ["pearson", "kendall"]
+STATUSES = ["ok", "missing", "refused", "unparsed"]
+GENERATORS = ["peer", "template", "llm"]
+KINDS = {
+    "baseline": "Baselines",
+    "reference-based": "Reference-based",
+    "annotator": "Annotators",
+    "judge": "Judges",
+}
+WORDS = (
+    "calm",
+    "story",
+    "you",
+    "may",
+    "like",
+    "this",
+    "film",
+    "because",
+    "its",
+    "music",
+    "resembles",
+    "many",
+)
+
+
+def kind_of(evaluator: int) -> str:
+    return list(KINDS)[evaluator % len(KINDS)]
+
+
+def payload(
+    units: int = 120,
+    evaluators: int = 8,
+    *,
+    texts: Mapping[int, str] | None = None,
+    names: Mapping[int, str] | None = None,
+    failing: Sequence[int] = (),
+    users: bool = True,
+    simulated: bool = False,
+) -> dict[str, Any]:
+    """Return what a page shows.
+
+    ``texts`` and ``names`` replace explanations and evaluators; a ``failing`` evaluator has no score at all.
+    Every fourth evaluator is a judge; all aspects of a unit come from one reply of it.
+    """
+    rng = np.random.default_rng(0)
+    keys = ["user_id", "item_id", "generator"] if users else ["item_id", "generator"]
+    columns = _columns(units, keys)
+    named = [(names or {}).get(e) or f"{kind_of(e).capitalize()}(n={e})" for e in range(evaluators)]
+    views = [*ASPECTS, "average"]
+    levels = LEVELS if users else ["dataset", "item"]
+    return {
+        "format": 1,
+        "title": "Evaluators of made-up explanations",
+        "metaeval": "0.1.0",
+        "finished": "2026-01-02T03:04:05+00:00",
+        "dataset": {
+            "name": "made up",
+            "units": units,
+            "users": len(columns["user_id"]["values"]) if users else 0,
+            "items": len(columns["item_id"]["values"]),
+            "generators": len(GENERATORS),
+            "simulated": simulated,
+            "licence": "CC0",
+            "source": "drawn at random",
+            "fingerprint": "0123abcd" * 8,
+        },
+        "truth": "User()",
+        "scale": {"min": 1.0, "max": 5.0, "integer": True},
+        "aspects": [{"name": a, "statement": f"The explanation has {a}"} for a in ASPECTS],
+        "views": {"aspects": views, "levels": levels, "coefficients": COEFFICIENTS},
+        "orderBy": {"aspect": "average", "level": levels[1], "coefficient": "pearson"},
+        "policy": ["Missing ratings are filled with 3.", "Undefined groups are skipped."],
+        "evaluators": [_evaluator(e, name, units, e in failing) for e, name in enumerate(named)],
+        "cells": _cells(rng, evaluators, len(views), len(levels), failing),
+        "tests": [_tests(evaluators, levels[1], failing)],
+        "people": [
+            {"label": f"annotator {i}", "aspect": a, "level": v, "coefficient": c, "estimate": 0.3 + 0.1 * i}
+            for i in (1, 2)
+            for a in views
+            for v in levels
+            for c in COEFFICIENTS
+        ],
+        "groups": {level: _groups(rng, level, columns, evaluators, failing) for level in levels[1:]},
+        "units": _units(rng, units, keys, columns, texts or {}, evaluators, failing),
+        "calls": _calls(rng, units, evaluators, failing),
+        "figures": [_figure(named)],
+        "sheets": [
+            {
+                "name": "people",
+                "title": "What people reach",
+                "notes": ["Pearson × 100."],
+                "columns": [
+                    {"title": "Annotator", "form": "text"},
+                    {"title": "user level", "form": "hundred"},
+                ],
+                "rows": [["1", "15.16"], ["2", "16.80 [12.30, 21.16]"]],
+            }
+        ],
+    }
+
+
+def _coded(values: Any) -> dict[str, list[Any]]:
+    known = ~np.isnan(values)
+    distinct, codes = np.unique(values[known], return_inverse=True)
+    places = np.full(len(values), -1)
+    places[known] = codes
+    return {"values": distinct.tolist(), "codes": places.tolist()}
+
+
+def _columns(units: int, keys: Sequence[str]) -> dict[str, Any]:
+    place = np.arange(units)
+    pairs = place // len(GENERATORS)
+    users = max(1, units // 65)
+    codes = {"user_id": pairs % users, "item_id": pairs, "generator": place % len(GENERATORS)}
+    found = {}
+    for key in keys:
+        distinct = range(int(codes[key].max()) + 1)
+        values = GENERATORS[: len(distinct)] if key == "generator" else [f"{key[0]}{i}" for i in distinct]
+        found[key] = {"values": values, "codes": codes[key].tolist()}
+    titles = [f"The film number {i}" for i in range(int(pairs.max()) + 1)]
+    return {**found, "item_title": {"values": titles, "codes": pairs.tolist()}}
+
+
+def _evaluator(e: int, name: str, units: int, failing: bool) -> dict[str, Any]:
+    kind, total = kind_of(e), units * len(ASPECTS)
+    judge = kind == "judge"
+    unparsed = total if failing else len(range(e, units, 50)) * len(ASPECTS) * judge
+    return {
+        "name": name,
+        "spec": name,
+        "kind": kind,
+        "kindTitle": KINDS[kind],
+        "simulated": judge,
+        "usd": 0.00123 * (e + 1) if judge else None,
+        "tokens": 812.5 if judge else None,
+        "seconds": None,
+        "statuses": {"ok": total - unparsed, "unparsed": unparsed},
+        "signature": {"spec": name, "library": "made up 1.0"},
+    }
+
+
+def _cells(rng: Any, *sizes: Any) -> dict[str, list[Any]]:
+    evaluators, aspects, levels, failing = sizes
+    places = np.array(list(np.ndindex(evaluators, aspects, levels, len(COEFFICIENTS)))).T
+    estimate = rng.uniform(-0.1, 0.6, places.shape[1]).round(5)
+    found = {
+        **dict(zip(("evaluator", "aspect", "level", "coefficient"), places.tolist(), strict=True)),
+        "estimate": estimate.tolist(),
+        "low": (estimate - 0.07).round(5).tolist(),
+        "high": (estimate + 0.05).round(5).tolist(),
+    }
+    for i in np.flatnonzero(np.isin(places[0], list(failing))):
+        for name in ("estimate", "low", "high"):
+            found[name][i] = None
+    counts = {"units": 100, "groups": 10, "undefined": 2, "missing": 1}
+    return found | {name: [value] * len(estimate) for name, value in counts.items()}
+
+
+def _tests(evaluators: int, level: str, failing: Sequence[int]) -> dict[str, Any]:
+    known = [e for e in range(evaluators) if e not in failing] or [0]
+    return {
+        "aspect": "average",
+        "level": level,
+        "coefficient": "pearson",
+        "cluster": [str(1 + known.index(e) // 3) if e in known else "" for e in range(evaluators)],
+        "pBest": [(0.2 if e % 2 else 0.0004) if e in known[1:] else None for e in range(evaluators)],
+        "best": known[0],
+        "alpha": 0.05,
+        "sentence": "p: two-sided paired permutation tests.",
+    }
+
+
+def _groups(
+    rng: Any, level: str, columns: Mapping[str, Any], evaluators: int, failing: Sequence[int]
+) -> dict[str, Any]:
+    keys = {"user": ["user_id"], "item": ["item_id"], "pair": ["user_id", "item_id"]}[level]
+    rows = list(zip(*([columns[k]["values"][c] for c in columns[k]["codes"]] for k in keys), strict=True))
+    sizes = Counter(rows)
+    ids = sorted(sizes)
+    shape = (evaluators, len(ASPECTS) + 1, len(ids))
+
+    def terms() -> list[Any]:
+        drawn = rng.uniform(-1, 1, shape).round(4).astype(object)
+        drawn[:, :, 1::7] = None
+        drawn[list(failing)] = None
+        return drawn.tolist()
+
+    return {
+        "title": {"pair": "user and item"}.get(level, level),
+        "keys": keys,
+        "ids": [list(i) for i in ids],
+        "units": [sizes[i] for i in ids],
+        "terms": {c: terms() for c in COEFFICIENTS},
+        "bias": [terms()[0] if kind_of(e) in {"annotator", "judge"} else None for e in range(evaluators)],
+        "total": len(ids),
+        "note": "",
+    }
+
+
+def _units(
+    rng: Any,
+    units: int,
+    keys: Sequence[str],
+    columns: Mapping[str, Any],
+    texts: Mapping[int, str],
+    evaluators: int,
+    failing: Sequence[int],
+) -> dict[str, Any]:
+    written = [texts.get(u) or f"Text {u}: {' '.join(rng.choice(WORDS, 25))}." for u in range(units)]
+    references = ["In the user's own words."]
+    truth = rng.integers(1, 6, (len(ASPECTS), units)).astype(float)
+    truth[0, 3::40] = np.nan
+    scores, statuses = [], []
+    for e in range(evaluators):
+        given = rng.integers(1, 6, (len(ASPECTS), units)).astype(float)
+        if kind_of(e) == "reference-based":
+            given = rng.uniform(0, 100, given.shape).round(3)
+        none = np.arange(units) % 50 == e if kind_of(e) == "judge" else np.zeros(units, dtype=bool)
+        given[:, none | (e in failing)] = np.nan
+        at = np.flatnonzero(np.isnan(given[0])).tolist()
+        scores.append([_coded(row) for row in given])
+        statuses.append([{"unit": at, "status": [STATUSES.index("unparsed")] * len(at)} for _ in ASPECTS])
+    return {
+        "total": units,
+        "note": "",
+        "keys": list(keys),
+        "columns": dict(columns),
+        "texts": written + references,
+        "explanation": list(range(units)),
+        "references": [{"name": "reference", "texts": [units] * units}],
+        "truth": [_coded(row) for row in truth],
+        "scores": scores,
+        "statusNames": STATUSES,
+        "statuses": statuses,
+    }
+
+
+def _calls(rng: Any, units: int, evaluators: int, failing: Sequence[int]) -> dict[str, Any]:
+    lines = ["You rate explanations.", "Answer with numbers from 1 to 5.", "", "The explanation:"]
+    replies: list[dict[str, Any]] = []
+    of: list[Any] = []
+    for e in range(evaluators):
+        if kind_of(e) != "judge":
+            of.append(None)
+            continue
+        first = len(replies)
+        for u in range(units):
+            lines.append(f"(text of unit {u} for judge {e})")
+            ratings = ", ".join(f"{a}: {rng.integers(1, 6)}" for a in ASPECTS)
+            replies.append(
+                {
+                    "key": f"{e}-{u}",
+                    "prompt": [
+                        {"role": "system", "lines": [0, 1]},
+                        {"role": "user", "lines": [3, 2, len(lines) - 1]},
+                    ],
+                    "text": "" if e in failing else f"My ratings of unit {u}: {ratings}",
+                    "refusal": "",
+                    "finish": "stop",
+                    "model": "made-up-1",
+                    "error": "transport: no route to host" if e in failing else "",
+                }
+            )
+        of.append([list(range(first, first + units)) for _ in ASPECTS])
+    return {"lines": lines, "replies": replies, "of": of, "note": ""}
+
+
+def _figure(names: Sequence[str]) -> dict[str, Any]:
+    rows = [(n, a, 0.1 * i + 0.05 * j) for j, a in enumerate(ASPECTS) for i, n in enumerate(names)]
+    return {
+        "name": "ranking",
+        "title": "Estimates by evaluator",
+        "notes": ["Made up."],
+        "spec": {
+            "width": "container",
+            "mark": "point",
+            "encoding": {
+                "x": {"field": "estimate", "type": "quantitative"},
+                "y": {"field": "evaluator", "type": "nominal", "sort": "-x"},
+                "color": {"field": "evaluator", "type": "nominal", "legend": None},
+            },
+        },
+        "choices": [{"column": "aspect", "title": "aspect", "values": ASPECTS, "chosen": ASPECTS[0]}],
+        "columns": [
+            {"name": "evaluator", "title": "Evaluator", "form": "text"},
+            {"name": "estimate", "title": "Estimate", "form": "hundred"},
+        ],
+        "rows": {
+            "evaluator": [n for n, _, _ in rows],
+            "aspect": [a for _, a, _ in rows],
+            "estimate": [x for _, _, x in rows],
+        },
+    }

@@ -1,0 +1,261 @@
+"""The page as a reader uses it, in a real browser from disk with the network off."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.reports.report.payloads import ASPECTS, payload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Page
+
+    Show = Callable[..., Page]
+
+
+def column(page: Page, place: int) -> list[str]:
+    """Return the texts of a column of the first table."""
+    return [t.strip() for t in page.locator(f"table tbody tr > :nth-child({place})").all_inner_texts()]
+
+
+def names_of(page: Page) -> list[str]:
+    return page.locator("tbody .evaluator .words").all_inner_texts()
+
+
+def estimates(page: Page) -> list[float]:
+    return [float(t.split()[0]) for t in column(page, 4)]
+
+
+def field(page: Page, label: str) -> Any:
+    return page.get_by_label(label, exact=True)
+
+
+def header(page: Page, title: str) -> Any:
+    return page.locator("thead").get_by_role("button", name=title)
+
+
+def params(page: Page) -> str:
+    return page.url.partition("#")[2]
+
+
+def test_the_leaderboard_opens_with_the_column_that_orders_it(show: Show) -> None:
+    given = payload()
+    page = show(given)
+    cells, a, level = given["cells"], given["views"]["aspects"].index("average"), 1
+    wanted = sorted(
+        (
+            x
+            for x, ca, cl, cc in zip(
+                cells["estimate"], cells["aspect"], cells["level"], cells["coefficient"], strict=True
+            )
+            if (ca, cl, cc) == (a, level, 0)
+        ),
+        reverse=True,
+    )
+    assert column(page, 1) == [str(i + 1) for i in range(8)]
+    assert estimates(page) == pytest.approx([100 * x for x in wanted], abs=0.005)
+    assert page.locator("#static").is_hidden()
+    assert page.locator(".interval .bar").count() == 8
+    assert page.locator(".interval").first.locator(".person").count() == 2
+    assert "A annotator 1 (40.00); B annotator 2 (50.00)" in re.sub(
+        r"\s+", " ", page.locator(".legend").inner_text()
+    )
+    assert "p: two-sided paired permutation tests." in page.locator("main").inner_text()
+    assert "seconds per" not in page.locator("thead").inner_text()
+
+
+def test_sorting(show: Show) -> None:
+    page = show(payload())
+    header(page, "pearson").click()
+    down = estimates(page)
+    assert down == sorted(down, reverse=True)
+    header(page, "pearson").click()
+    assert estimates(page) == down[::-1]
+    assert page.locator("thead [aria-sort=ascending]").inner_text().startswith("pearson")
+    header(page, "evaluator").click()
+    names = names_of(page)
+    assert names == sorted(names)
+    assert "sort=evaluator" in params(page)
+    # What costs nothing known stands last both ways.
+    for _ in range(2):
+        header(page, "USD").click()
+        assert column(page, 11)[-1] == "—"
+
+
+def test_filter_and_search(show: Show) -> None:
+    page = show(payload())
+    field(page, "Kind").select_option("judge")
+    assert page.get_by_role("status").inner_text() == "2 of 8 evaluators"
+    field(page, "Search evaluators").fill("N=7")
+    assert names_of(page) == ["Judge(n=7)"]
+    field(page, "Search evaluators").fill("nobody")
+    assert "change the search" in page.locator("tbody").inner_text()
+    assert page.get_by_role("status").inner_text() == "0 of 8 evaluators"
+
+
+def test_a_column_without_tests_says_so_and_leads_to_the_tested_one(show: Show) -> None:
+    page = show(payload(), "#/leaderboard?aspect=accuracy&level=pair&coefficient=kendall&kind=judge")
+    assert field(page, "Aspect").input_value() == "accuracy"
+    assert "cluster" not in page.locator("thead").inner_text()
+    assert "were not tested" in page.locator("main").inner_text()
+    page.get_by_role("link", name="average, user, pearson").click()
+    page.get_by_text("against the best").wait_for()
+    assert field(page, "Kind").input_value() == "judge"
+
+
+def test_all_aspects(show: Show) -> None:
+    page = show(payload())
+    field(page, "Show").select_option("aspects")
+    assert page.locator("thead th[scope=colgroup]").all_inner_texts() == [*ASPECTS, "average"]
+    for place in range(2, 14):
+        values = [
+            float(t)
+            for t in page.locator(f"tbody td:nth-child({place}) .down > :first-child").all_inner_texts()
+        ]
+        best = page.locator(f"tbody td:nth-child({place}) .best").inner_text()
+        second = page.locator(f"tbody td:nth-child({place}) .second").inner_text()
+        assert [float(best), float(second)] == sorted(values, reverse=True)[:2]
+    assert page.locator("tr.block").all_inner_texts() == [
+        "Baselines",
+        "Reference-based",
+        "Annotators",
+        "Judges",
+    ]
+    header(page, "pair").nth(0).click()
+    assert page.locator("tr.block").count() == 0
+
+
+def test_from_an_estimate_down_to_the_raw_reply_and_back(show: Show) -> None:
+    given = payload()
+    page = show(given)
+    page.get_by_role("link", name="Judge(n=3) in detail").click()
+    page.get_by_role("heading", name="Users and pairs: Judge(n=3)").wait_for()
+    assert page.evaluate("document.activeElement.tagName") == "H2"
+    users = given["groups"]["user"]
+    assert page.get_by_role("status").inner_text() == f"{users['total']} of {users['total']} users"
+    page.locator("svg.marks").wait_for()
+    field(page, "By").select_option("pair")
+    first = column(page, 1)[0].split("\n")[0], column(page, 2)[0]
+    page.locator("tbody th a").first.click()
+    page.get_by_role("heading", name="Units").wait_for()
+    assert page.get_by_role("status").inner_text() == "3 of 120 units"
+    assert field(page, "User").input_value() == first[0]
+    assert field(page, "Item").input_value() == first[1]
+    page.locator("tbody th a").nth(1).click()
+    page.get_by_text("unit 2 of 3").wait_for()
+    call = page.locator("details.call").first
+    assert not call.get_by_text("My ratings of unit").is_visible()
+    call.locator("summary").click()
+    unit = int(re.search(r"unit=(\d+)", params(page))[1])  # type: ignore[index]
+    assert call.get_by_text(f"My ratings of unit {unit}:").is_visible()
+    assert call.get_by_text(f"(text of unit {unit} for judge 3)").is_visible()
+    page.get_by_role("link", name="next unit").click()
+    page.get_by_text("unit 3 of 3").wait_for()
+    page.get_by_role("link", name="back to the list").click()
+    assert page.get_by_role("status").inner_text() == "3 of 120 units"
+    page.go_back()
+    page.get_by_text("unit 3 of 3").wait_for()
+    for _ in range(5):
+        page.go_back()
+    page.get_by_role("heading", name="Leaderboard").wait_for()
+
+
+def test_the_unit_shows_truth_scores_and_why_there_is_none(show: Show) -> None:
+    given = payload()
+    page = show(given, "#/unit?unit=53")
+    rows = [row.split("\t") for row in page.locator("table.scores tbody").inner_text().split("\n")]
+    assert rows[0][0] == "truth: User()"
+    assert [r[1:] for r in rows if r[0].startswith("Judge(n=3)")] == [["unparsed"] * 3]
+    truth = given["units"]["truth"]
+    assert rows[0][1:] == [f"{t['values'][t['codes'][53]]:g}" for t in truth]
+
+
+def test_units_filter_sort_and_pages(show: Show) -> None:
+    page = show(payload(), "#/units?evaluator=Judge(n%3D3)&aspect=accuracy")
+    assert page.locator("tbody tr").count() == 50
+    assert "page 1 of 3" in page.locator("main").inner_text()
+    page.get_by_label("Next page").first.click()
+    page.get_by_text("page 2 of 3").first.wait_for()
+    header(page, "difference").click()
+    differences = [int(t) for t in column(page, 4)]
+    assert differences == sorted(differences, reverse=True)
+    assert "page 1 of 3" in page.locator("main").inner_text()
+    field(page, "Status").select_option("unparsed")
+    assert column(page, 3) == ["unparsed"] * 3
+    field(page, "Status").select_option("")
+    field(page, "Generator").select_option("llm")
+    assert page.get_by_role("status").inner_text() == "40 of 120 units"
+    field(page, "Search texts, titles, ids").fill("TEXT film 53:")
+    assert page.get_by_role("status").inner_text() == "1 of 120 units"
+    field(page, "Search texts, titles, ids").fill("Text 53:")
+    page.reload()
+    page.locator("main h2").wait_for()
+    assert page.get_by_role("status").inner_text() == "1 of 120 units"
+
+
+def test_figures(show: Show) -> None:
+    page = show(payload(), "#/figures")
+    page.locator("svg.marks").wait_for()
+    before = page.locator("figure svg").inner_html()
+    assert "Judge(n=7)" in before
+    width = page.locator("figure svg").bounding_box()["width"]  # type: ignore[index]
+    assert width == pytest.approx(page.locator("figure").bounding_box()["width"], abs=20)  # type: ignore[index]
+    page.get_by_role("button", name="Data").click()
+    assert column(page, 2)[:2] == ["0.00", "10.00"]
+    field(page, "Aspect").select_option("accuracy")
+    assert column(page, 2)[:2] == ["10.00", "20.00"]
+    page.wait_for_timeout(300)
+    assert page.locator("figure svg").inner_html() != before
+
+
+def test_details_and_about(show: Show) -> None:
+    page = show(payload(), "#/details")
+    assert "16.80 [12.30, 21.16]" in page.get_by_role("table", name="What people reach").inner_text()
+    page.get_by_role("link", name="About").click()
+    page.locator("details").nth(1).locator("summary").click()
+    assert '"library": "made up 1.0"' in page.locator("details").nth(1).inner_text()
+    text = page.locator("main").inner_text()
+    for told in ("0123abcd0123", "CC0", "Undefined groups are skipped.", "The explanation has accuracy"):
+        assert told in text
+
+
+def test_simulated_is_said_loudly_only_where_it_is(show: Show) -> None:
+    assert "SIMULATED DATA." in show(payload(simulated=True)).locator("header").inner_text()
+    page = show(payload())
+    assert "SIMULATED" not in page.locator("header").inner_text()
+    assert page.locator("tbody .badge").count() == 2  # the judges
+
+
+def test_themes(show: Show) -> None:
+    page = show(payload())
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate(ground)
+    assert light != dark
+    button = page.get_by_role("button", name="Colours")
+    button.click()
+    assert (button.get_attribute("aria-label"), page.evaluate(ground)) == ("Colours: light", light)
+    page.emulate_media(color_scheme="light")
+    button.click()
+    assert (button.get_attribute("aria-label"), page.evaluate(ground)) == ("Colours: dark", dark)
+
+
+def test_without_users_the_page_speaks_of_items(show: Show) -> None:
+    page = show(payload(users=False))
+    assert "Items" in page.locator("header nav").inner_text()
+    page.get_by_role("link", name="Judge(n=3) in detail").click()
+    page.locator("tbody th a").first.click()
+    page.get_by_role("heading", name="Units").wait_for()
+    assert field(page, "User").count() == 0
+
+
+def test_an_unknown_address_shows_the_leaderboard(show: Show) -> None:
+    page = show(payload(), "#/nothing?aspect=__proto__&sort=constructor&page=-3&evaluator=toString")
+    assert page.get_by_role("heading", name="Leaderboard").is_visible()
+    page = show(payload(), "#/unit?unit=constructor")
+    assert page.get_by_role("heading", name="No such unit").is_visible()

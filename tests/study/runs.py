@@ -1,0 +1,25 @@
+"""Small finished runs to compare and to look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import metaeval as me
+from tests.tiny import write_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QUICK = {
+    "evaluators": '["Random(seed=0)", "Length()", "Annotator(\'1\')", "Recorded(\'Judge & Co_1\')"]',
+    "missing": "{truth: 3, score: 0}",
+    "bootstrap": "{resamples: 20}",
+    "tests": "{permutations: 200}",
+    "details": "false",
+}
+
+
+def tiny_run(folder: Path, name: str, **keys: str) -> Path:
+    """Run a study of the data set ``tiny`` in ``folder`` into its subfolder ``name``."""
+    study = write_study(folder / f"{name}.yaml", **{**QUICK, "dataset": str(folder / "tiny"), **keys})
+    return me.run(study, folder / name).folder

@@ -1,0 +1,192 @@
+"""What the report of a run holds: the run's own numbers, its calls, and what was tested."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import metaeval as me
+from metaeval.llm.store import Store
+from metaeval.reports.report.page import report_page
+from metaeval.sources.recexp import import_recexp
+from metaeval.types import KEYS
+from tests.tiny import write_study, write_tiny
+
+STUDY = {
+    "evaluators": """
+  length: "Length()"
+  one: "Annotator('1')"
+  two: "Annotator('2')"
+  judge: "Judge('simulated/noise=0.3,unparsed=0.3', attempts=1)"
+  single: "Judge('simulated/two', prompt='single-aspect', examples='personalized')"
+  panel: "Mean(judge, single)"
+""",
+    "missing": "{truth: 3, score: 1}",
+    "tests": "{permutations: 200}",
+    "bootstrap": "{resamples: 50}",
+}
+
+
+def payload_of(page: Path) -> dict[str, Any]:
+    """Read what the script of a page reads."""
+    text = page.read_text(encoding="utf-8")
+    (packed,) = re.findall(r'id="payload">([^<]*)<', text)
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> me.Run:
+    """A run in a folder with its store, its data and its study."""
+    folder = tmp_path_factory.mktemp("report")
+    write_tiny(folder / "tiny")
+    study = write_study(folder / "s.yaml", judging=f"{{store: {folder / 'replies.sqlite'}}}", **STUDY)
+    return me.run(study, folder / "run")
+
+
+@pytest.fixture(scope="module")
+def payload(run: me.Run) -> dict[str, Any]:
+    return payload_of(run.folder / "report.html")
+
+
+def test_cells_are_the_correlations(run: me.Run, payload: dict[str, Any]) -> None:
+    views, cells = payload["views"], payload["cells"]
+    names = [e["name"] for e in payload["evaluators"]]
+    found = {
+        (names[e], views["aspects"][a], views["levels"][v], views["coefficients"][c]): estimate
+        for e, a, v, c, estimate in zip(
+            *(cells[k] for k in ("evaluator", "aspect", "level", "coefficient", "estimate")), strict=True
+        )
+    }
+    expected = run.correlations.frame.set_index(["evaluator", "aspect", "level", "coefficient"])["estimate"]
+    assert len(found) == len(expected)
+    for key, estimate in found.items():
+        value = expected[key]
+        assert estimate is None if math.isnan(value) else estimate == pytest.approx(value, rel=1e-4)
+
+
+def test_the_mean_of_the_groups_is_the_cell(run: me.Run, payload: dict[str, Any]) -> None:
+    frame = run.correlations.frame.set_index(["evaluator", "aspect", "level", "coefficient"])
+    for level in ("user", "pair"):
+        groups = payload["groups"][level]
+        assert groups["total"] == len(groups["ids"]) == len(groups["units"])
+        for coefficient, terms in groups["terms"].items():
+            for e, evaluator in enumerate(payload["evaluators"]):
+                of_clear = np.array(terms[e][0], dtype=float)
+                row = frame.loc[(evaluator["name"], "clear", level, coefficient)]
+                assert np.isnan(of_clear).sum() == row["n_undefined"]
+                if row["n_undefined"] < row["n_groups"]:
+                    assert np.nanmean(of_clear) == pytest.approx(row["estimate"], abs=1e-4)
+
+
+def test_what_was_tested_has_clusters(run: me.Run, payload: dict[str, Any]) -> None:
+    tested = {(t["aspect"], t["level"], t["coefficient"]): t for t in payload["tests"]}
+    assert ("average", "dataset", "pearson") in tested
+    assert ("clear", "user", "kendall") in tested
+    assert ("clear", "dataset", "kendall") not in tested  # takes long
+    ranking = pd.read_csv(run.folder / "ranking.csv", dtype=str, keep_default_na=False).set_index(
+        "evaluator"
+    )["cluster"]
+    first = tested["average", "dataset", "pearson"]
+    names = [e["name"] for e in payload["evaluators"]]
+    assert dict(zip(names, first["cluster"], strict=True)) == ranking.to_dict()
+    assert "200 swaps" in first["sentence"]
+
+
+def test_bias_is_that_of_evaluators_on_the_scale(run: me.Run, payload: dict[str, Any]) -> None:
+    names = [e["name"] for e in payload["evaluators"]]
+    bias = dict(zip(names, payload["groups"]["user"]["bias"], strict=True))
+    assert bias["length"] is None
+    scores = run.scores.frame.query("evaluator == 'one' and aspect == 'clear'")
+    truth = pd.read_parquet(run.folder / "truth.parquet")
+    joined = scores.merge(truth, on=[*KEYS, "aspect"])
+    naive = (joined["score"] - joined["rating"]).groupby(joined["user_id"]).mean()
+    assert bias["one"][0] == pytest.approx(naive.sort_index().tolist(), abs=1e-4)
+
+
+def test_every_score_of_a_judge_leads_to_its_call(run: me.Run, payload: dict[str, Any]) -> None:
+    names = [e["name"] for e in payload["evaluators"]]
+    units, calls = payload["units"], payload["calls"]
+    keys = ["user_id", "item_id", "generator"]
+    ids = list(
+        zip(
+            *([units["columns"][k]["values"][c] for c in units["columns"][k]["codes"]] for k in keys),
+            strict=True,
+        )
+    )
+    assert calls["of"][names.index("panel")] is None
+    with Store(run.folder.parent / "replies.sqlite") as store:
+        for judge in ("judge", "single"):
+            of = run.scores.frame.query("evaluator == @judge").set_index([*keys, "aspect"])
+            for a, aspect in enumerate(("clear", "fitting")):
+                for unit, at in enumerate(calls["of"][names.index(judge)][a]):
+                    key = of.loc[(*ids[unit], aspect), "call"]
+                    if at < 0:
+                        assert key == ""
+                        continue
+                    told = calls["replies"][at]
+                    assert told["key"] == key
+                    assert told["text"] == store.get(key).text
+                    asked = "\n".join(
+                        "\n".join(calls["lines"][i] for i in m["lines"]) for m in told["prompt"]
+                    )
+                    assert units["texts"][units["explanation"][unit]] in asked
+    statuses = units["statuses"][names.index("judge")][0]["status"]
+    assert "unparsed" in {units["statusNames"][s] for s in statuses}
+    assert not calls["note"]
+
+
+def test_the_page_of_a_run_is_the_same_when_it_is_run_again(run: me.Run, tmp_path: Path) -> None:
+    again = me.run(run.folder.parent / "s.yaml", tmp_path / "again")
+    one, two = (payload_of(r.folder / "report.html") for r in (run, again))
+    for payload in (one, two):
+        del payload["finished"]
+        for evaluator in payload["evaluators"]:
+            del evaluator["seconds"]
+    assert report_page(one) == report_page(two)
+
+
+def test_a_run_without_tests_or_intervals_has_a_report(tiny: Path, tmp_path: Path) -> None:
+    assert tiny.is_dir()
+    study = write_study(tmp_path / "s.yaml", tests="null", bootstrap="null", details="false")
+    payload = payload_of(me.run(study, tmp_path / "run").folder / "report.html")
+    assert payload["tests"] == payload["sheets"] == []
+    assert set(payload["cells"]["low"]) == {None}
+    assert payload["calls"]["replies"] == []
+
+
+def test_a_published_study_with_twenty_evaluators_fits_six_megabytes(
+    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    import_recexp(real_data / "recexp", tmp_path / "recexp")
+    judges = [
+        f"\"Judge('simulated/{n},noise=0.3', examples='{examples}')\""
+        for n in ("one", "two", "three", "four")
+        for examples in ("none", "one-shot", "personalized")
+    ]
+    plain = ["Random(seed=0)", "Length()", *(f"Random(seed={n})" for n in range(1, 4)), "Annotator('1')"]
+    plain += ["Annotator('2')", "Mean(Annotator('1'), Annotator('2'))"]
+    study = write_study(
+        Path("s.yaml"),
+        dataset="recexp",
+        evaluators=f"[{', '.join([*judges, *(json.dumps(p) for p in plain)])}]",
+        missing="{truth: 3, score: 0}",
+        bootstrap="null",
+        tests="null",
+        details="false",
+    )
+    page = me.run(study, tmp_path / "run").folder / "report.html"
+    payload = payload_of(page)
+    assert len(payload["evaluators"]) == 20
+    assert len(payload["units"]["explanation"]) == payload["units"]["total"] == 2536
+    assert not payload["calls"]["note"]
+    assert page.stat().st_size < 6_000_000
