@@ -13,7 +13,7 @@ install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench clean
+.PHONY: help install demo test lint bench docs vendor clean
 
 help:
 	@echo "make install   .venv with the package"
@@ -21,6 +21,7 @@ help:
 	@echo "make test      every test"
 	@echo "make lint      ruff and the strict type check"
 	@echo "make bench     speed as ratios to the naive path, one JSON object a line"
+	@echo "make docs      the documentation as a site"
 
 # One stamp a set of extras: a changed pyproject.toml installs again.
 $(VENV)/.%: pyproject.toml
@@ -44,5 +45,13 @@ lint: $(VENV)/.test $(VENV)/.lint
 bench: $(VENV)/.test
 	@$(BIN)/python -m benchmarks $(ARGS)
 
+docs: $(VENV)/.docs
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# The libraries in report.html, built anew after a version in its package.json was changed; needs npm.
+vendor:
+	cd metaeval/reports/report/assets/vendor && npm install --no-package-lock --no-audit --no-fund && node build.mjs && rm -rf node_modules
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/reference/api build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

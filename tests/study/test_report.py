@@ -70,7 +70,7 @@ def test_cells_are_the_correlations(run: me.Run, payload: dict[str, Any]) -> Non
     assert len(found) == len(expected)
     for key, estimate in found.items():
         value = expected[key]
-        assert estimate is None if math.isnan(value) else estimate == pytest.approx(value, rel=1e-4)
+        assert estimate is None if math.isnan(value) else estimate == pytest.approx(value, rel=1e-8)
 
 
 def test_the_mean_of_the_groups_is_the_cell(run: me.Run, payload: dict[str, Any]) -> None:

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from metaeval.stats.tables import Floats
 
-_DIGITS = 5
+_DIGITS = 9  # many more than are printed, so that nothing is rounded twice to another last digit
 
 
 def number(value: Any) -> float | int | None:  # noqa: ANN401 - a number of any library, or None
-    """Return a number with five digits, whole if it is; None for what is no finite number."""
+    """Return a number with few digits, whole if it is; None for what is no finite number."""
     if value is None or not math.isfinite(value):
         return None
     short = float(f"{value:.{_DIGITS}g}")

@@ -76,6 +76,7 @@ def report_page(payload: Mapping[str, Any], *, static: str = "") -> str:
         mark=_MARK,
         static=static,
         payload=_packed(payload),
+        licences=_asset("vendor/LICENSES.txt"),
         vendor=vendor,
         app=app,
     )

@@ -65,7 +65,23 @@ def test_the_leaderboard_opens_with_the_column_that_orders_it(show: Show) -> Non
         r"\s+", " ", page.locator(".legend").inner_text()
     )
     assert "p: two-sided paired permutation tests." in page.locator("main").inner_text()
-    assert "seconds per" not in page.locator("thead").inner_text()
+    assert "seconds" not in page.locator("thead").inner_text()
+
+
+@pytest.mark.parametrize("width", [360, 1400])
+def test_the_bars_stand_under_their_axis(show: Show, width: int) -> None:
+    page = show(payload(), width=width)
+    middle = "e => { const box = e.getBoundingClientRect(); return box.x + box.width / 2 }"
+
+    def at(selector: str) -> float:
+        return float(page.locator(selector).first.evaluate(middle))
+
+    zero, twenty = at(".axis text:text-is('0')"), at(".axis text:text-is('20')")
+    assert at(".interval .zero") == pytest.approx(zero, abs=0.6)
+    for row in page.locator("tbody tr").all():
+        estimate = float(row.locator(".down").inner_text().split()[0])
+        dot = float(row.locator("circle").evaluate(middle))
+        assert dot == pytest.approx(zero + (twenty - zero) * estimate / 20, abs=0.6)
 
 
 def test_sorting(show: Show) -> None:
@@ -218,6 +234,8 @@ def test_details_and_about(show: Show) -> None:
     page.get_by_role("link", name="About").click()
     page.locator("details").nth(1).locator("summary").click()
     assert '"library": "made up 1.0"' in page.locator("details").nth(1).inner_text()
+    page.get_by_text("Licences of the libraries").click()
+    assert "vega-lite" in page.locator("details").last.inner_text()
     text = page.locator("main").inner_text()
     for told in ("0123abcd0123", "CC0", "Undefined groups are skipped.", "The explanation has accuracy"):
         assert told in text

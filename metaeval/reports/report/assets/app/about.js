@@ -9,6 +9,21 @@ function Facts({ facts }) {
     )}</dl>`
 }
 
+function Signature({ evaluator }) {
+  const { spec, kindTitle, statuses, signature } = evaluator
+  const scores = Object.entries(statuses).filter(([, n]) => n > 0)
+  const facts = [
+    ['Spec', spec],
+    ['Kind', kindTitle],
+    ['Scores', scores.map(([status, n]) => `${status} ${count(n)}`).join(' · ')],
+  ]
+  return html`<details class="call">
+    <summary><${Evaluator} evaluator=${evaluator} /></summary>
+    <${Facts} facts=${facts} />
+    <pre class="words" tabindex="0">${JSON.stringify(signature, null, 2)}</pre>
+  </details>`
+}
+
 function About({ study }) {
   const { dataset, scale } = study
   const counts = ['units', 'users', 'items', 'generators']
@@ -32,22 +47,11 @@ function About({ study }) {
     <h3>Missing scores and undefined groups</h3>
     <ul>${study.policy.map((sentence) => html`<li key=${sentence}>${sentence}</li>`)}</ul>
     <h3>What the scores depend on</h3>
-    ${study.evaluators.map(
-      (evaluator) => html`<details class="call" key=${evaluator.name}>
-      <summary><${Evaluator} evaluator=${evaluator} /></summary>
-      <${Facts} facts=${[
-        ['Spec', evaluator.spec],
-        ['Kind', evaluator.kindTitle],
-        [
-          'Scores',
-          Object.entries(evaluator.statuses)
-            .filter(([, n]) => n)
-            .map(([status, n]) => `${status} ${count(n)}`)
-            .join(' · '),
-        ],
-      ]} />
-      <pre class="words" tabindex="0">${JSON.stringify(evaluator.signature, null, 2)}</pre>
-    </details>`,
-    )}
+    ${study.evaluators.map((evaluator) => html`<${Signature} key=${evaluator.name} evaluator=${evaluator} />`)}
+    <h3>What this page is made with</h3>
+    <details class="call">
+      <summary>Licences of the libraries inside it</summary>
+      <pre class="words" tabindex="0">${document.getElementById('licences').textContent}</pre>
+    </details>
   </section>`
 }

@@ -7,7 +7,7 @@ const aspectName = (study, aspect) =>
   aspect === 'average' && study.hasAverage ? 'average over aspects' : aspect
 
 const MODES = [
-  ['column', 'one column, with intervals'],
+  ['column', 'one column'],
   ['aspects', 'all aspects'],
 ]
 
@@ -82,9 +82,9 @@ const failuresText = (evaluator) =>
 
 function costColumns(study) {
   const costs = [
-    ['usd', 'USD per text', 'usd'],
-    ['tokens', 'tokens per text', 'number'],
-    ['seconds', 'seconds per text', 'number'],
+    ['usd', 'USD /\u00a0text', 'usd'],
+    ['tokens', 'tokens /\u00a0text', 'number'],
+    ['seconds', 'seconds /\u00a0text', 'number'],
   ]
   return costs
     .filter(([id]) => study.evaluators.some((evaluator) => evaluator[id] != null))

@@ -121,7 +121,9 @@ function columnsOf(study, view, axis, people) {
 /** Where nobody tested this column, say so, and where somebody did. */
 function TestsNote({ study, params, view }) {
   const tests = study.testsOf(view)
-  if (tests) return html`<p class="note">${tests.sentence}</p>`
+  if (tests)
+    return html`<p class="note">Whoever is not significantly different from a cluster’s best
+      (p > ${tests.alpha}) is in its cluster. ${tests.sentence}</p>`
   const links = study.tests.map(({ aspect, level, coefficient }) => {
     const href = hrefOf('leaderboard', { ...params, aspect, level, coefficient })
     return html`<a href=${href} key=${href}>${aspect}, ${level}, ${coefficient}</a>`
