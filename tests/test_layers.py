@@ -35,6 +35,7 @@ FLOORS = {
     "ranking": 4,
     "sheet": 1,
     "analysis": 4,
+    "trust": 4,
     "correlate": 4,
     "leaderboard": 4,
     "relevance": 4,
