@@ -1,0 +1,56 @@
+"""How the site is built: ``make docs``; nothing is fetched, and every warning is an error."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from metaeval import __version__
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "metaeval"
+author = "the metaeval developers"
+release = __version__
+extensions = [
+    "mathml",
+    "myst_parser",
+    "our_names",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_click",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "README.md"]  # docs/README.md is for readers of the repository
+
+myst_enable_extensions = ["dollarmath"]
+myst_fence_as_directive = ["math"]  # as GitHub writes a formula that stands by itself
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+default_role = "py:obj"  # `name` in a docstring is a link to it
+smartquotes = False  # quotes and --options are there to be typed
+nitpicky = True
+nitpick_ignore = [("py:obj", "evaluate"), ("py:obj", "datasets")]
+nitpick_ignore_regex = [
+    ("py:class", ".*")
+]  # types of other libraries; what stands in backticks must be there
+add_module_names = False
+python_use_unqualified_type_names = True
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_class_signature = "mixed"
+autosummary_generate = True
+toc_object_entries_show_parents = "hide"
+
+html_theme = "furo"
+html_title = f"metaeval {release}"
+html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False
+html_last_updated_fmt = None  # the pages are the same whenever they are built
+html_static_path = ["_static"]
+html_css_files = ["site.css"]

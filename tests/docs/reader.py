@@ -1,0 +1,160 @@
+"""A reader who does what a page says, from its top to its bottom, in a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import types
+from typing import TYPE_CHECKING
+
+from ruamel.yaml import YAML
+
+from metaeval.cli import main
+from metaeval.sources.manifest import Manifest
+from metaeval.sources.recorded.score_map import ScoreMap
+from metaeval.sources.table_map import TableMap
+from metaeval.study.file import Study, make_study, read_study
+from tests.docs.commands import MAKEFILE, check, is_run
+from tests.docs.pages import DOCS, Block, Step, agrees, blocks, source, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NOT_PRINTED = {"index.md", "how-to/scores-of-other-tools.md"}
+"""Pages with a block of text that nothing prints: a picture, a file of another tool."""
+
+
+class Reader:
+    """Follows one page; ``printed`` is all that the commands and the code of the page have printed so far."""
+
+    def __init__(self, page: str, folder: Path) -> None:
+        self.page = page
+        self.folder = folder
+        self.printed = ""
+        self._said: str | None = None  # by the last Python block
+        self._module = types.ModuleType("page_" + re.sub(r"\W", "_", page))
+
+    def follow(self) -> None:
+        """Do what every block of the page says; the folder must be the working directory."""
+        sys.modules[self._module.__name__] = self._module  # dataclasses look their module up
+        known = set(sys.modules)
+        sys.path.insert(0, str(self.folder))
+        try:
+            self.download()
+            for block in blocks(self.page):
+                self.take(block)
+        finally:
+            sys.path.remove(str(self.folder))
+            for name in {*sys.modules} - known | {self._module.__name__}:
+                if getattr(sys.modules[name], "__file__", "") and self._is_own(sys.modules[name]):
+                    del sys.modules[name]
+            sys.modules.pop(self._module.__name__, None)
+
+    def download(self) -> None:
+        """Put the example files here that the page links to."""
+        for name in re.findall(r"\]\([./]*examples/([\w.-]+)\)", source(self.page)):
+            shutil.copyfile(DOCS / "examples" / name, self.folder / name)
+
+    def take(self, block: Block) -> None:
+        """Do what one block says."""
+        language = block.language
+        if block.file is not None:
+            self.save(block)
+        elif language == "python":
+            self._said = self.python(block)
+        elif language == "console":
+            self.console(block)
+        elif language == "yaml":
+            self.fragment(block)
+        elif language == "text":
+            if self._said is None:
+                assert self.page in NOT_PRINTED, f"{block}: nothing printed this"
+            else:
+                assert agrees(block.text.splitlines(), self._said), f"{block}: printed is\n{self._said}"
+        else:
+            # Formulas and Sphinx's directives are seen to by the test that builds the site.
+            assert re.fullmatch(r"math|\{[\w-]+\}.*", language), f"{block}: nobody checks {language!r}"
+        if language not in {"python", "text"}:
+            self._said = None
+
+    def save(self, block: Block) -> None:
+        """Save a block as the file that the page names; if it breaks off, the whole file is there."""
+        path = self.folder / str(block.file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = block.text.splitlines()
+        if lines[-1] == "…":
+            assert path.read_text(encoding="utf-8").splitlines()[: len(lines) - 1] == lines[:-1], block
+            return
+        path.write_text(block.text, encoding="utf-8")
+        if block.language == "yaml":
+            content = YAML(typ="safe").load(block.text)
+            if "evaluators" in content:
+                read_study(path)
+            else:
+                kinds = [k for k in (TableMap, ScoreMap, Manifest) if set(content) <= set(k.model_fields)]
+                assert kinds, f"{block}: {block.file} is no study, map or manifest"
+
+    def fragment(self, block: Block) -> None:
+        """See that some lines of a study file may stand in one."""
+        content = YAML(typ="safe").load(block.text)
+        assert set(content) <= set(Study.model_fields), block
+        make_study({"dataset": "data", "evaluators": ["Length()"], **content})
+
+    def python(self, block: Block) -> str:
+        """Run code where the code above it ran, and return what it printed."""
+        with capture() as said, contextlib.redirect_stderr(io.StringIO()):
+            code = compile("\n" * block.line + block.text, str(DOCS / block.page), "exec")
+            exec(code, self._module.__dict__)  # noqa: S102 - our own docs
+        self.printed += said.getvalue()
+        return said.getvalue()
+
+    def console(self, block: Block) -> None:
+        """Type the commands of a block, and compare what they print with what the page shows."""
+        todo = steps(block.text)
+        for at, step in enumerate(todo):
+            if step.command == "echo $?":
+                continue
+            wanted = "0"
+            if at + 1 < len(todo) and todo[at + 1].command == "echo $?":
+                (wanted,) = todo[at + 1].printed
+            self.type(step, block, wanted)
+
+    def type(self, step: Step, block: Block, wanted: str) -> None:
+        """Run a command; one that cannot be run is checked."""
+        if not is_run(step.command):
+            for part in step.command.split(" && "):
+                check(part)
+            if step.command != "make demo":
+                return
+            assert "demo: install\n\t@$(BIN)/metaeval demo\n" in MAKEFILE
+        program, *arguments = shlex.split("metaeval demo" if step.command == "make demo" else step.command)
+        if program == "python":
+            # By itself, and with the warnings of its own libraries, as the reader would run it.
+            subprocess.run([sys.executable, "-W", "ignore", *arguments], check=True, capture_output=True)
+            return
+        assert program == "metaeval", f"{block}: {step.command!r} is neither run nor in NOT_RUN"
+        with capture() as said:
+            code = main(arguments)
+        assert str(code) == wanted, f"{block}: {step.command}\n{said.getvalue()}"
+        self.printed += said.getvalue()
+        if step.printed:
+            assert agrees(step.printed, said.getvalue()), (
+                f"{block}: {step.command} printed\n{said.getvalue()}"
+            )
+
+    def _is_own(self, module: types.ModuleType) -> bool:
+        return str(module.__file__).startswith(str(self.folder))
+
+
+@contextlib.contextmanager
+def capture() -> Iterator[io.StringIO]:
+    """Collect what is printed, errors too, as a terminal would show it."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        yield said

@@ -1,0 +1,137 @@
+"""The site: it builds without a warning, has a page of everything public, and needs no network to be read."""
+
+from __future__ import annotations
+
+import html
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from filelock import FileLock
+
+import metaeval as me
+from metaeval import stats
+from metaeval.cli import cli
+from metaeval.evaluators import REGISTRY
+from tests.conftest import ROOT
+from tests.docs.commands import MAKEFILE
+from tests.docs.pages import DOCS, PAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytest.importorskip("sphinx", reason="the site is built by the extra docs: pip install 'metaeval[docs]'")
+pytest.importorskip(
+    "sphinx_click", reason="the site is built by the extra docs: pip install 'metaeval[docs]'"
+)
+
+PUBLIC = [name for name in me.__all__ if name != "__version__"]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> tuple[Path, str]:
+    """The site as ``make docs`` builds it, and what Sphinx said; built once, however many workers test it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "site"
+    said = folder / "said.txt"
+    with FileLock(f"{folder}.lock"):
+        if not said.is_file():
+            said.write_text(build(folder), encoding="utf-8")
+    return folder / "docs" / "_build" / "html", said.read_text(encoding="utf-8")
+
+
+def build(folder: Path) -> str:
+    """Build a copy, since Sphinx writes beside its sources; return what it said, nothing if all is well."""
+    shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("_build", "api"))
+    for name in ("data/README.md", "results/README.md"):
+        (folder / name).parent.mkdir()
+        shutil.copyfile(ROOT / name, folder / name)
+    (recipe,) = re.findall(r"^docs: .*\n\t@\$\(BIN\)/python (.*)$", MAKEFILE, re.MULTILINE)
+    command = [sys.executable, *shlex.split(recipe)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.stderr or ("" if done.returncode == 0 else f"exit code {done.returncode}")
+
+
+def test_it_builds_without_a_warning(built: tuple[Path, str]) -> None:
+    assert built[1] == ""
+
+
+@pytest.fixture
+def site(built: tuple[Path, str]) -> Path:
+    if built[1]:
+        pytest.skip("the site has warnings, which another test tells")
+    return built[0]
+
+
+def text_of(page: Path) -> str:
+    return html.unescape(re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8")))
+
+
+def test_every_public_name_has_a_page(site: Path) -> None:
+    for name in PUBLIC:
+        page = site / "reference" / "api" / f"metaeval.{name}.html"
+        assert page.is_file(), f"add {name} to docs/reference/python.md"
+        first = (getattr(me, name).__doc__ or "").splitlines()[0]
+        assert first.split("`")[0][:40] in text_of(page), name
+
+
+def test_every_module_of_statistics_has_a_page(site: Path) -> None:
+    for name in stats.__all__:
+        page = site / "reference" / "api" / f"metaeval.stats.{name}.html"
+        assert page.is_file(), f"add {name} to docs/reference/stats.md"
+
+
+def test_every_evaluator_is_described(site: Path) -> None:
+    page = (site / "reference" / "evaluators.html").read_text(encoding="utf-8")
+    for name in REGISTRY:
+        assert re.search(rf'id="metaeval\.[\w.]+\.{name}"', page), name
+
+
+def commands(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
+    yield words, command
+    for name, below in getattr(command, "commands", {}).items():
+        yield from commands(below, f"{words} {name}")
+
+
+def test_every_command_and_option_is_described(site: Path) -> None:
+    page = text_of(site / "reference" / "command-line.html")
+    for words, command in commands(cli, "metaeval"):
+        assert f"{words} [OPTIONS]" in page, words
+        for option in command.params:
+            if isinstance(option, click.Option):
+                assert max(option.opts, key=len) in page, (words, option.opts)
+
+
+def test_every_page_is_there_and_reached(site: Path) -> None:
+    for page in PAGES:
+        if page != "README.md":
+            assert (site / page).with_suffix(".html").is_file(), page
+
+
+def test_no_page_fetches_anything(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        content = page.read_text(encoding="utf-8")
+        assert not re.search(r"<(?:script|img|iframe)[^>]+src=\"(?:https?:)?//", content), page
+        assert not re.search(r"<link[^>]+href=\"(?:https?:)?//", content), page
+
+
+def test_no_file_tells_where_it_was_built(site: Path) -> None:
+    here = [str(path).encode() for path in (ROOT, site, sys.prefix)]
+    for file in site.rglob("*"):
+        if file.is_file():
+            assert not any(path in file.read_bytes() for path in here), file
+
+
+def test_formulas_are_typeset(site: Path) -> None:
+    page = (site / "statistics.html").read_text(encoding="utf-8")
+    formulas = (DOCS / "statistics.md").read_text(encoding="utf-8").count("```math")
+    assert formulas > 10
+    assert page.count('display="block"') == formulas
+    assert page.count("<math") > formulas
+    assert "\\frac" not in page
