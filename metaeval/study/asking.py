@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import os
     from contextlib import AbstractContextManager
 
-    from metaeval.evaluators.judge import Judge
+    from metaeval.evaluators.asking import ModelEvaluator
     from metaeval.study.file import JudgingOptions, Study
     from metaeval.study.plan import Plan
 
@@ -61,6 +61,7 @@ class Estimate:
 
     judge: str
     requests: int
+    """Different ones: what is equal is asked once."""
     in_store: int
     """Requests among them whose reply is there already."""
     tokens: int
@@ -88,14 +89,16 @@ def _specs(todo: Plan) -> dict[str, str]:
     return {name: str(spec) for name, spec in todo.evaluators.items()}
 
 
-def _estimate(judge: Judge, todo: Plan, prices: Prices, store: Store | None) -> Estimate:
-    requests = in_store = tokens = 0
+def _estimate(judge: ModelEvaluator, todo: Plan, prices: Prices, store: Store | None) -> Estimate:
+    in_store = tokens = 0
     usd: float | None = 0.0
     prompt = ""
+    met: set[str] = set()  # what is equal is asked once
     questions = judge.questions(todo.data, todo.aspects)
-    while batch := [q.request for q in itertools.islice(questions, _BATCH)]:
-        prompt = prompt or joined(batch[0].messages)
-        requests += len(batch)
+    while asked := [q.request for q in itertools.islice(questions, _BATCH)]:
+        prompt = prompt or joined(asked[0].messages)
+        batch = [r for r in {r.key: r for r in asked}.values() if r.key not in met]
+        met.update(r.key for r in batch)
         found = store.get_many(r.key for r in batch) if store else {}
         for request in batch:
             if request.key in found:
@@ -104,7 +107,7 @@ def _estimate(judge: Judge, todo: Plan, prices: Prices, store: Store | None) -> 
             tokens += tokens_about(request)
             most = prices.at_most(request)
             usd = None if usd is None or most is None else usd + most
-    return Estimate(str(judge.spec), requests, in_store, tokens, usd, prompt)
+    return Estimate(str(judge.spec), len(met), in_store, tokens, usd, prompt)
 
 
 def export_run(
