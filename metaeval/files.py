@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from metaeval.errors import MetaevalError
+
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator
 
 
@@ -18,9 +20,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     On any exception the temporary file is removed and ``path`` stays as it was.
     The temporary name keeps the suffix of ``path``, because writers choose the format by it.
+
+    Raises
+    ------
+    MetaevalError
+        If nothing can be written there.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        above = next(p for p in target.parents if p.exists())
+        raise MetaevalError(f"{target} cannot be written: {above} is a file, not a folder") from None
+    if not os.access(target.parent, os.W_OK):
+        raise MetaevalError(f"{target} cannot be written: {target.parent} may not be written to")
     temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}.tmp{target.suffix}")
     try:
         yield temporary

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 Where = tuple[str | int, ...]
 """The way to a value: keys and positions, from the top of the file."""
+_MOST = 100_000
+"""Keys and items that a file may have: ten lines of aliases of aliases name more than fit into memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,10 @@ def _plain(tree: object, where: Where, at: dict[Where, int], inside: tuple[int, 
 
     if id(tree) in inside:
         raise YamlError(lines.file, "an alias stands inside what it names", lines.line(*where))
+    if len(at) > _MOST:
+        raise YamlError(
+            lines.file, f"holds more than {_MOST:,} values once its aliases are followed; write them out"
+        )
     inside = (*inside, id(tree))
     match tree:
         case CommentedMap():

@@ -104,7 +104,7 @@ def _evaluator_rows(records: Mapping[str, Mapping[str, Any]]) -> list[dict[str, 
         shared += len(runs) > 1
         same += len(runs) > 1 and not changed
     if same:
-        rows.append(_row("evaluators", "", NOTHING if same == shared else f"{NOTHING} in {same} of {shared}"))
+        rows.append(_row("evaluators", "", f"{NOTHING} in {same} of {shared}" if rows else NOTHING))
     return rows
 
 

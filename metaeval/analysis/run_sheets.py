@@ -94,7 +94,7 @@ def side_by_side(
         "Evaluators in each run",
         frame,
         _columns(frame, runs, tests),
-        (*notes, *_said(result, by, data, [*tested.values()])),
+        (*notes, *_said(result, by, data, [*tested.values()]), *_unpaired(columns, runs)),
         result.simulated,
     )
 
@@ -207,6 +207,16 @@ def _said(result: Correlations, by: By, data: Prepared, tested: Sequence[_Tested
         n = sum(not math.isnan(test.p) for test in tested)
         said.append(tests_sentence({**policies[0], "least_p": least, "pairs": n}))
     return said
+
+
+def _unpaired(columns: Mapping[str, Mapping[str, str]], runs: Sequence[str]) -> list[str]:
+    """Say what to do where a judge took the place of another: without a short name it goes by its spec."""
+    alone = sum(len(of_run) == 1 for of_run in columns.values())
+    if len(runs) < 2 or not alone:
+        return []
+    matched = f"Evaluators are matched by name; {alone:,} of {len(columns):,} are in one run only"
+    way = "give them the same short name in the studies, or use metaeval compare --all-pairs"
+    return [f"{matched}, and so not tested: {way}."]
 
 
 def _label(name: str, simulated: bool) -> str:

@@ -60,7 +60,7 @@ def level_correlations(
         For an unknown option, a level whose ids are not given, and if no unit is left.
     """
     given = {name: ids for name, ids in (("users", users), ("items", items)) if ids is not None}
-    wanted = _default_levels(given) if levels is None else list(levels)
+    wanted = _default_levels(given) if levels is None else levels
     for level in wanted:
         absent = [name for name in NEEDS.get(level, ()) if name not in given]
         if absent:

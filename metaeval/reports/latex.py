@@ -38,6 +38,7 @@ _SIGNS = str.maketrans(
     }
 )
 _APOSTROPHE = re.compile(r"(?<=[A-Za-z])'(?=s\b)")
+_PERCENT = re.compile(r"(?<=[0-9]) (?=\\%)")  # a line may not end between a number and its sign
 # A table wider than the page is made smaller, a narrow one is left as it is.
 _FIT = r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%"
 
@@ -54,7 +55,7 @@ def escaped(text: str) -> str:
 
 def prose(text: str) -> str:
     """Return sentences as LaTeX sets them."""
-    return escaped(_APOSTROPHE.sub("’", text))
+    return _PERCENT.sub("~", escaped(_APOSTROPHE.sub("’", text)))
 
 
 def environment(

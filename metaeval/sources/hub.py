@@ -93,12 +93,13 @@ def hub_table(source: str, split: str | None = None, cache: Path | None = None) 
     import datasets
 
     datasets.disable_progress_bars()
-    name, revision = (source, None) if Path(source).is_dir() else _split(source)
+    local = Path(source).is_dir()
+    name, revision = (source, None) if local else _split(source)
     kept = None if cache is None else str(cache)
     try:
         found = datasets.load_dataset(name, revision=revision, cache_dir=kept)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        raise DataError(_not_loaded(source, error)) from error
+        raise DataError(_not_loaded(source, error, "folder" if local else "hub data set")) from error
     return split_table(found, split, source)
 
 
@@ -140,7 +141,7 @@ def _split(name: str) -> tuple[str, str | None]:
     return repository, revision or None
 
 
-def _not_loaded(name: str, error: Exception) -> str:
+def _not_loaded(name: str, error: Exception, what: str = "hub data set") -> str:
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
     repository, revision = _split(name)
@@ -152,4 +153,4 @@ def _not_loaded(name: str, error: Exception) -> str:
     else:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         reason = reason.removeprefix("Got: ")
-    return f"the hub data set {name!r} could not be loaded: {reason}"
+    return f"the {what} {name!r} could not be loaded: {reason}"

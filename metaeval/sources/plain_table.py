@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,6 @@ from metaeval.sources.table_map import TableMap, read_map
 from metaeval.sources.tables import from_frame
 
 if TYPE_CHECKING:
-    import os
-
     import datasets
 
     from metaeval.sources.tables import Table
@@ -45,6 +44,8 @@ def from_table(
     """
     if isinstance(map, Mapping):
         return convert(_table(table, given := _checked(map)), given).data
+    if not isinstance(map, str | os.PathLike):
+        raise DataError(f"the map is a mapping or the path of a map file, not a {type(map).__name__}")
     path = Path(map)
     return convert(_table(table, given := read_map(path)), given, path.name).data
 

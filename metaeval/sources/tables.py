@@ -131,6 +131,8 @@ def _read_jsonl(name: str, content: bytes) -> tuple[Table | None, list[Problem]]
             problems.append(Problem(name, number, None, _not_utf8(line, error)))
         except ValueError as error:
             problems.append(Problem(name, number, None, f"is not a JSON object: {error}"))
+        except RecursionError:
+            problems.append(Problem(name, number, None, "nests its values too deeply to be read"))
         else:
             records.append(record)
             rows.append(number)

@@ -132,8 +132,9 @@ def _check_studies(runs: Mapping[str, OpenRun], *, policy_given: bool) -> None:
             a, b = (run.record["study"][key] for run in (one, other))
             if a != b and not policy_given:
                 raise MetaevalError(
-                    f"{first} and {name} were run under different policies ({key}: {_policy_text(a)} in "
-                    f"{first}, {_policy_text(b)} in {name}); say whose holds for all runs with --policy-of"
+                    f"{first} and {name} were run under different policies ({key} is {_policy_text(a)!r} in "
+                    f"{first} and {_policy_text(b)!r} in {name}); say whose holds for all runs with: "
+                    "metaeval compare --policy-of RUN"
                 )
 
 

@@ -100,6 +100,14 @@ def test_the_notes_say_what_a_dash_and_a_cut_hash_are(record: Mapping[str, Any])
     assert "nothing changed in 2 of 3" in set(sheet.frame["key"])
 
 
+def test_an_evaluator_of_one_run_only_is_a_change(record: Mapping[str, Any]) -> None:
+    other = copy.deepcopy(dict(record))
+    other["evaluators"]["new"] = other["evaluators"].pop("judge")
+    frame = run_changes({"a": record, "b": other}).frame
+    said = frame.loc[frame["part"] == "evaluators", ["evaluator", "key"]].to_numpy().tolist()
+    assert said == [["judge", "in the run"], ["new", "in the run"], ["", "nothing changed in 2 of 2"]]
+
+
 def test_what_is_inside_an_ensemble_is_seen(record: Mapping[str, Any]) -> None:
     other = copy.deepcopy(dict(record))
     parts = other["evaluators"]["both"]["signature"]["parts"]

@@ -58,6 +58,7 @@ def test_an_evaluator_is_tested_against_itself() -> None:
     assert "| judge (simulated) |" in text
     assert "| length | — |" in text
     assert sheet.notes[:2] == ("First.", "Cells hold fit, dataset level, pearson, × 100.")
+    assert sheet.notes[-1].startswith("Evaluators are matched by name; 1 of 2 are in one run only")
     assert not any("bootstrap" in note for note in sheet.notes)
 
 
@@ -68,7 +69,8 @@ def test_without_anything_to_test() -> None:
     alone = {"judge": {"old": "judge @ old"}, "length": {"new": "length @ new"}}
     sheet = side_by_side(prepare(scores, truth, policy), result, alone, BY, How())
     assert [c.title for c in sheet.columns] == ["evaluator", "old", "new"]
-    assert sheet.notes == ("Cells hold fit, dataset level, pearson, × 100.",)
+    assert sheet.notes[0] == "Cells hold fit, dataset level, pearson, × 100."
+    assert [note.partition(";")[0] for note in sheet.notes[1:]] == ["Evaluators are matched by name"]
 
 
 def test_what_is_undefined_has_no_difference() -> None:

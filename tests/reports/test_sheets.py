@@ -118,7 +118,7 @@ def test_latex() -> None:
     assert r"15.16 {[}$-$10.02, 20.31{]} & \$0.0012 & \textless{} 0.001 \\" in text
     assert r"b & --- & \$3.00 & 0.049 \\" in text
     assert r"\caption{Tests of \textless{}all\textgreater{}.}" in text
-    assert r"\footnotesize One \& two. At least $\geq$ 80 \% of A\_1.}" in text
+    assert r"\footnotesize One \& two. At least $\geq$ 80~\% of A\_1.}" in text
     assert r"\label{tab:tests}" in text
     bare = re.sub(r"\\[\\{}]", "", text)
     assert bare.count("{") == bare.count("}")

@@ -345,7 +345,9 @@ JSONL = [
         ),
         ('{"item_id": 5, "generator": "\\ud800", "explanation": "x", "user_id": "u1"}', 2, None, "surrogate"),
         (b'{"item_id": "\xff"}', 2, None, "byte 0xff"),
+        ('{"item_id": ' + "[" * 100_000, 2, None, "too deeply"),
     ],
+    ids=lambda value: str(value)[:40],
 )
 def test_a_broken_line_of_jsonl(tiny, line, row, column, part):
     (tiny.folder / "explanations.csv").unlink()

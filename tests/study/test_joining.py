@@ -88,8 +88,8 @@ def test_another_policy_is_refused_until_one_is_named(base: Path) -> None:
     other = tiny_run(base, "dropping", missing="{truth: drop, score: drop}")
     with pytest.raises(
         MetaevalError,
-        match=r"different policies \(missing: truth 3, score 0 in base, truth drop, score drop in dropping\)"
-        "; say whose holds for all runs with --policy-of",
+        match=r"different policies \(missing is 'truth 3, score 0' in base and 'truth drop, score drop' in "
+        r"dropping\); say whose holds for all runs with: metaeval compare --policy-of RUN",
     ):
         join_runs([base / "base", other])
     for named in (other, "dropping"):

@@ -110,8 +110,13 @@ def join_scores(
         folder = Path(name).parent
         near = [p.name for p in folder.iterdir()] if folder.is_dir() else []
         raise DataError(f"the file {name!r} does not exist{nearest(Path(name).name, near)}")
+    if tool != "table" and Path(name).is_dir():
+        raise DataError(f"{name!r} is a folder; give the file that {tool} wrote")
     score_map = read_score_map(None if map_file is None else Path(map_file), evaluator)
-    recording = READERS[tool](name, score_map, score_map.aspect_names(data))
+    try:
+        recording = READERS[tool](name, score_map, score_map.aspect_names(data))
+    except RecursionError as error:
+        raise DataError(f"{Path(name).name!r} nests its values too deeply to be read") from error
     map_name = "the map" if map_file is None else Path(map_file).name
     frame, unused = join(recording, score_map, data, map_name)
     names = list(dict.fromkeys(map(str, frame[EVALUATOR])))

@@ -176,6 +176,22 @@ def test_a_json_file_that_is_none_of_promptfoo(data, tmp_path, content):
     assert "promptfoo" in problems(data, tmp_path / "r.json")[0].message
 
 
+@pytest.mark.parametrize("vars_", ["[" * 100_000, '{"a":' * 900 + "1" + "}" * 900])
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+def test_values_in_values_without_end(data, tmp_path, suffix, vars_):
+    result = '{"provider": "x", "score": 1, "success": true, "vars": ' + vars_ + "}"
+    file = tmp_path / f"r.{suffix}"
+    file.write_text(result if suffix == "jsonl" else f'{{"results": [{result}]}}')
+    with pytest.raises(DataError) as caught:
+        add_scores(data, file, tool="promptfoo")
+    assert len(str(caught.value)) < 300
+
+
+def test_a_folder_is_no_file(data, tmp_path):
+    with pytest.raises(DataError, match="is a folder; give the file that promptfoo wrote"):
+        add_scores(data, tmp_path, tool="promptfoo")
+
+
 def test_a_byte_order_mark_is_no_matter(data, promptfoo):
     promptfoo.write_bytes(b"\xef\xbb\xbf" + promptfoo.read_bytes())
     assert len(add_scores(data, promptfoo, tool="promptfoo").scores) == 12
