@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 def test_a_file_stays_as_it_was_if_writing_breaks_off(tmp_path: Path) -> None:
     file = tmp_path / "new" / "a.txt"
     write_text(file, "one\n")
-    with pytest.raises(ValueError, match="broke off"), replacing(file) as temporary:
-        temporary.write_text("tw", encoding="utf-8")
-        raise ValueError("broke off")
+
+    def half() -> None:
+        with replacing(file) as temporary:
+            temporary.write_text("tw", encoding="utf-8")
+            raise ValueError("broke off")
+
+    with pytest.raises(ValueError, match="broke off"):
+        half()
     assert file.read_text(encoding="utf-8") == "one\n"
     assert [p.name for p in file.parent.iterdir()] == ["a.txt"]
 
