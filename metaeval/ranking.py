@@ -88,7 +88,8 @@ def ranking(
     frame = result.frame
     chosen = np.logical_and.reduce([frame[field] == value for field, value in by._asdict().items()])
     rows = frame[chosen].sort_values("estimate", ascending=False, kind="stable").reset_index(drop=True)
-    rows.insert(0, "rank", [str(i + 1) if math.isfinite(e) else "" for i, e in enumerate(rows["estimate"])])
+    places = rows["estimate"].rank(method="min", ascending=False)  # equals share a rank
+    rows.insert(0, "rank", ["" if math.isnan(place) else f"{place:.0f}" for place in places])
     rows["label"] = [f"{e} (simulated)" if e in result.simulated_evaluators else e for e in rows["evaluator"]]
     columns = [
         Column("rank", "rank"),

@@ -167,3 +167,15 @@ def test_the_simulated_are_called_so():
     labels = ranking(marked).frame.set_index("evaluator")["label"]
     assert labels["good"] == "good (simulated)"
     assert labels["weak"] == "weak"
+
+
+def test_equals_share_a_rank_and_what_is_undefined_has_none():
+    scores, truth = judges()
+    good = scores[scores["evaluator"] == "good"]
+    same, constant = good.assign(evaluator="same"), good.assign(evaluator="constant", score=1.0)
+    result = me.correlate(pd.concat([constant, scores, same]), truth, levels=["dataset"])
+    frame = ranking(result).frame.set_index("evaluator")
+    assert frame.loc["good", "estimate"] == frame.loc["same", "estimate"]
+    assert frame.loc["good", "rank"] == frame.loc["same", "rank"]
+    assert frame.loc["constant", "rank"] == ""
+    assert sorted(map(int, frame["rank"].drop("constant"))) != [1, 2, 3, 4, 5, 6]

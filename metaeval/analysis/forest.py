@@ -148,7 +148,7 @@ def _lines(
         told = [n for n in lines if n["against"] == _TRUTH or str(n["against"]).startswith("mean of ")]
         rows += [
             {
-                "evaluator": line["who"],
+                "evaluator": _named(line),
                 "aspect": aspect,
                 "level": level,
                 "coefficient": coefficient,
@@ -160,3 +160,12 @@ def _lines(
         ]
     frame = pd.DataFrame(rows, columns=["evaluator", *CELL, "estimate"])
     return frame[frame["estimate"].notna()]
+
+
+def _named(line: Mapping[Any, Any]) -> str:
+    """Say whose line it is, and against whom where that is not the truth."""
+    who, against = str(line["who"]), str(line["against"])
+    named = who if who.startswith("mean of ") else f"annotator {who}"
+    if against == _TRUTH:
+        return named
+    return f"{named} against {'the ' if against.startswith('mean of ') else ''}{against}"

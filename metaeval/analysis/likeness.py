@@ -142,9 +142,5 @@ def _notes(evaluators: Sequence[str], scored: Sequence[int], truth_name: str, *,
             f"the last row is the {truth_name}."
         ),
         *([f"Without any score, and left out: {listed(unscored)}."] if unscored else []),
-        *(
-            ["With so many evaluators one coefficient or aspect at a time is worked out: ask for another."]
-            if left_out
-            else []
-        ),
+        *(["Other aspects and coefficients of so many evaluators: by metaeval figures."] if left_out else []),
     ]

@@ -75,7 +75,7 @@ def user_bias(
     thinned = len(frame) < len(found)
     return Sheet(
         "user_bias",
-        f"Who is rated too high or too low, by {people}",
+        f"For which {people}s scores are too high or too low",
         frame[["evaluator", "aspect", "who", "bias", "n_units", "mean", "q1", "median", "q3"]],
         (
             Column("evaluator", "Evaluator"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.analysis.by_group import KEYS_OF, bias_by_group, by_group
+from metaeval.analysis.forest import CELL
 from metaeval.analysis.measures import on_scale
 from metaeval.compare import By, Tests, compare_prepared
 from metaeval.llm.store import Store, default_path
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from metaeval.reports.figures import Figure
     from metaeval.sheet import Sheet
     from metaeval.stats.tables import Floats
-    from metaeval.types import Correlations, ExplanationSet, Scale, ScoreTable
+    from metaeval.types import Correlations, ExplanationSet, ScoreTable
 
 _MOST_PERMUTATIONS = 10_000  # in columns other than the one that orders the leaderboard
 _MOST_TESTED = 32  # evaluators, above which only that column is tested
@@ -71,6 +72,7 @@ def report_of(
     groups = by_group(prepared)
     units = Units.of(data, scores, truth, study["aspects"])
     shown = sample(data)
+    rated = [on_scale(grid.scores[~np.isnan(grid.scores)], data.scale) for grid in units.scores]
     keys = [_calls(scores, name, data, study["aspects"]) for name in scores.evaluators]
     return Report(
         record=record,
@@ -79,10 +81,11 @@ def report_of(
         policy=board.policy,
         costs=costs,
         ranked=list(_ranked(result, prepared, tests, study["tests"])),
-        people=list(_people(result)),
+        people=list(_people(figures)),
         simulated=scores.simulated_evaluators,
         groups=groups,
-        bias={g.level: _bias(units, g, data.scale) for g in groups},
+        on_scale=rated,
+        bias={g.level: _bias(units, g, rated) for g in groups},
         units=units,
         shown=shown,
         calls=Calls(_conversations(keys, shown, study["judging"]["store"])),
@@ -115,31 +118,26 @@ def _columns(result: Correlations) -> list[By]:
     return [By(*map(str, row)) for row in frame.itertuples(index=False)]
 
 
-def _people(result: Correlations) -> Iterator[dict[str, Any]]:
-    """Yield what the best of the annotators reaches in each column."""
-    annotators = [name for name, kind in result.kinds.items() if kind == Kind.ANNOTATOR]
-    frame = result.frame[result.frame["evaluator"].isin(annotators) & result.frame["estimate"].notna()]
-    best = frame.sort_values("estimate", kind="stable").drop_duplicates(
-        ["aspect", "level", "coefficient"], keep="last"
-    )
-    for row in best.sort_index().to_dict("records"):
-        yield {
-            "label": str(row["evaluator"]),
-            **{k: str(row[k]) for k in ("aspect", "level", "coefficient")},
-            "estimate": row["estimate"],
-        }
+def _people(figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
+    """Yield what people reach in each column: the line that the figure of the ranking has."""
+    for sheet in (figure.sheet for figure in figures if figure.sheet.name == "ranking"):
+        lines = sheet.frame.dropna(subset=["human"]).drop_duplicates(CELL)
+        for line in lines.to_dict("records"):
+            yield {
+                "label": str(line["human_who"]),
+                **{k: str(line[k]) for k in CELL},
+                "estimate": line["human"],
+            }
 
 
-def _bias(units: Units, groups: Groups, scale: Scale) -> list[Floats | None]:
+def _bias(units: Units, groups: Groups, rated: Sequence[bool]) -> list[Floats | None]:
     """Return the bias of the evaluators whose scores are on the scale of the truth."""
     of_unit = _group_of_unit(units.data, groups)
     there = of_unit >= 0
-    found: list[Floats | None] = []
-    for e, grid in enumerate(units.scores):
-        known = on_scale(grid.scores[~np.isnan(grid.scores)], scale)
-        difference = units.difference(e)[:, there]
-        found.append(bias_by_group(difference, of_unit[there], len(groups.names)) if known else None)
-    return found
+    return [
+        bias_by_group(units.difference(e)[:, there], of_unit[there], len(groups.names)) if known else None
+        for e, known in enumerate(rated)
+    ]
 
 
 def _group_of_unit(data: ExplanationSet, groups: Groups) -> Any:  # noqa: ANN401 - int64 of shape (units,)

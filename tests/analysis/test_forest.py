@@ -63,6 +63,7 @@ def test_annotators_of_the_truth_are_held_against_the_others() -> None:
     naive = [wide[r].corr(wide.drop(columns=r).mean(axis=1)) for r in wide]
     assert found["clear", "dataset", "pearson"] == pytest.approx(max(naive))
     assert set(human["coefficient"]) == {"pearson", "spearman"}
+    assert "annotator 1 against the mean of 2 and 3" in set(human["human_who"])
 
 
 def test_two_annotators_are_held_against_each_other() -> None:

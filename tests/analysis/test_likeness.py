@@ -76,7 +76,7 @@ def test_very_many_pairs_have_one_coefficient_and_aspect(monkeypatch: pytest.Mon
     sheet = likeness(scores, truth, **options)
     assert sheet is not None
     assert set(sheet.frame["aspect"]) == {"average"}
-    assert "ask for another" in sheet.notes[-1]
+    assert "metaeval figures" in sheet.notes[-1]
 
 
 def test_one_evaluator_is_like_nobody() -> None:

@@ -87,6 +87,17 @@ def test_the_mean_of_the_groups_is_the_cell(run: me.Run, payload: dict[str, Any]
                     assert np.nanmean(of_clear) == pytest.approx(row["estimate"], abs=1e-4)
 
 
+def test_what_people_reach_is_the_line_of_the_figure(payload: dict[str, Any]) -> None:
+    rows = next(f["rows"] for f in payload["figures"] if f["name"] == "ranking")
+    columns = ("aspect", "level", "coefficient", "human")
+    drawn = {
+        key: human for *key, human in zip(*(rows[c] for c in columns), strict=True) for key in [tuple(key)]
+    }
+    told = {(p["aspect"], p["level"], p["coefficient"]): p["estimate"] for p in payload["people"]}
+    assert told == {key: pytest.approx(human, rel=1e-4) for key, human in drawn.items() if human is not None}
+    assert {p["label"] for p in payload["people"]} == {"one", "two"}
+
+
 def test_what_was_tested_has_clusters(run: me.Run, payload: dict[str, Any]) -> None:
     tested = {(t["aspect"], t["level"], t["coefficient"]): t for t in payload["tests"]}
     assert ("average", "dataset", "pearson") in tested
@@ -109,6 +120,7 @@ def test_bias_is_that_of_evaluators_on_the_scale(run: me.Run, payload: dict[str,
     truth = pd.read_parquet(run.folder / "truth.parquet")
     joined = scores.merge(truth, on=[*KEYS, "aspect"])
     naive = (joined["score"] - joined["rating"]).groupby(joined["user_id"]).mean()
+    assert {e["name"] for e in payload["evaluators"] if e["onScale"]} == {n for n in names if bias[n]}
     assert bias["one"][0] == pytest.approx(naive.sort_index().tolist(), abs=1e-4)
 
 

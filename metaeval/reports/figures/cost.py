@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from metaeval.sheet import Sheet
 
 _WIDE = 20  # largest over smallest cost, from which on equal steps are equal factors
+_NARROW = 3  # and up to which an axis from zero would be mostly empty
 
 
 def cost(sheet: Sheet, first: Mapping[str, str]) -> Figure:
@@ -22,11 +23,12 @@ def cost(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     low, high = float(frame["cost"].min()), float(frame["cost"].max())
     usd = frame["unit"].iloc[0] == "usd"
     factors = low > 0 and high / low > _WIDE
+    close = 0 < low < high <= _NARROW * low
     x: dict[str, Any] = {
         "field": "cost",
         "type": "quantitative",
         "title": "USD a text" if usd else "tokens a text",
-        "scale": {"type": "log"} if factors else {"zero": True},
+        "scale": {"type": "log"} if factors else {"zero": False, "padding": 20} if close else {"zero": True},
         "axis": {"format": "$~g" if usd else ",~r", "tickCount": 6},
     }
     up = {"type": "quantitative", "title": HUNDRED, "scale": {"zero": False}}

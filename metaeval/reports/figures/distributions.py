@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metaeval.reports.figures.figure import Figure, first_choices
-from metaeval.reports.figures.style import BLUE, VERMILION
+from metaeval.reports.figures.style import BLUE, VERMILION, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ def distributions(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     """Draw what `metaeval.analysis.distributions.distributions` returned."""
     n = sheet.frame["evaluator"].nunique()
     wide = n <= _MOST_WIDE
-    columns, panel = (4, 165) if wide else (6, 120)
+    columns, panel = (3, 230) if wide else (6, 120)
     bins: dict[str, Any] = {
         "x": {
             "field": "low",
@@ -47,7 +47,13 @@ def distributions(sheet: Sheet, first: Mapping[str, str]) -> Figure:
             "type": "nominal",
             "title": None,
             "sort": {"field": "place", "op": "min"},
-            "header": {"labelLimit": panel + _GAP - 12, "labelAnchor": "start", "labelPadding": 4},
+            "header": {
+                "labelLimit": panel + _GAP - 12,
+                "labelFontSize": 11,
+                **({"labelExpr": shortened(44)} if wide else {}),
+                "labelAnchor": "start",
+                "labelPadding": 4,
+            },
         },
         "columns": columns,
         "spacing": {"row": 14, "column": 14},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metaeval.reports.figures.figure import Figure, first_choices
-from metaeval.reports.figures.style import CORRELATION, HUNDRED, hundred, rounded
+from metaeval.reports.figures.style import CORRELATION, HUNDRED, hundred, rounded, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +24,7 @@ def likeness(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     labels = {
         "title": None,
         "labelOverlap": False,
+        "labelExpr": shortened(44),
         "ticks": False,
         "domain": False,
         "labelFontSize": 11 if numbered else 9,
@@ -33,7 +34,11 @@ def likeness(sheet: Sheet, first: Mapping[str, str]) -> Figure:
             "field": "first",
             "type": "nominal",
             "sort": {"field": "first_place", "op": "min"},
-            "axis": {**labels, "labelAngle": -45 if numbered else -90, "labelLimit": 180},
+            "axis": {
+                **labels,
+                "labelAngle": -45 if numbered else -90,
+                "labelLimit": 260,
+            },
         },
         "y": {
             "field": "second",

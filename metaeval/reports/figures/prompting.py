@@ -40,7 +40,7 @@ def prompting(sheet: Sheet, first: Mapping[str, str]) -> Figure:
             "legend": {"orient": "top"},
         },
     }
-    up = {"type": "quantitative", "title": HUNDRED}
+    up = {"type": "quantitative", "title": HUNDRED, "axis": {"grid": True}}
     panel = max(150, 14 * len(ways) * len(aspects))
     chart = {
         "description": (

@@ -23,7 +23,7 @@ def ranking(sheet: Sheet, first: Mapping[str, str]) -> Figure:
         "sort": {"field": "estimate", "op": "max", "order": "descending"},
         "axis": row_axis(n),
     }
-    across = {"type": "quantitative", "title": f"{HUNDRED} (higher is better)"}
+    across = {"type": "quantitative", "title": f"{HUNDRED} (higher is better)", "axis": {"tickCount": 8}}
     kinds = by_kind(frame["kind"].unique().tolist())
     layers: list[dict[str, Any]] = [
         {"mark": {"type": "rule", "strokeWidth": 1}, "encoding": {"x": {"datum": 0, **across}}},

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
+SIMULATED_MARK = " (simulated)"
+"""What the name of a simulated evaluator ends with."""
 CORRELATION = "correlation"
 """The word in the titles of axes that stands for the coefficient, where one can be chosen."""
 HUNDRED = f"{CORRELATION} × 100"
@@ -124,4 +126,22 @@ def line_height(n: int) -> int:
 
 def row_axis(n: int) -> dict[str, Any]:
     """Return the axis of ``n`` evaluators, each with its name."""
-    return {"title": None, "labelFontSize": 11 if n <= 45 else 10, "labelOverlap": False, "ticks": False}
+    return {
+        "title": None,
+        "labelFontSize": 11 if n <= 45 else 10,
+        "labelOverlap": False,
+        "labelExpr": shortened(44),
+        "ticks": False,
+    }
+
+
+def shortened(most: int) -> str:
+    """Return an expression for a label that loses its middle if it has more characters.
+
+    Its end stays, since that is where an evaluator is said to be simulated.
+    """
+    end = len(SIMULATED_MARK) + 2
+    return (
+        f"length(datum.label) > {most} ? slice(datum.label, 0, {most - end - 1}) + '…' "
+        f"+ slice(datum.label, -{end}) : datum.label"
+    )

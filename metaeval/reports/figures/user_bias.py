@@ -1,4 +1,4 @@
-"""A strip of users for each evaluator: by how much it rates them too high or too low."""
+"""A strip of users for each evaluator: by how much its scores are too high or too low."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from metaeval.ranking import tests_sentence
 from metaeval.reports import words
 from metaeval.reports.figures import figure_payload
 from metaeval.reports.report.encode import decimals, number, numbers
+from metaeval.reports.report.units import listed_groups
 from metaeval.reports.sheets import cell
 from metaeval.types import AVERAGE, Kind
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 _TITLES = {"user": "user", "pair": "user and item", "item": "item"}
-MOST_GROUPS = 5_000
-"""So many groups of a level a page holds; of more, the first by name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +58,8 @@ class Report:
     simulated: frozenset[str]
     """The evaluators that are no model, or have a part that is none."""
     groups: Sequence[Groups]
+    on_scale: Sequence[bool]
+    """Of each evaluator, whether its scores are on the scale of the truth."""
     bias: Mapping[str, Sequence[Floats | None]]
     """Level → of each evaluator, shape (A + 1, G); None for one that is not on the scale of the truth."""
     units: Units
@@ -120,7 +121,7 @@ class Report:
     def _evaluators(self) -> list[dict[str, Any]]:
         costs = self.costs.set_index("evaluator") if len(self.costs) else None
         found = []
-        for name, evaluator in self.record["evaluators"].items():
+        for (name, evaluator), on_scale in zip(self.record["evaluators"].items(), self.on_scale, strict=True):
             cost = costs.loc[name] if costs is not None and name in costs.index else {}
             found.append(
                 {
@@ -129,6 +130,7 @@ class Report:
                     "kind": evaluator["kind"],
                     "kindTitle": words.BLOCKS[Kind(evaluator["kind"])],
                     "simulated": name in self.simulated,
+                    "onScale": on_scale,
                     **{k: number(cost.get(f"{k}_per_text", math.nan)) for k in ("usd", "tokens", "seconds")},
                     "statuses": dict(evaluator["scores"]),
                     "signature": dict(evaluator["signature"]),
@@ -169,12 +171,17 @@ class Report:
 
     def _groups(self, groups: Groups) -> dict[str, Any]:
         total = len(groups.names)
-        kept = slice(min(total, MOST_GROUPS))
-        note = f"The first {MOST_GROUPS:,} of {total:,} groups are shown." if total > MOST_GROUPS else ""
+        kept = listed_groups(groups, self.units.data, self.shown)
+        note = (
+            f"Of {total:,} {groups.level}s, {len(kept):,} are listed: those of the units on this page, then "
+            "the first by name. The mean is of all."
+            if len(kept) < total
+            else ""
+        )
         return {
             "title": _TITLES[groups.level],
             "keys": list(groups.keys),
-            "ids": [list(names) for names in groups.names[kept]],
+            "ids": [list(groups.names[g]) for g in kept],
             "units": groups.n_units[kept].tolist(),
             "terms": {c: decimals(terms[:, :, kept]) for c, terms in groups.terms.items()},
             "bias": [

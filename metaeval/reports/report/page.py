@@ -29,6 +29,7 @@ APP = (
     "axis",
     "chart_look",
     "chart",
+    "glossary",
     "leaderboard",
     "one_column",
     "all_aspects",

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.analysis.by_group import Groups
     from metaeval.stats.tables import Floats, Ints
     from metaeval.types import ExplanationSet, ScoreTable
 
 MOST_UNITS = 5_000
 """So many units a page holds; of more, a sample."""
+MOST_GROUPS = 5_000
+"""So many groups of a level a page lists."""
 _NOT_THERE = len(STATUSES)
 _STATUS_NAMES = [*map(str, STATUSES), "no row"]
 
@@ -61,6 +64,22 @@ def sample(data: ExplanationSet, most: int = MOST_UNITS, seed: int = 0) -> Sampl
         f"A sample of {len(at):,} of {total:,} units is shown: {how} (seed {seed}). Numbers are of all units."
     )
     return Sample(at, total, note)
+
+
+def listed_groups(groups: Groups, data: ExplanationSet, shown: Sample, most: int = MOST_GROUPS) -> Ints:
+    """Choose the groups to list: all, or those of the shown units, then the first by name.
+
+    Returns
+    -------
+    ndarray
+        Their places, rising.
+    """
+    if len(groups.names) <= most:
+        return np.arange(len(groups.names))
+    frame = data.explanations.take(shown.at)
+    here = set(zip(*(frame[key].astype(str) for key in groups.keys), strict=True))
+    elsewhere = np.array([names not in here for names in groups.names])
+    return np.sort(np.argsort(elsewhere, kind="stable")[:most])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

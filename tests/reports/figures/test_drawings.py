@@ -75,7 +75,7 @@ def test_names_of_evaluators_are_in_the_svg(figures: dict[str, Figure]) -> None:
     shown = texts(figures["ranking"])
     for name in ("people", "zero (simulated)", "one (simulated)", "length", "recorded"):
         assert name in shown
-    assert LONG[:30] in shown
+    assert f"{LONG[:29]}…xx (simulated)" in shown
     assert LONG not in shown  # cut, so that the chart is not all name
     assert "SIMULATED DATA" in shown
     assert "zero-shot" in texts(figures["prompting"])

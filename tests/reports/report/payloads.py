@@ -107,7 +107,7 @@ def payload(
                     {"title": "Annotator", "form": "text"},
                     {"title": "user level", "form": "hundred"},
                 ],
-                "rows": [["1", "15.16"], ["2", "16.80 [12.30, 21.16]"]],
+                "rows": [["1", "15.16"], ["2", "16.80 [12.30, 21.16]"], [named[-1], "0.00"]],
             }
         ],
     }
@@ -145,6 +145,7 @@ def _evaluator(e: int, name: str, units: int, failing: bool) -> dict[str, Any]:
         "kind": kind,
         "kindTitle": KINDS[kind],
         "simulated": judge,
+        "onScale": kind in {"annotator", "judge"},
         "usd": 0.00123 * (e + 1) if judge else None,
         "tokens": 812.5 if judge else None,
         "seconds": None,

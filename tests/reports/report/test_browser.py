@@ -163,9 +163,8 @@ def test_from_an_estimate_down_to_the_raw_reply_and_back(show: Show) -> None:
     assert field(page, "Item").input_value() == first[1]
     page.locator("tbody th a").nth(1).click()
     page.get_by_text("unit 2 of 3").wait_for()
-    call = page.locator("details.call").first
-    assert not call.get_by_text("My ratings of unit").is_visible()
-    call.locator("summary").click()
+    call, other = page.locator("details.call").all()
+    assert not other.get_by_text("My ratings of unit").is_visible()
     unit = int(re.search(r"unit=(\d+)", params(page))[1])  # type: ignore[index]
     assert call.get_by_text(f"My ratings of unit {unit}:").is_visible()
     assert call.get_by_text(f"(text of unit {unit} for judge 3)").is_visible()
@@ -199,6 +198,9 @@ def test_units_filter_sort_and_pages(show: Show) -> None:
     header(page, "difference").click()
     differences = [int(t) for t in column(page, 4)]
     assert differences == sorted(differences, reverse=True)
+    field(page, "Evaluator").select_option("Reference-based(n=1)")
+    assert header(page, "difference").count() == 0  # on another scale it would say nothing
+    field(page, "Evaluator").select_option("Judge(n=3)")
     assert "page 1 of 3" in page.locator("main").inner_text()
     field(page, "Status").select_option("unparsed")
     assert column(page, 3) == ["unparsed"] * 3
@@ -211,6 +213,37 @@ def test_units_filter_sort_and_pages(show: Show) -> None:
     page.reload()
     page.locator("main h2").wait_for()
     assert page.get_by_role("status").inner_text() == "1 of 120 units"
+
+
+def test_back_leads_to_where_the_reader_was(show: Show) -> None:
+    page = show(payload(), "#/units")
+    row = page.locator("tbody a").nth(40)
+    row.scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    top = page.evaluate("scrollY")
+    assert top > 300
+    row.click()
+    page.get_by_role("heading", name="The film").wait_for()
+    assert page.evaluate("scrollY") == 0
+    page.go_back()
+    page.get_by_role("heading", name="Units").wait_for()
+    assert page.evaluate("scrollY") == pytest.approx(top, abs=2)
+
+
+def test_a_user_without_units_on_the_page_is_named(show: Show) -> None:
+    page = show(payload(), "#/units?user_id=somebody")
+    assert "No unit of the user somebody is on this page." in page.locator("main").inner_text()
+    assert field(page, "User").input_value() == "somebody"
+
+
+def test_the_words_are_explained(show: Show) -> None:
+    page = show(payload())
+    page.get_by_text("What the words mean").click()
+    told = page.locator("details").inner_text()
+    assert "pair: the mean of the coefficients within each pair of a user and an item" in told
+    assert "unparsed: no score to be found in the reply" in told
+    assert "item: the mean" not in told
+    assert "refused" not in told
 
 
 def test_figures(show: Show) -> None:
@@ -226,11 +259,27 @@ def test_figures(show: Show) -> None:
     assert column(page, 2)[:2] == ["10.00", "20.00"]
     page.wait_for_timeout(300)
     assert page.locator("figure svg").inner_html() != before
+    assert page.get_by_text("Aspect: accuracy").is_hidden()
+    page.emulate_media(media="print")
+    assert page.get_by_text("Aspect: accuracy").is_visible()  # on paper nothing can be chosen
+
+
+def test_on_a_phone_legends_are_whole(show: Show) -> None:
+    given = payload()
+    given["figures"][0]["spec"]["encoding"]["color"]["legend"] = {"orient": "top", "columns": 3}
+    page = show(given, "#/figures", width=360)
+    page.locator("svg.marks").wait_for()
+    right = "e => e.getBoundingClientRect().right"
+    inside = page.locator(".chart").evaluate(right) + 1
+    labels = page.locator(".role-legend-label text").all()
+    assert len(labels) == 8
+    assert all(label.evaluate(right) <= inside for label in labels)
 
 
 def test_details_and_about(show: Show) -> None:
     page = show(payload(), "#/details")
     assert "16.80 [12.30, 21.16]" in page.get_by_role("table", name="What people reach").inner_text()
+    assert page.locator("tbody .badge").count() == 1
     page.get_by_role("link", name="About").click()
     page.locator("details").nth(1).locator("summary").click()
     assert '"library": "made up 1.0"' in page.locator("details").nth(1).inner_text()

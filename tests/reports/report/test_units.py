@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 import metaeval as me
-from metaeval.reports.report.units import Units, sample
+from metaeval.analysis.by_group import Groups
+from metaeval.reports.report.units import Sample, Units, listed_groups, sample
 from metaeval.types import USER_RATER, ExplanationSet
 
 if TYPE_CHECKING:
@@ -55,6 +56,14 @@ def test_of_a_user_with_too_many_units_some_are_drawn() -> None:
     found = sample(data_of(1, 500), most=50)
     assert len(found.at) == len(set(found.at)) == 50
     assert "drawn at random (seed 0)" in found.note
+
+
+def test_of_too_many_groups_those_of_the_shown_units_are_listed() -> None:
+    data = data_of(6, 2)
+    groups = Groups("user", ("user_id",), tuple((f"u{i}",) for i in range(6)), np.full(6, 2), {})
+    shown = Sample(np.array([6, 7, 10, 11]), len(data), "")  # of users 3 and 5
+    assert listed_groups(groups, data, shown).tolist() == list(range(6))
+    assert listed_groups(groups, data, shown, most=4).tolist() == [0, 1, 3, 5]
 
 
 def decoded(coded: dict[str, list[Any]]) -> list[float | None]:

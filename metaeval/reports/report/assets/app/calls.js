@@ -14,7 +14,8 @@ function repliesOf({ calls, aspects, units }, e, u) {
   return [...replies.values()]
 }
 
-function UnitCalls({ study, u }) {
+/** One folded call below the other; those of the evaluator that the reader comes from are open. */
+function UnitCalls({ study, u, chosen }) {
   const judges = study.evaluators.map((_, e) => e).filter((e) => study.calls.of[e])
   if (!judges.length) return null
   return html`<div class="unit-calls"><h3>What the judges were asked and answered</h3>
@@ -29,12 +30,12 @@ function UnitCalls({ study, u }) {
           found,
           i,
         ) => html`<${Call} key=${`${u} ${e} ${i}`} lines=${study.calls.lines} all=${study.aspects.length}
-        evaluator=${study.evaluators[e]} ...${found} />`,
+        evaluator=${study.evaluators[e]} open=${study.evaluators[e].name === chosen} ...${found} />`,
       )
     })}</div>`
 }
 
-function Call({ lines, evaluator, reply, aspects, statuses, all }) {
+function Call({ lines, evaluator, reply, aspects, statuses, all, open }) {
   const facts = [
     ['model', reply.model],
     ['finish', reply.finish],
@@ -42,7 +43,7 @@ function Call({ lines, evaluator, reply, aspects, statuses, all }) {
     ['refusal', reply.refusal],
   ]
   const about = aspects.length > 1 && aspects.length === all ? 'all aspects' : listed(aspects)
-  return html`<details class="call">
+  return html`<details class="call" open=${open}>
     <summary><${Evaluator} evaluator=${evaluator} /> · ${about} ·
       ${[...statuses].map((status) => html` <${Status} key=${status}>${status}</${Status}>`)}</summary>
     <dl class="keys">${facts

@@ -11,13 +11,14 @@ const QUIET = {
 }
 
 async function draw(container, spec, rows, label) {
+  const width = container.clientWidth
   const whole = {
     description: label,
-    ...withRoom(inTheme(spec), container.clientWidth),
+    ...withRoom(inTheme(spec), width),
     data: { name: 'table' },
     datasets: { table: rows },
   }
-  const { spec: compiled } = vendor.compile(whole, { config: CHART_CONFIG, logger: QUIET })
+  const { spec: compiled } = vendor.compile(whole, { config: configFor(width), logger: QUIET })
   const view = new vendor.View(vendor.parse(compiled, undefined, { ast: true }), {
     container,
     expr: vendor.expressionInterpreter,

@@ -58,9 +58,37 @@ function inTheme(spec) {
   )
 }
 
-/** So many small multiples a row as there is room for. */
+/** Fewer pixels than these are a phone's. */
+const NARROW = 480
+
+/** So many small multiples a row as there is room for; on a phone, legends in one column. */
 function withRoom(spec, width) {
+  const fitting = width < NARROW ? withSlimLegends(spec, width) : spec
   const inner = spec.spec?.width
-  if (!spec.facet || !spec.columns || typeof inner !== 'number') return spec
-  return { ...spec, columns: Math.max(1, Math.min(spec.columns, Math.floor(width / (inner + 50)))) }
+  if (!spec.facet || !spec.columns || typeof inner !== 'number') return fitting
+  return { ...fitting, columns: Math.max(1, Math.min(spec.columns, Math.floor(width / (inner + 50)))) }
 }
+
+function withSlimLegends(part, width) {
+  if (Array.isArray(part)) return part.map((p) => withSlimLegends(p, width))
+  if (part === null || typeof part !== 'object') return part
+  return Object.fromEntries(
+    Object.entries(part).map(([name, value]) => [
+      name,
+      name === 'legend' && value
+        ? { ...value, columns: 1, labelLimit: width - 90, gradientLength: Math.min(220, width - 90) }
+        : withSlimLegends(value, width),
+    ]),
+  )
+}
+
+/** Names take no more than half of a phone's width; titles of axes end where the axis does. */
+const configFor = (width) =>
+  width < NARROW
+    ? {
+        ...CHART_CONFIG,
+        axis: { ...CHART_CONFIG.axis, labelLimit: Math.round(0.5 * width) },
+        axisX: { titleAnchor: 'end' },
+        legend: { ...CHART_CONFIG.legend, layout: { top: { direction: 'vertical', anchor: 'start' } } },
+      }
+    : CHART_CONFIG

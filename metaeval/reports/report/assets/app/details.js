@@ -1,6 +1,12 @@
 // Sheets of analyses, as they are printed elsewhere.
 
-function SheetTable({ sheet }) {
+/** What a row is about: an evaluator is marked as everywhere. */
+function RowName({ study, text }) {
+  const evaluator = study.evaluators[study.byName.get(text)]
+  return evaluator ? html`<${Evaluator} evaluator=${evaluator} />` : html`<${Words}>${text}</${Words}>`
+}
+
+function SheetTable({ study, sheet }) {
   const side = ({ form }) => (form === 'text' ? 'text' : '')
   return html`<section class="sheet" id=${`sheet-${sheet.name}`}>
     <div class="wide" tabindex="0" role="region" aria-label=${sheet.title}><table>
@@ -12,7 +18,7 @@ function SheetTable({ sheet }) {
           html`<tr key=${r}>${row.map((text, c) =>
             c === 0
               ? html`<th scope="row" key=${c}
-                class=${side(sheet.columns[c])}><${Words}>${text}</${Words}></th>`
+                class=${side(sheet.columns[c])}><${RowName} study=${study} text=${text} /></th>`
               : html`<td key=${c} class=${side(sheet.columns[c])}>${text}</td>`,
           )}</tr>`,
       )}</tbody>
@@ -30,6 +36,6 @@ function Details({ study, params }) {
   return html`<section>
     <h2 tabindex="-1">Details</h2>
     <${Contents} label="Tables" parts=${parts} first=${params.sheet && `sheet-${params.sheet}`} />
-    ${study.sheets.map((sheet) => html`<${SheetTable} key=${sheet.name} sheet=${sheet} />`)}
+    ${study.sheets.map((sheet) => html`<${SheetTable} key=${sheet.name} study=${study} sheet=${sheet} />`)}
   </section>`
 }

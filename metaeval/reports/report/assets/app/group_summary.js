@@ -1,7 +1,7 @@
 // How the coefficients of groups are spread, and which groups an evaluator understands best and least.
 
 /** A histogram of the coefficients, with a tick for each group, over the range that they take. */
-function spreadOf(points) {
+function spreadOf(points, noun) {
   const terms = points.map(({ term }) => term)
   const span = Math.max(0, ...terms) - Math.min(0, ...terms)
   const step = span > 80 ? 10 : 5
@@ -17,7 +17,7 @@ function spreadOf(points) {
         mark: { type: 'bar', opacity: 0.75 },
         encoding: {
           x: { bin: { step, extent: domain }, field: 'term', title: 'coefficient × 100', scale: { domain } },
-          y: { aggregate: 'count', title: 'groups', axis: { tickMinStep: 1 } },
+          y: { aggregate: 'count', title: noun, axis: { tickMinStep: 1 } },
         },
       },
       {
@@ -25,7 +25,7 @@ function spreadOf(points) {
         encoding: {
           x: { field: 'term', type: 'quantitative' },
           tooltip: [
-            { field: 'name', title: 'group' },
+            { field: 'name', title: noun.replace(/s$/, '') },
             { field: 'term', format: '.2f', title: 'coefficient × 100' },
           ],
         },
@@ -45,8 +45,8 @@ function GroupsSummary({ study, e, view, rows, groups, noun }) {
   const defined = useMemo(() => rows.filter((r) => r.term !== null).sort((a, b) => b.term - a.term), [rows])
   const [points, spec] = useMemo(() => {
     const found = defined.map((r) => ({ term: 100 * r.term, name: r.ids.join(' · ') }))
-    return [found, spreadOf(found)]
-  }, [defined])
+    return [found, spreadOf(found, noun)]
+  }, [defined, noun])
   const cell = study.cell(e, view)
   const above = defined.filter((r) => r.term > 0).length
   const below = defined.filter((r) => r.term < 0).length
@@ -57,7 +57,7 @@ function GroupsSummary({ study, e, view, rows, groups, noun }) {
     return html`<p>No coefficient is defined for any of these ${noun}: truth or scores are constant in each, or
       there are no scores.</p>`
   return html`<p>${cell && html`The mean over ${noun} is <b>${hundred(cell.estimate)}</b>. `}
-      Of ${count(rows.length)} ${noun}, ${count(above)} are above zero, ${count(below)} below zero and
+      Of ${count(rows.length)} ${noun}${rows.length < groups.total && ' listed'}, ${count(above)} are above zero, ${count(below)} below zero and
       ${' '}${count(rows.length - defined.length)} undefined.</p>
     <div class="spread">
       <figure>

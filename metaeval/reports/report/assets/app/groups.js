@@ -40,11 +40,11 @@ function GroupsPage({ study, params }) {
       <${Search} label=${`Search ${noun}`} value=${params.q}
         onInput=${(q) => set({ q, page: '' }, { replace: true })} />
     </div>
+    <${Notes} notes=${[groups.note]} />
     <${GroupsSummary} study=${study} e=${e} view=${{ ...view, level }} rows=${rows} groups=${groups}
       noun=${noun} />
     <${GroupsTable} study=${study} view=${view} name=${name} rows=${rows} groups=${groups} noun=${noun}
       params=${params} set=${set} />
-    <${Notes} notes=${[groups.note]} />
   </section>`
 }
 

@@ -36,6 +36,7 @@ function Leaderboard({ study, params }) {
     </div>
     ${mode === 'column' ? html`<${OneColumn} ...${shared} />` : html`<${AllAspects} ...${shared} />`}
     <${Notes} notes=${[study.policy.join(' ')]} />
+    <${Glossary} study=${study} />
   </section>`
 }
 

@@ -19,7 +19,7 @@ function go(name, params, { replace = false } = {}) {
   const href = hrefOf(name, params)
   if (href === location.hash) return
   if (replace) {
-    history.replaceState(null, '', href)
+    history.replaceState(history.state, '', href)
     dispatchEvent(new Event('hashchange'))
   } else {
     location.hash = href

@@ -41,21 +41,32 @@ function Header({ study, current }) {
     </header>`
 }
 
+/** Each entry of the history keeps how far down its reader was, so that Back leads to the same place. */
+function useScrollPlace() {
+  useEffect(() => {
+    const keep = () => history.replaceState({ top: scrollY }, '')
+    history.scrollRestoration = 'manual'
+    addEventListener('scrollend', keep)
+    return () => removeEventListener('scrollend', keep)
+  }, [])
+}
+
 function App({ study }) {
   const route = useRoute()
+  useScrollPlace()
   const known =
     Object.hasOwn(VIEWS, route.name) && (VIEWS[route.name].there(study) || VIEWS[route.name].under)
   const name = known ? route.name : 'leaderboard'
   const { view, title, under } = VIEWS[name]
   const main = useRef(null)
   const place = name === 'unit' ? `unit ${route.params.unit}` : name
-  const before = useRef(place)
-  useEffect(() => {
+  const before = useRef('')
+  // Before the browser lays the new view out, which would move a reader who is far down.
+  useLayoutEffect(() => {
     document.title = `${title(study)} · ${study.title}`
-    if (before.current === place) return
+    scrollTo(0, history.state?.top ?? 0)
+    if (before.current) main.current.querySelector('h2')?.focus({ preventScroll: true })
     before.current = place
-    scrollTo(0, 0)
-    main.current.querySelector('h2')?.focus({ preventScroll: true })
   }, [place])
   return html`<${Header} study=${study} current=${under ?? name} />
     <main id="main" tabindex="-1" ref=${main}><${view} key=${name} study=${study}

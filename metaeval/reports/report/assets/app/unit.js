@@ -31,7 +31,7 @@ function UnitPage({ study, params }) {
     <div class="unit-body">
       <${UnitTexts} key=${u} units=${units} u=${u} />
       <${UnitScores} study=${study} u=${u} chosen=${params.evaluator} />
-      <${UnitCalls} study=${study} u=${u} />
+      <${UnitCalls} study=${study} u=${u} chosen=${params.evaluator} />
     </div>
   </section>`
 }
@@ -44,7 +44,7 @@ function UnitTexts({ units, u }) {
     ${explanation < 0 && html`<p class="note">The data set has no text of it.</p>`}
     ${explanation >= 0 && html`<${LongText} text=${units.text(explanation)} what="the explanation" />`}
     ${references.map(({ name, texts }) => html`<${Fragment} key=${name}>
-      <h3>Reference: <${Words}>${name}</${Words}></h3>
+      <h3>Reference${name !== 'reference' && html`: <${Words}>${name}</${Words}>`}</h3>
       <${LongText} text=${units.text(texts[u])} what="the reference" />
     </${Fragment}>`)}
   </div>`

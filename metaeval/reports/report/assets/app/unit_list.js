@@ -8,7 +8,7 @@ function ratedAspect(study, params) {
   return Math.max(0, names.indexOf(oneOf(params.aspect, names, names[0])))
 }
 
-function unitColumns(units, e, a) {
+function unitColumns({ units, evaluators }, e, a) {
   const difference = ({ u }) => {
     const given = units.scoreOf(e, a, u)
     const truth = units.truthOf(a, u)
@@ -42,7 +42,13 @@ function unitColumns(units, e, a) {
           ? html`<${Status}>${units.statusOf(e, a, u)}</${Status}>`
           : score(units.scoreOf(e, a, u)),
     },
-    { id: 'difference', title: '|difference|', value: difference, cell: (row) => score(difference(row)) },
+    evaluators[e].onScale && {
+      id: 'difference',
+      title: '|difference|',
+      hint: 'How far score and truth are apart',
+      value: difference,
+      cell: (row) => score(difference(row)),
+    },
     ...named.map((key) => ({
       id: key,
       title: keyTitle(key),
@@ -53,14 +59,14 @@ function unitColumns(units, e, a) {
     })),
     { id: 'status', hidden: true, value: ({ u }) => units.statusOf(e, a, u) },
     { id: 'words', hidden: true, search: true, value: words },
-  ]
+  ].filter(Boolean)
 }
 
 /** What a list of units depends on: an evaluator, an aspect, and what the address filters and sorts by. */
 function useUnits(study, params, pageSize) {
   const e = evaluatorOf(study, params)
   const a = ratedAspect(study, params)
-  const columns = useMemo(() => unitColumns(study.units, e, a), [study, e, a])
+  const columns = useMemo(() => unitColumns(study, e, a), [study, e, a])
   const filters = Object.fromEntries([...study.units.keys, 'status'].map((key) => [key, params[key]]))
   const { sort, q, page } = params
   return { e, a, found: useTable({ rows: study.units.rows, columns, sort, q, filters, page, pageSize }) }
@@ -71,10 +77,18 @@ const unitHref = (params, u) => hrefOf('unit', { ...params, unit: u })
 
 function KeyFilter({ study, name, params, set }) {
   const values = useMemo(() => [...study.units.columns[name].values].sort(COLLATOR.compare), [study, name])
-  return html`<${Select} label=${capital(keyTitle(name))} value=${params[name] ?? ''}
-    options=${[['', 'all'], ...values.map((value) => [value, value])]}
+  const chosen = params[name] ?? ''
+  const elsewhere = chosen && !values.includes(chosen) ? [chosen] : []
+  return html`<${Select} label=${capital(keyTitle(name))} value=${chosen}
+    options=${[['', 'all'], ...[...elsewhere, ...values].map((value) => [value, value])]}
     onChange=${(value) => set({ [name]: value, page: '' })} />`
 }
+
+/** Which of the filters name somebody who has no unit on the page, though perhaps in the data. */
+const elsewhereOf = ({ units }, params) =>
+  units.keys
+    .filter((key) => params[key] && !units.columns[key].values.includes(params[key]))
+    .map((key) => `No unit of the ${keyTitle(key)} ${params[key]} is on this page.`)
 
 function UnitList({ study, params }) {
   const { e, a, found } = useUnits(study, params, PAGE)
@@ -107,7 +121,7 @@ function UnitList({ study, params }) {
     </div>
     ${params.aspect === 'average' && study.hasAverage && html`<p class="note">
       Units are rated aspect by aspect; this is ${study.aspects[a].name}.</p>`}
-    <${Notes} notes=${[units.note]} />
+    <${Notes} notes=${[units.note, ...elsewhereOf(study, params)]} />
     <${DataTable} found=${{ ...found, columns: shown }} caption=${caption} label="units" noun="unit"
       rowHeader="explanation" rowKey=${({ u }) => u}
       onSort=${(sort) => set({ sort, page: '' }, { replace: true })}
