@@ -27,6 +27,9 @@ USER_RATER = "user"
 AVERAGE = "average"
 """The name under which the mean over aspects is reported; no aspect may have it."""
 
+FIRST, SECOND, TIE = "first", "second", "tie"
+"""The sides of a pair of generators, in the order of their names as text, and neither of them."""
+
 LEVELS: tuple[str, ...] = ("dataset", "user", "pair", "item", "generator")
 COEFFICIENTS: tuple[str, ...] = ("pearson", "spearman", "kendall")
 
@@ -187,6 +190,8 @@ class ScoreTable:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     simulated: bool = False
     """Whether the data that were scored are simulated; whatever is made of the scores says so."""
+    verdicts: pd.DataFrame | None = None
+    """What pairwise evaluators said of each pair, in both orders (`metaeval.evaluators.verdicts`)."""
 
     @property
     def evaluators(self) -> tuple[str, ...]:

@@ -9,18 +9,25 @@ from typing import TYPE_CHECKING
 import click
 
 from metaeval import __version__
+from metaeval.cli.biases import biases
+from metaeval.cli.calibrate import calibrate
 from metaeval.cli.compare import compare
 from metaeval.cli.data import data
 from metaeval.cli.details import details
+from metaeval.cli.disagreements import disagreements
 from metaeval.cli.ensembles import ensembles
 from metaeval.cli.figures import figures
+from metaeval.cli.gate import gate
 from metaeval.cli.generators import generators
+from metaeval.cli.golden import golden
 from metaeval.cli.group import Group
+from metaeval.cli.pairwise import pairwise
 from metaeval.cli.power import power
 from metaeval.cli.prompts import prompts
 from metaeval.cli.run import demo, leaderboard, reparse, run
 from metaeval.cli.steps import correlate, score
 from metaeval.cli.store import store
+from metaeval.cli.verdicts import verdicts
 from metaeval.cli.view import view
 from metaeval.errors import MetaevalError
 
@@ -55,6 +62,13 @@ for command in (
     compare,
     figures,
     view,
+    golden,
+    calibrate,
+    biases,
+    pairwise,
+    verdicts,
+    disagreements,
+    gate,
     reparse,
     data,
     prompts,
@@ -64,7 +78,10 @@ for command in (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0 done, 1 a check failed, 2 wrong input, 3 stopped early."""
+    """Run a command and return its exit code.
+
+    0 done, 1 a check failed, 2 wrong input, 3 stopped early, 4 the gate is inconclusive.
+    """
     try:
         with cli.make_context("metaeval", list(sys.argv[1:] if arguments is None else arguments)) as context:
             cli.invoke(context)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from metaeval.errors import DataError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from metaeval.cli.problems import every_problem
 
 _TOOLS = ("promptfoo", "inspect", "table")
-_LISTED = 100  # problems of one kind come by the thousand
 _FOLDER = click.Path(path_type=Path, file_okay=True, dir_okay=True)
 _out = click.option("--out", type=_FOLDER, required=True, help="The data-set folder to write.")
 _force = click.option("--force", is_flag=True, help="Replace a data set that is there.")
+
+
+def _scale(context: click.Context, parameter: click.Parameter, text: str) -> tuple[float, float]:
+    """Read ``0:3``."""
+    low, _, high = text.partition(":")
+    try:
+        ends = float(int(low)), float(int(high))
+    except ValueError:
+        ends = 0.0, 0.0
+    if not ends[0] < ends[1]:
+        raise click.BadParameter(f"{text!r} is not two rising whole numbers, such as 0:3", context, parameter)
+    return ends
 
 
 @click.group()
@@ -72,6 +78,38 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
     click.echo(f"{summary(result.data)}, {len(result.unmapped)} columns not in the map")
 
 
+@import_.command("qrels")
+@click.argument("people", metavar="FILE", type=_FOLDER)
+@click.option(
+    "--judges", multiple=True, help="A judge's file, or a pattern such as 'runs/*.txt'; again for more."
+)
+@click.option(
+    "--scale", required=True, callback=_scale, metavar="MIN:MAX", help="Of the labels, such as 0:3."
+)
+@click.option("--aspect", default="relevance", show_default=True, help="What was judged.")
+@click.option("--name", help="Of the data set.  [default: as FILE is called]")
+@_out
+@_force
+def import_qrels(
+    *,
+    people: Path,
+    judges: tuple[str, ...],
+    scale: tuple[float, float],
+    aspect: str,
+    name: str | None,
+    out: Path,
+    force: bool,
+) -> None:
+    """Import people's labels from FILE, and judges' labels, in TREC's qrels format."""
+    from metaeval.sources import summary
+    from metaeval.sources.qrels import import_qrels as run
+
+    with every_problem():
+        result = run(people, out, judges=judges, scale=scale, aspect=aspect, name=name, force=force)
+    for line in (summary(result.data), *result.lines()):
+        click.echo(line)
+
+
 @data.command("add-scores")
 @click.argument("folder")
 @click.argument("file")
@@ -101,7 +139,7 @@ def add_scores(
 
     from metaeval.sources.recorded import import_scores
 
-    with _every_problem():
+    with every_problem():
         result = import_scores(
             folder,
             file,
@@ -117,22 +155,6 @@ def add_scores(
     else:
         for line in result.lines():
             click.echo(line)
-
-
-@contextlib.contextmanager
-def _every_problem() -> Iterator[None]:
-    """Print each of several problems on a line of its own: no other command could list them."""
-    try:
-        yield
-    except DataError as error:
-        if len(error.problems) < 2:
-            raise
-        for problem in error.problems[:_LISTED]:
-            click.echo(f"metaeval: {problem}", err=True)
-        more = len(error.problems) - _LISTED
-        if more > 0:
-            click.echo(f"metaeval: … and {more:,} more", err=True)
-        raise SystemExit(error.exit_code) from error
 
 
 @data.command()

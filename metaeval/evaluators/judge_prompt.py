@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metaeval.llm.prompt import PromptTemplate
+    from metaeval.llm.rubric import Rubric
     from metaeval.types import ExplanationSet
 
 PLACEHOLDERS: tuple[str, ...] = (
@@ -26,11 +27,13 @@ PLACEHOLDERS: tuple[str, ...] = (
     "profile",
     "item_title",
     "explanation",
+    "reference",
     "language",
 )
 """What a judge's prompt may use. ``aspects`` is a list of name and statement, ``aspect`` is one of them (a
-call an aspect); ``example`` has ``item_title``, ``explanation``, ``ratings`` (a list of name and rating) and
-``own``; ``profile`` is a list of name and value."""
+call an aspect); where the prompt has a rubric, each has ``question`` and ``anchors`` too (a list of level and
+text). ``reference`` is a text that is known to be good. ``example`` has ``item_title``, ``explanation``,
+``ratings`` (a list of name and rating) and ``own``; ``profile`` is a list of name and value."""
 
 NEEDED: tuple[str, ...] = ("scale_min", "scale_max", "explanation")
 """What every judge's prompt must use, beside ``aspects`` or ``aspect``."""
@@ -59,6 +62,22 @@ class Example:
 def is_single(template: PromptTemplate) -> bool:
     """Say whether a prompt asks for one aspect a call."""
     return "aspect" in template.placeholders
+
+
+def check_references(template: PromptTemplate, data: ExplanationSet) -> None:
+    """Raise `DataError` if a prompt shows a reference beside every text, and a unit of the data has none."""
+    if "reference" not in template.required:
+        return
+    shown = f"prompt {template.name!r} shows a known good answer beside every explanation"
+    if "reference" not in data.explanations:
+        raise DataError(f"{shown}, and data set {data.name!r} has no column 'reference'; add it")
+    absent = [i for i, text in enumerate(data.explanations["reference"]) if _text(text) is None]
+    if absent:
+        unit = ", ".join(str(data.explanations[k].iloc[absent[0]]) for k in data.keys)
+        raise DataError(
+            f"{shown}, and {len(absent):,} of {len(data):,} units of data set {data.name!r} have no "
+            f"'reference', such as ({unit}); add them"
+        )
 
 
 def messages(
@@ -114,6 +133,7 @@ def messages(
         "reply_form": template.reply[0] if reply == "auto" else reply,
         "item_title": _text(row.get("item_title")),
         "explanation": _text(row.get("explanation")),
+        "reference": _text(row.get("reference")),
         "language": data.language or None,
         "example": None if example is None else _example(example, aspects),
         "profile": [{"name": k, "value": _line(v)} for k, v in (profile or {}).items()] or None,
@@ -121,7 +141,9 @@ def messages(
     if values["explanation"] is None:
         unit = ", ".join(str(row.get(k)) for k in data.keys)
         raise DataError(f"unit ({unit}) of data set {data.name!r} has no explanation text to judge")
-    asked = [{"name": a, "statement": _statement(data, a)} for a in aspects]
+    if template.rubric is not None:
+        _check_rubric(template, template.rubric, data, aspects)
+    asked = [_asked(template.rubric, a, _statement(data, a)) for a in aspects]
     values |= _aspects(template, asked)
     for name in ("example", "profile"):
         if values[name] is not None and name not in template.placeholders:
@@ -176,7 +198,34 @@ def aliases_of(data: ExplanationSet, aspects: Sequence[str]) -> dict[str, tuple[
     return {a: (*ASPECT_ALIASES.get(a.casefold(), ()), _statement(data, a)) for a in aspects}
 
 
-def _aspects(template: PromptTemplate, asked: list[dict[str, str]]) -> dict[str, object]:
+def _asked(rubric: Rubric | None, aspect: str, statement: str) -> dict[str, Any]:
+    asked: dict[str, Any] = {"name": aspect, "statement": statement}
+    dimension = None if rubric is None else rubric.dimension(aspect)
+    if dimension is not None:
+        asked["question"] = dimension.question or statement
+        asked["anchors"] = [{"level": _short(a.level), "text": a.text} for a in dimension.anchors]
+    return asked
+
+
+def _check_rubric(
+    template: PromptTemplate, rubric: Rubric, data: ExplanationSet, aspects: Sequence[str]
+) -> None:
+    names = [d.name for d in rubric.dimensions]
+    for aspect in aspects:
+        if aspect in data.aspects and aspect not in names:
+            raise PromptError(
+                f"prompt {template.name!r} has no dimension {aspect!r}{nearest(aspect, names)} (it has: "
+                f"{', '.join(names)}); write a rubric of your own, with `base: rubric` and its dimensions"
+            )
+    if (rubric.scale_min, rubric.scale_max) != (data.scale.min, data.scale.max):
+        raise PromptError(
+            f"prompt {template.name!r} has anchors on a scale from {rubric.scale_min:g} to "
+            f"{rubric.scale_max:g}, and the ratings of data set {data.name!r} are {data.scale}; "
+            "anchor the levels of that scale"
+        )
+
+
+def _aspects(template: PromptTemplate, asked: list[dict[str, Any]]) -> dict[str, object]:
     if not is_single(template):
         return {"aspects": asked}
     if len(asked) != 1:

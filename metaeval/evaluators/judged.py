@@ -13,9 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.llm.reply import Parsed
+    from metaeval.llm.request import Reply
     from metaeval.llm.work import Answer
 
 _FAILURES = {"budget": Status.BUDGET}
+
+
+def failure_of(reply: Reply, parsed: Parsed | None) -> Status:
+    """Return why a last reply has no values; ``parsed`` is None if there was nothing to read."""
+    if parsed is not None:
+        return parsed.status
+    return _FAILURES.get(reply.error.kind if reply.error else "", Status.TRANSPORT)
 
 
 class Judged:
@@ -37,9 +45,7 @@ class Judged:
         cells = (unit, list(asked))
         last = answer.reply
         if parsed is None or parsed.values is None:
-            kind = last.error.kind if last.error else ""
-            status = parsed.status if parsed is not None else _FAILURES.get(kind, Status.TRANSPORT)
-            self.grid.codes[cells] = CODES[status]
+            self.grid.codes[cells] = CODES[failure_of(last, parsed)]
         else:
             self.grid.codes[cells] = OK
             self.grid.scores[cells] = [parsed.values[name] for name in names]
@@ -50,9 +56,8 @@ class Judged:
     def pay(self, unit: int, asked: tuple[int, ...], answer: Answer, costs: Sequence[float | None]) -> None:
         """Note tokens, cost and time of all attempts, shared by the aspects that were asked for."""
         cells = (unit, list(asked))
-        counts = [(r.prompt_tokens, r.completion_tokens) for r in answer.replies]
-        known = [p + c for p, c in counts if p is not None and c is not None]
-        if len(known) == len(counts):
+        known = [r.total_tokens for r in answer.replies if r.total_tokens is not None]
+        if len(known) == len(answer.replies):
             self.tokens[cells] = sum(known) / len(asked)
         priced = [c for c in costs if c is not None]
         if len(priced) == len(costs):

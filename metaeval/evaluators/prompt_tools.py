@@ -15,18 +15,30 @@ from metaeval.evaluators.judge_prompt import (
     messages,
     profile_of,
 )
+from metaeval.evaluators.pairwise_prompt import check_pairwise_prompt
 from metaeval.llm.prompt import bundled_prompts, check_prompt, joined, load_prompt
+from metaeval.llm.prompt_file import read_prompt_file
+from metaeval.llm.rubric import vague
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from metaeval.llm.prompt import PromptTemplate
     from metaeval.types import ExplanationSet
 
 
 def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
-    """Return everything that is wrong with a file as a judge's prompt; an empty list if it can be used."""
-    found = check_prompt(path, needed=NEEDED, known=PLACEHOLDERS, samples=_samples())
+    """Return everything that is wrong with a file as a judge's prompt; an empty list if it can be used.
+
+    One that shows a first and a second text is for a pairwise judge, and is checked as such.
+    A rubric that two people could hardly apply alike is wrong, too; see `metaeval.llm.rubric.vague`.
+    """
+    read = read_prompt_file(Path(path))
+    if {"first", "second"} <= {*read.required, *read.optional}:
+        return check_pairwise_prompt(path)
+    rubric = read.rubric
+    found = check_prompt(path, needed=NEEDED, known=PLACEHOLDERS, samples=_samples(rubric is not None))
     if found:
         return found
     file, template = Path(path), load_prompt(Path(path))
@@ -36,6 +48,10 @@ def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
         wrong.append(f"uses {'both' if asked else 'neither'} 'aspects' and 'aspect'; it must use one of them")
     if len(template.reply) > 1 and "reply_form" not in template.placeholders:
         wrong.append("names two forms of reply and does not use 'reply_form', so both would ask for the same")
+    if rubric is not None:
+        wrong += vague(rubric)
+        if not _shows_anchors(template):
+            wrong.append("has dimensions and shows no anchors; print question and anchors of each aspect")
     shipped = bundled_prompts().get(template.name)
     if shipped is not None and load_prompt(template.name).hash != template.hash:
         wrong.append(f"has the name of the bundled prompt {template.name!r} and is another; rename it")
@@ -128,9 +144,19 @@ def _written(data: ExplanationSet, at: int) -> str:
     return ",".join(f'"{v}"' if "," in v else v for v in values)
 
 
-def _samples() -> list[dict[str, object]]:
+_ANCHOR = "The text of an anchor."
+
+
+def _shows_anchors(template: PromptTemplate) -> bool:
+    values = _samples(rubric=True)[0]
+    return _ANCHOR in template.render({n: values[n] for n in template.placeholders if n in values})
+
+
+def _samples(rubric: bool) -> list[dict[str, object]]:
     """Return values with and without what is optional, in both forms of reply."""
-    aspect = {"name": "clarity", "statement": "I understand it."}
+    aspect: dict[str, object] = {"name": "clarity", "statement": "I understand it."}
+    if rubric:
+        aspect |= {"question": "Is it clear?", "anchors": [{"level": "5", "text": _ANCHOR}]}
     example = {
         "item_title": "A title",
         "explanation": "A text.",
@@ -144,6 +170,7 @@ def _samples() -> list[dict[str, object]]:
         "scale_max": "5",
         "integer": True,
         "explanation": "A text.",
+        "reference": "A good text.",
     }
     most = {
         "example": example,

@@ -15,6 +15,7 @@ from metaeval.evaluators.chrf import ChrF
 from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.hf import HF
 from metaeval.evaluators.judge import Judge
+from metaeval.evaluators.pairwise import Pairwise
 from metaeval.evaluators.recorded import Recorded
 from metaeval.evaluators.rouge import ROUGE
 from metaeval.spec import EvaluatorSpec
@@ -34,6 +35,7 @@ REGISTRY: dict[str, Factory] = {
     "Majority": Majority,
     "Mean": Mean,
     "Median": Median,
+    "Pairwise": Pairwise,
     "ROUGE": ROUGE,
     "Random": Random,
     "Recorded": Recorded,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metaeval.errors import DataError, SpecError, nearest
+from metaeval.evaluators.asking import ModelEvaluator
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.frames import STATUSES
-from metaeval.evaluators.judge import Judge
 from metaeval.evaluators.registry import Builder, Given
 from metaeval.sources.frames import of_explanations
 from metaeval.types import Evaluator, ExplanationSet, ScoreTable, Status
@@ -94,13 +95,14 @@ class Scoring:
         # Scoring can add to the signature, such as the model that a provider resolved.
         signature = {**self.signature(name), **table.signatures.get(str(evaluator.spec), {})}
         frame = table.frame.assign(evaluator=name)
-        return ScoreTable(frame, {name: signature}, {name: evaluator.kind}, self.data.simulated)
+        verdicts = None if table.verdicts is None else table.verdicts.assign(evaluator=name)
+        return ScoreTable(frame, {name: signature}, {name: evaluator.kind}, self.data.simulated, verdicts)
 
     def remember(self, name: str, table: ScoreTable) -> None:
         """Take scores that were made earlier, under this short name, instead of making them anew."""
         evaluator = self.named[name]
         signatures = {str(evaluator.spec): table.signatures[name]}
-        self._memo[id(evaluator)] = ScoreTable(table.frame, signatures, table.kinds, table.simulated)
+        self._memo[id(evaluator)] = replace(table, signatures=signatures)
 
     def _scored(self, evaluator: Evaluator) -> ScoreTable:
         # By identity: equal specs were built once, and two evaluators of someone else may print alike.
@@ -120,21 +122,23 @@ def joined(tables: Sequence[ScoreTable], data: ExplanationSet) -> ScoreTable:
     """Put the tables of several evaluators into one."""
     import pandas as pd
 
+    verdicts = [t.verdicts for t in tables if t.verdicts is not None]
     return ScoreTable(
         pd.concat([t.frame for t in tables], ignore_index=True),
         {name: s for t in tables for name, s in t.signatures.items()},
         {name: k for t in tables for name, k in t.kinds.items()},
         data.simulated,
+        pd.concat(verdicts, ignore_index=True) if verdicts else None,
     )
 
 
-def judges_of(evaluators: Iterable[Evaluator]) -> list[Judge]:
-    """Return all judges among evaluators and their parts, each once."""
-    found: list[Judge] = []
+def judges_of(evaluators: Iterable[Evaluator]) -> list[ModelEvaluator]:
+    """Return all that ask a model among evaluators and their parts, each once."""
+    found: list[ModelEvaluator] = []
     for evaluator in evaluators:
         if isinstance(evaluator, Ensemble):
             found += [j for j in judges_of(evaluator.parts) if not any(j is k for k in found)]
-        elif isinstance(evaluator, Judge) and not any(evaluator is k for k in found):
+        elif isinstance(evaluator, ModelEvaluator) and not any(evaluator is k for k in found):
             found.append(evaluator)
     return found
 

@@ -13,6 +13,10 @@ A prompt file begins with a header in YAML between two lines ``---``::
 Below it stands what the model reads, in Jinja's syntax: ``{{ question }}``, ``{% if hint %}…{% endif %}``.
 A line ``<!-- system -->`` or ``<!-- user -->`` begins a part with that role; without one, all is the user's.
 What the placeholders mean is the caller's business: nothing here knows what is judged.
+
+A header may hold a rubric: ``scale`` and ``dimensions``, see `metaeval.llm.rubric`. A file with a rubric
+needs no text of its own: ``base: rubric``, in the place of ``reply`` and ``placeholders``, takes that of a
+bundled prompt.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ from metaeval.resources import bundled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from metaeval.llm.rubric import Rubric
 
 __all__ = ["REPLY_FORMS", "PromptTemplate", "bundled_prompts", "check_prompt", "joined", "load_prompt"]
 
@@ -49,7 +55,10 @@ class PromptTemplate:
     parts: tuple[tuple[str, str], ...]
     """Role and template text of each part, in order."""
     hash: str
-    """SHA-256 of the file's text, header included, as 64 hex digits; line ends do not matter."""
+    """SHA-256 of the text of the file and of its base, headers included, as 64 hex digits; line ends do not
+    matter."""
+    rubric: Rubric | None = None
+    """What it judges, if its header says so: a reply in JSON then has a reason before each score."""
 
     @property
     def placeholders(self) -> tuple[str, ...]:
@@ -59,7 +68,8 @@ class PromptTemplate:
     @property
     def signature(self) -> dict[str, Any]:
         """What of the prompt a number depends on, as plain JSON values."""
-        return {"name": self.name, "version": self.version, "sha256": self.hash}
+        rubric = {} if self.rubric is None else {"rubric": self.rubric.hash}
+        return {"name": self.name, "version": self.version, "sha256": self.hash, **rubric}
 
     @property
     def source(self) -> str:
@@ -216,6 +226,7 @@ def _template_of(found: PromptFile) -> PromptTemplate:
         optional=found.optional,
         parts=found.parts,
         hash=hashlib.sha256(found.content.encode("utf-8")).hexdigest(),
+        rubric=found.rubric,
     )
 
 

@@ -7,15 +7,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from metaeval.errors import Problem, nearest
+from metaeval.llm.rubric import read_rubric
+from metaeval.resources import bundled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from metaeval.llm.rubric import Rubric
+
 REPLY_FORMS: tuple[str, ...] = ("json", "text")
 ROLES: tuple[str, ...] = ("system", "user")
 
-_KEYS = ("name", "version", "description", "reply", "placeholders")
+_TITLE_KEYS = ("name", "version", "description")
+_OWN_KEYS = ("reply", "placeholders")
+_RUBRIC_KEYS = ("base", "scale", "dimensions")
+_KEYS = (*_TITLE_KEYS, *_OWN_KEYS, *_RUBRIC_KEYS)
 _FILE = re.compile(r"\A---[ \t]*\n(?P<header>.*?\n)---[ \t]*(?:\n(?P<body>.*))?\Z", re.DOTALL)
 _PART = re.compile(r"^<!--[ \t]*(?P<role>\w+)[ \t]*-->[ \t]*\n?", re.MULTILINE)
 _NAME = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
@@ -34,6 +41,9 @@ class PromptFile:
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
+    rubric: Rubric | None = None
+    base: PromptFile | None = None
+    """The bundled prompt whose text this one uses."""
     problems: list[Problem] = field(default_factory=list)
 
     def wrong(self, message: str, line: int | None = None) -> None:
@@ -59,11 +69,14 @@ def read_prompt_file(path: Path) -> PromptFile:
     if match is None:
         found.wrong(
             "has no header; begin the file with a line `---`, the keys "
-            f"{', '.join(_KEYS)} and a second line `---`"
+            f"{', '.join(_TITLE_KEYS + _OWN_KEYS)} and a second line `---`"
         )
         return found
     _read_header(match["header"], found)
     body = match["body"] or ""
+    if found.base is not None:
+        _take_base(found.base, body, found)
+        return found
     first = content[: match.start("body")].count("\n") + 1 if match["body"] else 1
     _read_parts(body, first, found)
     return found
@@ -88,7 +101,7 @@ def _read_header(header: str, found: PromptFile) -> None:
     for key in tree:
         if key not in _KEYS:
             found.wrong(f"unknown key {str(key)!r}{nearest(str(key), _KEYS)}; allowed: {', '.join(_KEYS)}")
-    for key in _KEYS:
+    for key in _TITLE_KEYS if "base" in tree else _TITLE_KEYS + _OWN_KEYS:
         if key not in tree:
             found.wrong(f"the key {key!r} is missing from the header")
     found.name = _text(tree, "name", found)
@@ -96,6 +109,10 @@ def _read_header(header: str, found: PromptFile) -> None:
     found.description = _text(tree, "description", found)
     if found.name and not _NAME.fullmatch(found.name):
         found.wrong(f"name is {found.name!r}; use small letters, digits and hyphens, such as 'my-prompt'")
+    found.rubric = read_rubric(tree, found.wrong)
+    if "base" in tree:
+        _read_base(tree, found)
+        return
     found.reply = _names(tree.get("reply", []), "reply", found)
     for form in found.reply:
         if form not in REPLY_FORMS:
@@ -106,6 +123,34 @@ def _read_header(header: str, found: PromptFile) -> None:
     if "reply" in tree and not found.reply:
         found.wrong(f"reply is empty; allowed: {', '.join(REPLY_FORMS)}, or a list of both")
     _read_placeholders(tree.get("placeholders", {}), found)
+
+
+def _read_base(tree: Mapping[object, object], found: PromptFile) -> None:
+    """Find the bundled prompt whose text is used with the dimensions of this file."""
+    for key in _OWN_KEYS:
+        if key in tree:
+            found.wrong(f"has both base and {key}; with a base, {key} is that of the base")
+    if "dimensions" not in tree:
+        found.wrong(
+            "has a base and no dimensions of its own; name the base itself where a prompt is asked for"
+        )
+    name = _text(tree, "base", found)
+    shipped = {p.stem: p for p in bundled("prompts").glob("*.md")}
+    base = read_prompt_file(shipped[name]) if name in shipped else None
+    if base is not None and base.rubric is not None:
+        found.base = base
+    elif name:
+        rubrics = sorted(n for n, p in shipped.items() if read_prompt_file(p).rubric is not None)
+        why = "is not a bundled prompt" if base is None else "has no dimensions"
+        found.wrong(f"base is {name!r}, which {why}{nearest(name, rubrics)}; allowed: {', '.join(rubrics)}")
+
+
+def _take_base(base: PromptFile, body: str, found: PromptFile) -> None:
+    if body.strip():
+        found.wrong("has both a base and a text of its own; leave one out")
+    found.reply, found.required, found.optional = base.reply, base.required, base.optional
+    found.parts = base.parts
+    found.content += base.content  # a change of either is another prompt
 
 
 def _read_placeholders(tree: object, found: PromptFile) -> None:

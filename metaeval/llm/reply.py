@@ -200,20 +200,29 @@ def _long_lines(prompt: str) -> list[str]:
     return [line for line in lines if len(line) >= 25]
 
 
-def json_schema(fields: Sequence[str], scale_min: float, scale_max: float, integer: bool) -> dict[str, Any]:
+def json_schema(
+    fields: Sequence[str], scale_min: float, scale_max: float, integer: bool, *, reasons: bool = False
+) -> dict[str, Any]:
     """Return the JSON schema of a reply, as strict as providers take it.
 
     Every field is required and no other is allowed. The points of a scale of integers are listed, which all
-    providers with a schema understand; another scale has its two ends.
+    providers with a schema understand; another scale has its two ends. With ``reasons`` each field is an
+    object ``{"reason": "…", "score": 4}``: models write keys in this order, so the reason comes first.
     """
     if integer and scale_max - scale_min < _MOST_CHOICES:
         low, high = int(-(-scale_min // 1)), int(scale_max // 1)
         value: dict[str, Any] = {"type": "integer", "enum": list(range(low, high + 1))}
     else:
         value = {"type": "integer" if integer else "number", "minimum": scale_min, "maximum": scale_max}
+    if reasons:
+        value = _object({"reason": {"type": "string"}, "score": value})
+    return _object({field: dict(value) for field in fields})
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": {field: dict(value) for field in fields},
-        "required": list(fields),
+        "properties": properties,
+        "required": list(properties),
         "additionalProperties": False,
     }

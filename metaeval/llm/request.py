@@ -202,6 +202,12 @@ class Reply(NamedTuple):
     error: CallFailure | None = None
 
     @property
+    def total_tokens(self) -> int | None:
+        """Tokens of prompt and reply together; None if either is not known."""
+        known = self.prompt_tokens is not None and self.completion_tokens is not None
+        return (self.prompt_tokens or 0) + (self.completion_tokens or 0) if known else None
+
+    @property
     def final(self) -> bool:
         """Whether a later run takes this reply as it is; a failure of transport is asked again."""
         return self.error is None

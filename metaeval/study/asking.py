@@ -16,7 +16,7 @@ from metaeval.llm.price import Prices, tokens_about
 from metaeval.llm.prompt import joined
 from metaeval.llm.store import Store, default_path
 from metaeval.study.file import make_study
-from metaeval.study.folder import SCORES, read_output, read_record
+from metaeval.study.folder import SCORES, VERDICTS, read_output, read_record
 
 if TYPE_CHECKING:
     import os
@@ -130,11 +130,16 @@ def export_run(
     from metaeval.llm.request import key_of
     from metaeval.llm.store_tools import export_jsonl
 
-    frame = pd.read_parquet(read_output(Path(folder), SCORES))
-    if "call" not in frame:
+    record = read_record(Path(folder))
+    frames = [
+        pd.read_parquet(read_output(Path(folder), name))
+        for name in (SCORES, VERDICTS)
+        if name in (SCORES, *record.get("outputs", {}))
+    ]
+    if "call" not in frames[0]:
         raise RunFolderError(f"no judge was in the run in {folder}, so it used no replies")
-    calls = [call for call in frame["call"].dropna().unique() if call]
-    study = make_study(read_record(Path(folder))["study"])
+    calls = [call for call in pd.concat([f["call"] for f in frames]).dropna().unique() if call]
+    study = make_study(record["study"])
     with Store(store or study.judging.store, create=False) as opened:
         keys: list[str] = []
         for start in range(0, len(calls), _BATCH):

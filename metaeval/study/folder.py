@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.errors import MetaevalError, RunFolderError, StoppedError
 from metaeval.files import replacing, write_text
+from metaeval.trust.calibration import CALIBRATION
 from metaeval.types import Kind, ScoreTable
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ CORRELATIONS = "correlations.csv"
 COSTS = "cost.csv"
 COST_TABLE = "cost.md"
 RATERS = "raters.parquet"
+VERDICTS = "verdicts.parquet"
 RANKING = "ranking.csv"
 TESTS = "tests.csv"
 DETAILS = "details.md"
@@ -33,8 +35,9 @@ REPORT = "report.html"
 LEADERBOARDS = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex")
 OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, REPORT)
 """What every run leaves beside its record."""
-OPTIONAL = (RATERS, TESTS, DETAILS, COSTS, COST_TABLE)
-"""What a run leaves if there are annotators or judges, and if tests and details are wanted."""
+OPTIONAL = (RATERS, VERDICTS, TESTS, DETAILS, COSTS, COST_TABLE, CALIBRATION)
+"""What a run leaves if there are annotators, judges or pairwise ones, and if tests and details are wanted;
+and what `metaeval calibrate` leaves beside it."""
 _LOCK = ".lock"
 _PARTS = ".parts"
 _META = b"metaeval"
@@ -74,6 +77,8 @@ def read_record(path: Path) -> dict[str, Any]:
     RunFolderError
         If it is not there, or was not written by a run.
     """
+    if path.is_file():
+        raise RunFolderError(f"{path} is a file, not a run folder; give the folder that a run wrote")
     if not path.is_dir():
         raise RunFolderError(
             f"there is no run folder {path}; make one with: metaeval run STUDY.yaml --out {path}"
@@ -177,10 +182,12 @@ class RunFolder:
         try:
             table = pq.read_table(file)
             meta = json.loads(table.schema.metadata[_META])
+            verdicts = pq.read_table(self._verdicts_file(key)).to_pandas() if meta.get("verdicts") else None
         except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError):
             return None  # not a part of ours: the scores are made anew
         kinds = {name: Kind(kind) for name, kind in meta["kinds"].items()}
-        return ScoreTable(table.replace_schema_metadata(None).to_pandas(), meta["signatures"], kinds)
+        frame = table.replace_schema_metadata(None).to_pandas()
+        return ScoreTable(frame, meta["signatures"], kinds, verdicts=verdicts)
 
     def keep_part(self, key: str, table: ScoreTable) -> None:
         """Keep the scores of one evaluator until the run is finished."""
@@ -190,7 +197,11 @@ class RunFolder:
         meta = {
             "signatures": {k: dict(v) for k, v in table.signatures.items()},
             "kinds": {k: str(v) for k, v in table.kinds.items()},
+            "verdicts": table.verdicts is not None,
         }
+        if table.verdicts is not None:  # first, so that a part is never without them
+            with replacing(self._verdicts_file(key)) as temporary:
+                write_parquet(table.verdicts, temporary)
         arrow = pa.Table.from_pandas(table.frame, preserve_index=False)
         arrow = arrow.replace_schema_metadata({_META: json.dumps(meta)})
         with replacing(self._part_file(key)) as temporary:
@@ -218,6 +229,9 @@ class RunFolder:
 
     def _part_file(self, key: str) -> Path:
         return self.path / _PARTS / f"{key}.parquet"
+
+    def _verdicts_file(self, key: str) -> Path:
+        return self.path / _PARTS / f"{key}.verdicts.parquet"
 
 
 def write_parquet(frame: pd.DataFrame, file: Path) -> None:

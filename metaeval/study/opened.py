@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.compare import Comparisons
 from metaeval.policy import Policy, Prepared, prepare
-from metaeval.study.folder import RATERS, SCORES, TESTS, TRUTH, read_output, read_record
+from metaeval.study.folder import RATERS, SCORES, TESTS, TRUTH, VERDICTS, read_output, read_record
 from metaeval.types import Kind, ScoreTable
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ class OpenRun:
     """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
     raters: pd.DataFrame | None
     """What annotators gave: key columns, ``rater``, ``aspect`` and ``rating``; None if there are none."""
+    verdicts: pd.DataFrame | None = None
+    """What pairwise evaluators said (`metaeval.evaluators.verdicts`); None if there are none."""
 
     def policy(
         self, *, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
@@ -92,4 +94,5 @@ def open_run(folder: str | os.PathLike[str]) -> OpenRun:
         record["data"]["simulated"],
     )
     raters = pd.read_parquet(read_output(path, RATERS)) if RATERS in record["outputs"] else None
-    return OpenRun(path, record, table, pd.read_parquet(read_output(path, TRUTH)), raters)
+    verdicts = pd.read_parquet(read_output(path, VERDICTS)) if VERDICTS in record["outputs"] else None
+    return OpenRun(path, record, table, pd.read_parquet(read_output(path, TRUTH)), raters, verdicts)

@@ -41,6 +41,7 @@ from metaeval.study.folder import (
     SCORES,
     TESTS,
     TRUTH,
+    VERDICTS,
     RunFolder,
     read_record,
     write_csv,
@@ -205,6 +206,7 @@ def _finish(
         SCORES: lambda file: write_parquet(scores.frame, file),
         TRUTH: lambda file: write_parquet(ratings, file),
         **({RATERS: lambda file: write_parquet(raters, file)} if rated is not None else {}),
+        **({VERDICTS: _parquet_writer(scores.verdicts)} if scores.verdicts is not None else {}),
         CORRELATIONS: lambda file: write_csv(result.frame, file),
         **({RANKING: _writer(sheet_to_csv(board.ranking))} if board.ranking else {}),
         **({TESTS: _writer(tests.frame.to_csv(index=False, lineterminator="\n"))} if tests else {}),
@@ -275,7 +277,8 @@ def _score(todo: Plan, folder: RunFolder, done: list[str], offline: bool) -> Sco
                 raise StoppedError(
                     f"the budget is used up and {unsent:,} scores of {name} were not asked for"
                 )
-            if not (statuses == Status.TRANSPORT.value).any():
+            of_pairs = [] if table.verdicts is None else [table.verdicts["status"]]
+            if not any((s == Status.TRANSPORT.value).any() for s in (statuses, *of_pairs)):
                 folder.keep_part(key, table)
             tables.append(table)
             done.append(name)
@@ -294,6 +297,10 @@ def _key(*parts: object) -> str:
 
 def _writer(text: str) -> Callable[[Path], object]:
     return lambda file: file.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _parquet_writer(frame: pd.DataFrame) -> Callable[[Path], object]:
+    return lambda file: write_parquet(frame, file)
 
 
 def _now() -> str:

@@ -25,7 +25,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
 
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     lines = said(capsys, "list").splitlines()
-    assert [line.split()[0] for line in lines] == ["multi-aspect", "single-aspect"]
+    assert [line.split()[0] for line in lines] == list(bundled_prompts())
     found = json.loads(said(capsys, "list", "--json"))
     assert found[0]["sha256"] == load_prompt("multi-aspect").hash
 
@@ -59,6 +59,27 @@ def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found = json.loads(said(capsys, "check", good, str(bad), "--json", code=1))
     assert found[good] == []
     assert len(found[str(bad)]) == 1
+
+
+def test_check_finds_nothing_wrong_with_what_ships(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = said(capsys, "check").splitlines()
+    assert lines == [f"{name}: nothing is wrong" for name in bundled_prompts()]
+
+
+def test_check_flags_a_vague_rubric(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    mine = tmp_path / "mine.md"
+    mine.write_text(
+        '---\nname: mine\nversion: "2"\ndescription: d\nbase: rubric\nscale: {min: 1, max: 5}\n'
+        "dimensions:\n  quality:\n  clear: {anchors: {5: Clear., 1: Clear}}\n---\n"
+    )
+    assert said(capsys, "check", str(mine), code=1).splitlines() == [
+        f"{mine}: dimension 'quality' has no anchors; say what a text at the best and worst level is like",
+        (
+            f"{mine}: dimension 'quality' can mean anything; ask a question that says what is meant, or "
+            "judge its parts by themselves"
+        ),
+        f"{mine}: dimension 'clear': the anchors at 5 and 1 say the same; say what sets the levels apart",
+    ]
 
 
 @pytest.mark.parametrize(

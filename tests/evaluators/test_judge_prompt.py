@@ -118,20 +118,42 @@ def test_single_aspect_asks_for_one() -> None:
         told(hotels(), template=SINGLE)
 
 
-@pytest.mark.parametrize("name", bundled_prompts())
+POINTWISE = [name for name in bundled_prompts() if "explanation" in load_prompt(name).placeholders]
+
+
+def fitting(template: Any) -> ExplanationSet:
+    """A data set that a prompt fits: of one with a rubric, its dimensions and scale."""
+    rubric, data = template.rubric, hotels()
+    data.explanations["reference"] = ["Near the lake, and quiet.", "Quiet."]
+    if rubric is None:
+        return data
+    statements = {d.name: f"I rate {d.name} high" for d in rubric.dimensions}
+    return dataclasses.replace(data, aspects=statements, scale=Scale(rubric.scale_min, rubric.scale_max))
+
+
+@pytest.mark.parametrize("name", POINTWISE)
 @pytest.mark.parametrize("reply", ["json", "text"])
 def test_a_prompt_is_no_answer(name: str, reply: str) -> None:
     # Neither the echo of a whole prompt, nor of any part of it, may be read as the ratings of its example.
-    data = hotels()
     template = load_prompt(name)
-    aspects = ["useful"] if template is SINGLE or "aspect" in template.placeholders else list(data.aspects)
+    data = fitting(template)
+    aspects = list(data.aspects)[:1] if "aspect" in template.placeholders else list(data.aspects)
+    scale = data.scale
     example = Example("Has a pool.", dict.fromkeys(aspects, 3.0), "Hotel Sun", own=True)
     prompt = told(data, template=template, aspects=aspects, example=example, reply=reply)
     lines = prompt.split("\n")
     for begin in range(0, len(lines), 2):
         for end in range(begin + 1, len(lines) + 1, 2):
             echo = "\n".join(lines[begin:end])
-            found = parse_reply(echo, aspects, 0, 10, False, aliases=aliases_of(data, aspects), prompt=prompt)
+            found = parse_reply(
+                echo,
+                aspects,
+                scale.min,
+                scale.max,
+                scale.integer,
+                aliases=aliases_of(data, aspects),
+                prompt=prompt,
+            )
             assert found.status is Status.UNPARSED, echo
 
 
@@ -218,6 +240,8 @@ def test_what_is_wrong_with_a_judges_prompt(tmp_path: Path, body: str, required:
 def test_bundled_prompts_are_sound(tmp_path: Path) -> None:
     for name, path in bundled_prompts().items():
         assert check_judge_prompt(path) == []
+        if name not in POINTWISE:
+            continue
         copy = tmp_path / "copy.md"
         copy.write_text(path.read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
         (problem,) = check_judge_prompt(copy)

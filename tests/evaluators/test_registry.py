@@ -27,6 +27,7 @@ EXAMPLES = [
     "Length()",
     "Mean(Annotator('1'), User())",
     "Median(Length(), BLEU())",
+    "Pairwise('openai/gpt-4o', pairs='swiss', rounds=3)",
     "ROUGE('L')",
     "Random(seed=0)",
     "Recorded('BLEU Ξ§')",

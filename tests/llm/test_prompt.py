@@ -107,7 +107,7 @@ def test_line_ends_and_byte_order_mark_do_not_change_a_prompt(prompt: Path, tmp_
 
 
 def test_bundled_prompts_are_found_by_name() -> None:
-    assert list(bundled_prompts()) == ["multi-aspect", "single-aspect"]
+    assert {"multi-aspect", "single-aspect", "rubric", "rubric-reference"} <= set(bundled_prompts())
     for name in bundled_prompts():
         assert load_prompt(name).name == name
         assert load_prompt(name).reply == ("json", "text")

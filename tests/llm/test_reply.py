@@ -192,6 +192,38 @@ def test_schema() -> None:
     assert json_schema(["a"], 0.5, 2.5, True)["properties"]["a"]["enum"] == [1, 2]
 
 
+def test_schema_with_reasons() -> None:
+    schema = json_schema(["a", "b"], 1, 5, True, reasons=True)
+    assert schema["required"] == ["a", "b"]
+    one = schema["properties"]["a"]
+    assert list(one["properties"]) == one["required"] == ["reason", "score"]  # models answer in this order
+    assert one["properties"] == {
+        "reason": {"type": "string"},
+        "score": json_schema(["a"], 1, 5, True)["properties"]["a"],
+    }
+    assert one["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("clarity", "expected"),
+    [
+        ({"reason": "It has 2 parts; truth: 1.", "score": 4}, [4, 3]),
+        ({"reason": "truth", "score": "4"}, [4, 3]),
+        ({"score": 4, "reason": "I'd say 4/5."}, [4, 3]),
+        ({"reason": "5"}, None),
+        ({"reason": "Fine.", "score": None}, None),
+        ({"reason": "Fine.", "score": 4, "rating": 5}, None),
+        ({"reason": "Fine.", "score": [4]}, None),
+        ({"reason": "Fine.", "score": True}, None),
+        ("Fine. Score: 4", None),
+        ("Fine.", None),
+    ],
+)
+def test_a_reason_before_the_score(clarity: object, expected: list[float] | None) -> None:
+    reply = {"clarity": clarity, "truth": {"reason": "clarity: 2, as said above.", "score": 3}}
+    assert values(json.dumps(reply), ["clarity", "truth"], form="json") == expected
+
+
 USABLE = [c for c in CASES if "values" in c]
 OF_INTEGERS = [c for c in USABLE if "." not in str(c["values"])]
 

@@ -118,6 +118,8 @@ def test_replies_say_that_they_are_simulated() -> None:
         ("refuse=0.7,unparsed=0.7", "more than 1"),
         ("a,b", "no setting 'b'"),
         ("bias=nan", "must be a number"),
+        ("first_bias=-2", "from -1 to 1"),
+        ("tie=-0.1", "not below 0"),
     ],
 )
 def test_wrong_settings(model: str, message: str) -> None:
@@ -129,3 +131,46 @@ def test_names_need_no_settings() -> None:
     assert settings_of("anything") == settings_of("")
     assert settings_of("x, noise = 0.5")["noise"] == 0.5
     assert issubclass(RetryableError, CallError)
+
+
+PAIR_SCHEMA = {"properties": {"a": {"type": "integer", "enum": [0, 1, 2]}}}
+SHORT, LONG = "word", " ".join(f"word{i}" for i in range(40))
+
+
+def compare(model: str, first: str, second: str, number: int = 0, **more: Any) -> int:
+    text = f"Compare {number}.\n<item>\nx\n</item>\n<one>\n{first}\n</one>\n<other>\n{second}\n</other>"
+    parameters = {"simulate": {"pair": True, "values": 1, "min": 0, "max": 2}}
+    reply = ask(model, text, parameters=parameters, **more).text
+    return json.loads(reply)["a"] if more else int(reply.split()[-1])
+
+
+def test_of_two_texts_it_prefers_the_one_that_it_would_rate_higher() -> None:
+    for more in ({"schema": PAIR_SCHEMA}, {}):
+        assert compare("noise=0", LONG, SHORT, **more) == 1
+        assert compare("noise=0", SHORT, LONG, **more) == 2
+        assert compare("noise=0", SHORT, SHORT, **more) == 0
+        assert compare("noise=0,weight=-1", LONG, SHORT, **more) == 2
+        assert compare("noise=0,weight=0", LONG, SHORT, **more) == 0
+        assert compare("noise=0,weight=0,length_bias=0.1", SHORT, LONG, **more) == 2
+        assert compare("noise=0,tie=1", SHORT, LONG, **more) == 0
+    assert compare("noise=0,out_of_range=1", LONG, SHORT, schema=PAIR_SCHEMA) == 3
+
+
+@pytest.mark.parametrize(("bias", "expected"), [(0.0, 0.5), (0.3, 0.65), (1.0, 1.0), (-0.4, 0.3)])
+def test_a_planted_preference_for_a_place_has_the_share_that_was_asked_for(
+    bias: float, expected: float
+) -> None:
+    said = [compare(f"weight=0,tie=0,first_bias={bias}", SHORT, LONG, i) for i in range(600)]
+    assert abs(np.mean([s == 1 for s in said]) - expected) < 3.3 * np.sqrt(0.25 / 600)
+
+
+def test_a_planted_effect_of_length_is_that_much_a_doubling() -> None:
+    schema = {"properties": {"a": {"type": "number", "minimum": 0, "maximum": 1}}}
+    lengths = [60, 120, 240]
+    scores = [
+        json.loads(ask("weight=0,noise=0,length_bias=0.1", f"I.\n\n{'x' * n}", schema=schema).text)["a"]
+        for n in lengths
+    ]
+    np.testing.assert_allclose(np.diff(scores), 0.1, atol=0.01)
+    clean = json.loads(ask("weight=0,noise=0", f"I.\n\n{'x' * 999}", schema=schema).text)["a"]
+    assert clean == 0.5

@@ -11,6 +11,10 @@ both, the name first, as in ``simulated/lenient,bias=0.1``. Settings are
 ``noise``                 standard deviation of an answer on a scale of length 1 (default 0.15)
 ``bias``                  what is added to every answer, on the same scale (default 0)
 ``weight``                how far answers follow the message: 0 not at all, 1 (default), negative: inverted
+``length_bias``           what is added for each doubling of the text's length, on the same scale (0)
+``first_bias``            of two texts: share of verdicts for the one shown first, whatever they say; below 0:
+                          for the one shown second (0)
+``tie``                   of two texts: a difference up to this, on the same scale, is a tie (0.02)
 ``refuse``                share of replies that are refusals (0)
 ``unparsed``              share that is prose without an answer (0)
 ``out_of_range``          share with a value off the scale (0)
@@ -22,6 +26,9 @@ both, the name first, as in ``simulated/lenient,bias=0.1``. Settings are
 
 Without a schema it answers as many numbers as the parameter ``simulate`` says, on that scale:
 ``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5 if there is none.
+
+With ``"pair": true`` in that parameter, and a scale from 0 to 2, it compares the last two texts that stand
+between tags on lines of their own: 1 says that the first is better, 2 the second, 0 neither.
 """
 
 from __future__ import annotations
@@ -30,6 +37,7 @@ import asyncio
 import hashlib
 import json
 import math
+import re
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -49,6 +57,9 @@ SETTINGS: dict[str, float] = {
     "noise": 0.15,
     "bias": 0.0,
     "weight": 1.0,
+    "length_bias": 0.0,
+    "first_bias": 0.0,
+    "tie": 0.02,
     "refuse": 0.0,
     "unparsed": 0.0,
     "out_of_range": 0.0,
@@ -58,6 +69,8 @@ SETTINGS: dict[str, float] = {
     "text": 0.0,
 }
 _SHARES: tuple[Outcome, ...] = ("refuse", "unparsed", "out_of_range", "truncated", "transport")
+_NOT_NEGATIVE = {"noise", "latency", "tie"}
+_FENCED = re.compile(r"^<([\w-]+)>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
 _LAST_LINES = 3  # the opening tag, the text, the closing tag
 _USUAL_LENGTH = 90.0  # characters of a short paragraph: the answer is in the middle of the scale there
 _REFUSAL = "I'm sorry, but I can't help with that."
@@ -85,15 +98,23 @@ def settings_of(model: str) -> dict[str, float]:
             found[name] = float(value)
         except ValueError:
             found[name] = math.nan
-        lowest, highest = (0.0, 1.0) if name in {*_SHARES, "text"} else (-math.inf, math.inf)
-        lowest = 0.0 if name in {"noise", "latency"} else lowest
+        lowest, highest, allowed = _range(name)
         if not (lowest <= found[name] <= highest and math.isfinite(found[name])):
-            allowed = "a number from 0 to 1" if highest == 1 else "a number, not below 0"
-            allowed = "a number" if lowest == -math.inf else allowed
             raise MetaevalError(f"model 'simulated/{model}': {name} is {value!r}; it must be {allowed}")
     if sum(found[s] for s in _SHARES) > 1:
         raise MetaevalError(f"model 'simulated/{model}': the shares of failures sum to more than 1")
     return found
+
+
+def _range(name: str) -> tuple[float, float, str]:
+    """Return the least and the largest value of a setting, and what is allowed in words."""
+    if name in {*_SHARES, "text"}:
+        return 0.0, 1.0, "a number from 0 to 1"
+    if name == "first_bias":
+        return -1.0, 1.0, "a number from -1 to 1"
+    if name in _NOT_NEGATIVE:
+        return 0.0, math.inf, "a number, not below 0"
+    return -math.inf, math.inf, "a number"
 
 
 class SimulatedClient:
@@ -154,10 +175,20 @@ def latent(message: str) -> float:
 
     A prompt ends with what is to be judged, so the last lines are where messages differ.
     """
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    line = max(lines[-_LAST_LINES:], key=_width, default="")
+    line = _judged_line(message)
     variety = len(set(line.casefold())) / (1 + math.sqrt(_width(line)))
     return 1 / (1 + math.exp(-(1.6 * math.log((1 + _width(line)) / _USUAL_LENGTH) + 0.5 * (variety - 2))))
+
+
+def _judged_line(message: str) -> str:
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return max(lines[-_LAST_LINES:], key=_width, default="")
+
+
+def _level(text: str, settings: Mapping[str, float]) -> float:
+    """Return where on the scale an answer about a text is, without noise."""
+    doublings = math.log2((1 + _width(_judged_line(text))) / _USUAL_LENGTH)
+    return 0.5 + settings["weight"] * (latent(text) - 0.5) + settings["length_bias"] * doublings
 
 
 def _width(line: str) -> float:
@@ -171,8 +202,14 @@ def _text(request: Request, settings: Mapping[str, float], outcome: Outcome) -> 
     if outcome == "unparsed":
         return _PROSE
     last = request.messages[-1].content if request.messages else ""
-    level = 0.5 + settings["weight"] * (latent(last) - 0.5)
-    answer = _Answer(request.key, level + settings["bias"], settings["noise"], outcome == "out_of_range")
+    off_scale = outcome == "out_of_range"
+    if request.parameters.get("simulate", {}).get("pair"):
+        texts = [match[2] for match in _FENCED.finditer(last)][-2:]
+        level, other = [_level(text, settings) for text in texts] if len(texts) == 2 else (0.5, 0.5)
+        answer: _Answer = _Verdict(request.key, level - other, settings, off_scale)
+    else:
+        level = _level(last, settings)
+        answer = _Answer(request.key, level + settings["bias"], settings["noise"], off_scale)
     if request.schema is None or settings["text"]:
         if request.schema is None:
             wanted = {"values": 1, "min": 1, "max": 5, **request.parameters.get("simulate", {})}
@@ -249,3 +286,23 @@ class _Answer:
     def _drawn(self, path: str) -> float:
         shift = self._noise * NormalDist().inv_cdf(uniform(self._key, path))
         return min(max(self._level + shift, 0.0), 1.0)
+
+
+class _Verdict(_Answer):
+    """Which of two texts is better: 1 the first, 2 the second, 0 neither."""
+
+    def __init__(self, key: str, difference: float, settings: Mapping[str, float], off_scale: bool) -> None:
+        super().__init__(key, 0.5, settings["noise"], off_scale)
+        self._difference, self._settings = difference, settings
+
+    def _drawn(self, path: str) -> float:
+        """Return the verdict as a place on the scale 0, 1, 2."""
+        bias = self._settings["first_bias"]
+        if uniform(self._key, f"{path} by place") < abs(bias):
+            return 0.5 if bias > 0 else 1.0
+        # Each text has noise of its own, as it has where texts are rated one by one.
+        shift = self._noise * math.sqrt(2) * NormalDist().inv_cdf(uniform(self._key, path))
+        difference = self._difference + shift
+        if abs(difference) <= self._settings["tie"]:
+            return 0.0
+        return 0.5 if difference > 0 else 1.0

@@ -1,0 +1,155 @@
+"""``metaeval gate``: whether a system is still good enough, and no worse than when it was last accepted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_simulated
+from metaeval.cli.sheets import sheet_options
+
+if TYPE_CHECKING:
+    from metaeval.study.gating import Asked
+    from metaeval.trust.gate import GateResult
+
+_PATH = click.Path(path_type=Path)
+_EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
+
+
+@click.command()
+@click.argument("run_folder", metavar="RUN", type=_PATH)
+@click.option("--baseline", type=_PATH, help="The file of the last accepted run, or the folder of that run.")
+@click.option(
+    "--min",
+    "least",
+    multiple=True,
+    metavar="[ASPECT[/CATEGORY]=]SCORE",
+    help="The lowest mean score that is allowed; give it again for each aspect.",
+)
+@click.option(
+    "--max-drop",
+    multiple=True,
+    metavar="[ASPECT[/CATEGORY]=]POINTS",
+    help="How far the mean may be below the baseline's; may be given again.",
+)
+@click.option(
+    "--by", metavar="COLUMN", help="Check each category too: a column of the explanations or users."
+)
+@click.option("--evaluator", metavar="NAME", help="Whose scores count.  [default: the run's only judge]")
+@click.option(
+    "--generator",
+    "generators",
+    multiple=True,
+    metavar="NAME",
+    help="Whose texts are checked; may be given again.  [default: all]",
+)
+@click.option(
+    "--cluster",
+    type=click.Choice(["user", "item", "generator", "unit"]),
+    help="Units that are not independent of each other.  [default: of one user; item without users]",
+)
+@click.option("--alpha", type=click.FloatRange(0, 0.5, True, True), help="Error allowed.  [default: 0.05]")
+@click.option(
+    "--max-missing",
+    type=click.FloatRange(0, 1, max_open=True),
+    help="Share of units without a score with which a check can pass.  [default: 0.05]",
+)
+@click.option("--data", type=_PATH, help="The run's data set, if not where its study says; for --by.")
+@click.option("--calibration", type=_PATH, help="A calibration of the judge.  [default: the run's]")
+@click.option("--accept-judge-change", is_flag=True, help="Compare though the judge is another one.")
+@click.option("--junit", type=_PATH, metavar="FILE", help="Write JUnit XML, too.")
+@click.option("--summary", type=_PATH, metavar="FILE", help="Write Markdown for a pull request, too.")
+@click.option(
+    "--write-baseline", type=_PATH, metavar="FILE.json", help="Accept RUN: check nothing, write the baseline."
+)
+@sheet_options
+@talk
+def gate(
+    run_folder: Path,
+    *,
+    baseline: Path | None,
+    least: tuple[str, ...],
+    max_drop: tuple[str, ...],
+    by: str | None,
+    evaluator: str | None,
+    generators: tuple[str, ...],
+    cluster: str | None,
+    alpha: float | None,
+    max_missing: float | None,
+    data: Path | None,
+    calibration: Path | None,
+    accept_judge_change: bool,
+    junit: Path | None,
+    summary: Path | None,
+    write_baseline: Path | None,
+    suffix: str,
+    out: Path | None,
+) -> None:
+    """Check the scores of the finished run in the folder RUN: pass, fail or inconclusive.
+
+    Each aspect, and each category with --by, is held against its lowest mean (--min), and against the same
+    units of the baseline (--max-drop). Exit code 0 if every check passes, 1 if any fails, 4 if the sample is
+    too small to say. Thresholds in the baseline file hold, too, and can only be raised from here.
+    """
+    from metaeval.study.gating import Asked, gate_run
+    from metaeval.trust.gate_rules import read_thresholds
+
+    begin()
+    asked = Asked(
+        read_thresholds(least, "--min"),
+        read_thresholds(max_drop, "--max-drop"),
+        by=by,
+        evaluator=evaluator,
+        generators=generators,
+        cluster=cluster,
+        alpha=alpha,
+        max_missing=max_missing,
+        data=data,
+        calibration=calibration,
+    )
+    if write_baseline is not None:
+        if baseline is not None:
+            raise click.UsageError("--write-baseline accepts RUN as it is; leave --baseline out")
+        _write(run_folder, asked, write_baseline)
+        return
+    result = gate_run(run_folder, asked, baseline, accept_judge_change=accept_judge_change)
+    _tell(result, suffix, out, junit=junit, summary=summary)
+    if _EXIT[result.verdict]:
+        raise click.exceptions.Exit(_EXIT[result.verdict])
+
+
+def _write(run_folder: Path, asked: Asked, path: Path) -> None:
+    from metaeval.study.gating import baseline_of_run
+
+    written, lowered = baseline_of_run(run_folder, asked, path)
+    for sentence in lowered:
+        tell(f"LOWERED: {sentence}")
+    for file in written:
+        tell(str(file))
+    tell_json({"files": [str(file) for file in written], "lowered": lowered})
+
+
+def _tell(
+    result: GateResult, suffix: str, out: Path | None, *, junit: Path | None, summary: Path | None
+) -> None:
+    from metaeval.files import write_text
+    from metaeval.reports.gate_summary import gate_markdown, gate_record
+    from metaeval.reports.junit import junit_xml
+    from metaeval.reports.sheets import files, render
+    from metaeval.trust.gate_sheet import gate_sheet
+
+    tell_simulated(result.simulated)
+    sheet = gate_sheet(result)
+    texts = {} if out is None else files([sheet], out)
+    texts |= {} if junit is None else {junit: junit_xml(result)}
+    texts |= {} if summary is None else {summary: gate_markdown(result)}
+    for path, text in texts.items():
+        write_text(path, text)
+    if is_on("json"):
+        tell_json(gate_record(result))
+    elif out is None:
+        click.echo(render([sheet], suffix), nl=False)
+    else:
+        tell(f"{result.verdict}: {out}")

@@ -1,0 +1,106 @@
+"""``metaeval golden``: a small set of every kind of case, for people to label."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from metaeval.cli.group import Group, talk, tell, tell_json
+from metaeval.cli.problems import every_problem
+
+if TYPE_CHECKING:
+    from metaeval.sources.folder import Format
+
+_PATH = click.Path(path_type=Path)
+_rater = click.option("--rater", required=True, metavar="NAME", help="Whose labels they are.")
+
+
+@click.group(cls=Group)
+def golden() -> None:
+    """Draw a golden set, and have people label it in a spreadsheet."""
+
+
+@golden.command()
+@click.argument("data", metavar="DATA")
+@click.option("--n", type=click.IntRange(1), default=200, show_default=True, help="Units to draw.")
+@click.option(
+    "--by",
+    required=True,
+    metavar="COLUMN,…",
+    help="Columns of explanations or users; each combination of their values is a stratum.",
+)
+@click.option("--equal", is_flag=True, help="As many of each stratum, rather than its share.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--out", type=_PATH, required=True, help="The data-set folder to write.")
+@click.option("--format", "suffix", type=click.Choice(["csv", "parquet", "jsonl"]), default="csv")
+@click.option("--force", is_flag=True, help="Replace a data set that is there.")
+@talk
+def sample(
+    data: str, *, n: int, by: str, equal: bool, seed: int, out: Path, suffix: Format, force: bool
+) -> None:
+    """Draw a stratified set of the data set DATA, every stratum covered, as a data set of its own."""
+    from metaeval.trust.golden import write_sample
+
+    columns = [c.strip() for c in by.split(",") if c.strip()]
+    made = write_sample(data, n, columns, out, seed=seed, equal=equal, suffix=suffix, force=force)
+    for line in made.lines():
+        tell(line)
+    tell(str(out))
+    for warning in made.warnings:
+        click.echo(f"metaeval: {warning}", err=True)
+    tell_json(made.to_dict())
+
+
+@golden.command()
+@click.argument("folder", metavar="DIR", type=_PATH)
+@click.argument("file", metavar="LABELS.csv", type=_PATH)
+@_rater
+@click.option("--aspect", "aspects", multiple=True, help="Ask for this aspect; all, if left out.")
+@click.option("--show", multiple=True, metavar="COLUMN", help="Show this column of the explanations too.")
+@click.option("--blind", is_flag=True, help="Leave out who wrote what, and mix the rows.")
+@click.option(
+    "--separator", type=click.Choice(["comma", "semicolon", "tab"]), default="comma", show_default=True
+)
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@talk
+def export(
+    folder: Path,
+    file: Path,
+    *,
+    rater: str,
+    aspects: tuple[str, ...],
+    show: tuple[str, ...],
+    blind: bool,
+    separator: str,
+    force: bool,
+) -> None:
+    """Write a table of the data set DIR to fill in with a spreadsheet program: a row a unit."""
+    from metaeval.trust.golden_files import export_labels
+
+    data = export_labels(
+        folder, file, rater=rater, aspects=aspects, show=show, blind=blind, separator=separator, force=force
+    )
+    asked = {a: s for a, s in data.aspects.items() if not aspects or a in aspects}
+    tell(f"{file}: {len(data):,} units to label with {data.scale}; leave a cell empty where you cannot say")
+    for aspect, statement in asked.items():
+        tell(f"{aspect}: {statement}")
+    tell_json({"file": str(file), "units": len(data), "aspects": asked, "scale": str(data.scale)})
+
+
+@golden.command("import")
+@click.argument("folder", metavar="DIR", type=_PATH)
+@click.argument("file", metavar="LABELS.csv", type=_PATH)
+@_rater
+@click.option("--replace", is_flag=True, help="Replace labels that are there and differ.")
+@talk
+def import_(folder: Path, file: Path, *, rater: str, replace: bool) -> None:
+    """Take the labels in LABELS.csv into the ratings of the data set DIR."""
+    from metaeval.trust.golden_import import import_labels
+
+    with every_problem():
+        found = import_labels(folder, file, rater=rater, replace=replace)
+    for line in found.lines():
+        tell(line)
+    tell_json(found.to_dict())

@@ -1,0 +1,68 @@
+"""``metaeval verdicts``: recorded verdicts of other judges on pairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from metaeval.cli.group import Group, begin, talk, tell, tell_json
+from metaeval.cli.problems import every_problem
+from metaeval.cli.sheets import sheet_options, tell_sheets
+
+if TYPE_CHECKING:
+    from metaeval.sources.verdicts import WinnerOf
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.group(cls=Group)
+def verdicts() -> None:
+    """Import the verdicts of other judges on pairs, and hold them against gold preferences."""
+
+
+@verdicts.command("import")
+@click.argument("file", type=_PATH)
+@click.option(
+    "--map", "map_file", type=_PATH, required=True, help="YAML file: which column and word is what."
+)
+@click.option(
+    "--winner-of",
+    type=click.Choice(["shown", "unswapped"]),
+    required=True,
+    help="Whether FILE names winners as they were shown, or with the order undone.",
+)
+@click.option("--out", type=_PATH, required=True, help="The file to write (.csv, .parquet or .jsonl).")
+@talk
+def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> None:
+    """Import the table FILE (CSV, TSV, JSONL, Parquet), a row an order of a pair."""
+    from metaeval.study.verdicts import import_file
+
+    with every_problem():
+        found = import_file(file, map_file, out, winner_of=winner_of)
+    missing = int((found["winner"] == "").sum())
+    evaluators = found["evaluator"].nunique()
+    tell(f"{out}: {len(found):,} verdicts of {evaluators} evaluators, {missing:,} of them missing")
+    tell_json({"file": str(out), "verdicts": len(found), "evaluators": evaluators, "missing": missing})
+
+
+@verdicts.command()
+@click.argument("file", type=_PATH)
+@click.option(
+    "--by", multiple=True, metavar="COLUMN", help="Count by this too.  [default: the columns that were kept]"
+)
+@click.option("--resamples", type=click.IntRange(1), default=10_000, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@sheet_options
+@talk
+def accuracy(
+    file: Path, *, by: tuple[str, ...], resamples: int, seed: int, suffix: str, out: Path | None
+) -> None:
+    """Hold the verdicts in FILE, made by `import`, against their gold preferences."""
+    from metaeval.study.verdicts import accuracy_of
+
+    begin()
+    with every_problem():
+        found = accuracy_of(file, by, resamples=resamples, seed=seed)
+    tell_sheets(found, suffix, out)

@@ -1,0 +1,148 @@
+"""Verdicts on pairs, long: the columns, and what the two orders of a pair come to together.
+
+A row is one order of one pair: key columns without the generator, ``first`` and ``second`` (generators, in
+the order of their names as text), ``aspect``, ``evaluator``, ``order`` (whose text was shown first),
+``winner`` (in the names of the pair, never in the order shown: ``first``, ``second``, ``tie``, or empty
+without a verdict), ``status`` as of scores, and ``call``, the key of the reply in the store.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from metaeval.errors import DataError, nearest
+from metaeval.types import FIRST, KEYS, SECOND, TIE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from metaeval.evaluators.frames import CodeArray, FloatArray
+
+__all__ = [
+    "COLUMNS",
+    "FAILED",
+    "FIRST",
+    "FLIP",
+    "FLIPS",
+    "NO_VERDICT",
+    "OUTCOMES",
+    "SECOND",
+    "TIE",
+    "WINNERS",
+    "Flips",
+    "check_columns",
+    "comparisons_of",
+    "outcomes",
+    "pair_keys",
+    "points",
+]
+
+Flips: TypeAlias = Literal["tie", "drop"]
+
+COLUMNS = ("first", "second", "aspect", "evaluator", "order", "winner", "status", "call")
+"""Beside ``user_id`` (in a study with users) and ``item_id``."""
+WINNERS = (TIE, FIRST, SECOND, "")
+"""By their codes; the last, no verdict, is -1."""
+OUTCOMES = (TIE, FIRST, SECOND, "flip", "failed")
+"""Of both orders, by their codes; the last is -1."""
+NO_VERDICT, FLIP, FAILED = -1, 3, -1
+FLIPS: tuple[Flips, ...] = ("tie", "drop")
+"""What a flip is for an aggregation: half a point for each side, or nothing."""
+
+
+def pair_keys(frame: pd.DataFrame) -> list[str]:
+    """Return the columns that name a user and item in a frame of verdicts."""
+    return [k for k in KEYS[:2] if k in frame.columns]
+
+
+def outcomes(shown_first: ArrayLike, shown_second: ArrayLike) -> CodeArray:
+    """Return what the verdicts in both orders come to, as positions in `OUTCOMES`.
+
+    A win, or a tie, counts only if both orders say so; where they differ it is a flip; where one has no
+    verdict, the pair has failed.
+
+    Parameters
+    ----------
+    shown_first, shown_second
+        Codes of the winners, positions in `WINNERS`, of the same shape.
+    """
+    one, two = (np.asarray(codes, dtype=np.int8) for codes in (shown_first, shown_second))
+    both = np.where(one == two, one, np.int8(FLIP))
+    return np.where((one == NO_VERDICT) | (two == NO_VERDICT), np.int8(FAILED), both).astype(np.int8)
+
+
+def points(codes: ArrayLike, flips: Flips = "tie") -> FloatArray:
+    """Return the points of ``first`` for outcomes: 1, 0, or 0.5 for a tie; NaN where nothing counts."""
+    of_code = np.array([0.5, 1.0, 0.0, 0.5 if flips == "tie" else np.nan, np.nan])
+    found: FloatArray = of_code[np.asarray(codes, dtype=np.intp)]
+    return found
+
+
+def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Return a row a comparison: both orders of a pair together.
+
+    Parameters
+    ----------
+    verdicts
+        Long, a row an order.
+
+    Returns
+    -------
+    DataFrame
+        Key columns, ``first``, ``second``, ``aspect``, ``evaluator``; ``shown_first`` and ``shown_second``,
+        the codes of the winners (`WINNERS`) where first's, or second's, text was shown first; ``outcome``, a
+        position in `OUTCOMES`. Comparisons are in the order of their first rows.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, a word is not known, or an order of a pair stands twice.
+    """
+    import pandas as pd
+
+    by = [*pair_keys(verdicts), "first", "second", "aspect", "evaluator"]
+    check_columns(verdicts, [*by, "order", "winner"])
+    codes = _codes(verdicts["winner"], WINNERS, "winner")
+    codes[codes == len(WINNERS) - 1] = NO_VERDICT
+    order = _codes(verdicts["order"], (FIRST, SECOND), "order")
+    group = verdicts.groupby(by, sort=False, observed=True, dropna=False).ngroup().to_numpy()
+    n = int(group.max(initial=-1)) + 1
+    cell = group * 2 + order
+    if len(np.unique(cell)) < len(cell):
+        at = int(np.flatnonzero(pd.Series(cell).duplicated().to_numpy())[0])
+        names = ", ".join(f"{c} {verdicts[c].iloc[at]!r}" for c in [*by, "order"])
+        raise DataError(f"two verdicts are on {names}; there must be one")
+    shown = np.full(2 * n, NO_VERDICT, np.int8)
+    shown[cell] = codes
+    _, head = np.unique(group, return_index=True)
+    found = verdicts[by].iloc[head].reset_index(drop=True)
+    found["shown_first"], found["shown_second"] = shown[0::2], shown[1::2]
+    found["outcome"] = outcomes(shown[0::2], shown[1::2])
+    return found
+
+
+def check_columns(frame: pd.DataFrame, wanted: Sequence[str]) -> None:
+    """Raise `DataError` unless a frame of verdicts has the columns."""
+    for column in ("item_id", *wanted):
+        if column not in frame.columns:
+            raise DataError(
+                f"the verdicts have no column {column!r}{nearest(column, map(str, frame.columns))}; "
+                f"they need item_id, {', '.join(COLUMNS[:-2])}"
+            )
+
+
+def _codes(column: pd.Series[Any], words: Sequence[str], name: str) -> CodeArray:
+    import pandas as pd
+
+    plain = column.astype(object)
+    codes = pd.Index(list(words)).get_indexer(pd.Index(plain.where(plain.notna(), "")))
+    if (codes < 0).any():
+        wrong = plain.iloc[int(np.flatnonzero(codes < 0)[0])]
+        allowed = ", ".join(w or "empty" for w in words)
+        raise DataError(f"a verdict has the {name} {wrong!r}; it may be {allowed}")
+    return codes.astype(np.int8)

@@ -1,0 +1,146 @@
+"""Sheets of the biases of judges: beside the leaderboard, the tests, and a sheet a bias."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from metaeval.sheet import Column, Sheet
+from metaeval.trust.bias_notes import sampling_note, testing_notes
+from metaeval.trust.bias_tables import (
+    position_sheet,
+    repeatability_sheet,
+    scale_sheet,
+    self_preference_sheet,
+    verbosity_sheet,
+    wording_sheet,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from metaeval.sheet import Form
+    from metaeval.trust.biases import Biases
+
+_BESIDE: Mapping[str, tuple[str, Form]] = {
+    "position": ("Shown first wins", "share"),
+    "verbosity": ("Twice the length", "number"),
+    "self-preference": ("Own family", "number"),
+    "leniency": ("Leniency", "number"),
+    "central tendency": ("Spread", "number"),
+    "range use": ("Range use", "number"),
+}
+"""Bias → how its column is called beside the leaderboard, and how it is printed."""
+
+
+def bias_sheets(
+    found: Biases,
+    ranking: pd.DataFrame | None = None,
+    *,
+    signatures: Mapping[str, Mapping[str, Any]] | None = None,
+    said: Sequence[str] = (),
+    simulated: bool = False,
+    simulated_evaluators: Collection[str] = (),
+) -> list[Sheet]:
+    """Return the sheets that there is something for.
+
+    They are ``judges`` (beside the leaderboard), ``biases`` (the tests), ``position``, ``verbosity``,
+    ``self_preference``, ``scale``, ``wording`` and ``repeatability``.
+
+    Parameters
+    ----------
+    found
+        The result of `metaeval.trust.biases.measure`.
+    ranking
+        The leaderboard: ``rank``, ``evaluator``, ``aspect``, ``level``, ``coefficient``, ``estimate``,
+        ``ci_low``, ``ci_high``; None for none.
+    signatures
+        Of the judges, for the names of prompts.
+    said
+        Sentences on what was left out and why.
+    simulated, simulated_evaluators
+        Whether the data are simulated, and which evaluators are.
+    """
+    ranks = {} if ranking is None else dict(zip(ranking["evaluator"], ranking["rank"], strict=True))
+    sheets = [
+        _judges(found, ranking),
+        _tests(found, said),
+        position_sheet(found),
+        verbosity_sheet(found),
+        self_preference_sheet(found),
+        scale_sheet(found),
+        wording_sheet(found, ranks, signatures or {}),
+        repeatability_sheet(found),
+    ]
+    made_up = set(simulated_evaluators)
+    return [
+        Sheet(s.name, s.title, s.frame, s.columns, s.notes, simulated or _holds(s.frame, made_up))
+        for s in sheets
+        if s is not None
+    ]
+
+
+def _holds(frame: pd.DataFrame, made_up: set[str]) -> bool:
+    named = {str(v) for c in ("judge", "other") if c in frame for v in frame[c]}
+    return any(name in made_up or bool(set(name.split(" / ")) & made_up) for name in named)
+
+
+def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
+    """Return a row a judge: its place on the leaderboard, its numbers, and the biases that were found."""
+    names = list(dict.fromkeys(n for t in found.tests for n in t.judge.split(" / ")))
+    if not names:
+        return None
+    rows = []
+    for name in names:
+        own = [t for t in found.tests if name in t.judge.split(" / ")]
+        row: dict[str, Any] = {"judge": name}
+        for bias in _BESIDE:
+            # Shares of a win are no points, and stand in the sheet of verdicts alone.
+            estimates = [t.estimate for t in own if t.bias == bias and not t.number.startswith("share")]
+            row[bias] = sum(estimates) / len(estimates) if estimates else float("nan")
+        said = dict.fromkeys(t.found for t in own if t.has_bias) or dict.fromkeys(t.found for t in own)
+        row["found"] = "; ".join(said)
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    columns = [Column("judge", "Judge")]
+    notes = [
+        (
+            "What was found stands in words where a test is significant; the numbers are those tested below "
+            "(of verdicts on several aspects, their mean)."
+        )
+    ]
+    if ranking is not None and len(ranking):
+        first = ranking.iloc[0]
+        board = ranking[["rank", "evaluator", "estimate", "ci_low", "ci_high"]]
+        frame = frame.merge(board.rename(columns={"evaluator": "judge"}), on="judge", how="left")
+        frame = frame.sort_values("rank", kind="stable", ignore_index=True)
+        notes.append(
+            f"Rank and {first['coefficient']} × 100 are those of the leaderboard ({first['aspect']}, level "
+            f"{first['level']}), among all of its {len(ranking)} evaluators."
+        )
+        estimate = Column("estimate", str(first["coefficient"]), "hundred", "ci_low", "ci_high")
+        columns = [Column("rank", "Rank", "count"), *columns, estimate]
+    columns += [Column(b, title, form) for b, (title, form) in _BESIDE.items() if frame[b].notna().any()]
+    columns.append(Column("found", "Found"))
+    title = "The judges on the leaderboard, and their biases" if "rank" in frame else "The judges' biases"
+    return Sheet("judges", title, frame, tuple(columns), tuple(notes))
+
+
+def _tests(found: Biases, said: Sequence[str]) -> Sheet | None:
+    if not found.tests:
+        return None
+    frame = pd.DataFrame(found.tests)
+    aspect = [Column("aspect", "Aspect")] if (frame["aspect"] != "").any() else []
+    columns = (
+        Column("judge", "Judge"),
+        Column("bias", "Bias"),
+        Column("number", "Number"),
+        *aspect,
+        Column("estimate", "Estimate", "number", "ci_low", "ci_high"),
+        Column("p", "p", "p"),
+        Column("p_holm", "p (Holm)", "p"),
+        Column("found", "Found"),
+    )
+    notes = (sampling_note(found), *testing_notes(found), *said)
+    return Sheet("biases", "Biases of the judges, tested", frame, columns, notes)

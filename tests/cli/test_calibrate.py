@@ -1,0 +1,61 @@
+"""``metaeval calibrate``, as it is typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import metaeval as me
+from metaeval.cli.calibrate import calibrate
+from tests.tiny import write_study
+
+
+@pytest.fixture
+def run(tiny: Path) -> Path:
+    write_study(Path("s.yaml"), evaluators="{judge: \"Judge('simulated/one')\", anna: \"Annotator('1')\"}")
+    return me.run("s.yaml", "out").folder
+
+
+def typed(*arguments: object):
+    return CliRunner().invoke(calibrate, [*map(str, arguments)], catch_exceptions=False)
+
+
+def test_it_prints_its_tables_and_keeps_the_calibration(run: Path) -> None:
+    done = typed(run, "--resamples", 50, "--by", "generator", "--cut", 3)
+    assert done.exit_code == 0
+    for title in (
+        "Agreement with people",
+        "Leaderboard of labels",
+        "Agreement with people by generator",
+        "Confusion tables",
+        "Maps to people's scale, on users they did not see",
+    ):
+        assert f"## {title}" in done.stdout
+    assert "SIMULATED" in done.stderr
+    assert (run / "calibration.json").is_file()
+    assert typed(run, "--resamples", 50, "--by", "generator", "--cut", 3).stdout == done.stdout
+
+
+def test_json_has_every_digit_and_other_formats_are_written(run: Path, tmp_path: Path) -> None:
+    done = typed(run, "--resamples", 50, "--evaluator", "anna", "--json")
+    found = json.loads(done.stdout)
+    assert {r["evaluator"] for r in found["calibration"]} == {"anna"}
+    assert sum(r["n_units"] for r in found["confusion"] if r["aspect"] == "clear") == 18
+    for suffix in ("csv", "tex", "html"):
+        assert typed(run, "--resamples", 50, "--out", tmp_path / f"c.{suffix}").exit_code == 0
+    assert (tmp_path / "c-labels.csv").read_text().startswith("evaluator,aspect,n_units,kappa,")
+
+
+def test_check_says_which_judges_are_no_longer_those_that_were_calibrated(run: Path) -> None:
+    typed(run, "--resamples", 50)
+    same = typed(run, "--check", run)
+    assert same.exit_code == 0
+    assert "| judge | calibrated |" in same.stdout
+    write_study(Path("s.yaml"), evaluators="{judge: \"Judge('simulated/two')\"}")
+    later = me.run("s.yaml", "later").folder
+    changed = typed(later, "--check", run / "calibration.json")
+    assert changed.exit_code == 1
+    assert "uncalibrated: the model changed (simulated/one → simulated/two)" in changed.stdout

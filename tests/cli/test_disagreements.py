@@ -1,0 +1,108 @@
+"""``metaeval disagreements``, as it is typed."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import metaeval as me
+from metaeval.cli.disagreements import disagreements
+from metaeval.errors import MetaevalError
+from metaeval.trust.golden_import import import_labels
+from tests.study.runs import tiny_run
+
+JUDGES = ["Judge('simulated/one,noise=0.2')", "Judge('simulated/two,noise=0.5')", "Annotator('1')"]
+
+
+@pytest.fixture
+def run(tiny: Path) -> Path:
+    listed = ", ".join(f'"{e}"' for e in [*JUDGES, "Length()"])
+    return tiny_run(tiny.parent, "out", evaluators=f"[{listed}]")
+
+
+def typed(*arguments: str) -> str:
+    done = CliRunner().invoke(disagreements, ["--resamples", "20", *arguments], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
+
+
+PANEL = [word for judge in JUDGES for word in ("--judge", judge)]
+
+
+def test_it_prints_its_tables(run: Path) -> None:
+    text = typed(str(run), *PANEL, "--n", "4")
+    for title in (
+        "Where the panel splits most",
+        "How far the panel agrees",
+        "What a panel gains over its best",
+    ):
+        assert f"## {title}" in text
+    assert "SIMULATED" in text
+    assert typed(str(run), *PANEL, "--n", "4") == text
+
+
+def test_json_has_the_units_in_order(run: Path) -> None:
+    found = json.loads(typed(str(run), *PANEL, "--n", "5", "--aspect", "clear", "--level", "user", "--json"))
+    assert set(found) == {"disagreements", "panel", "gain"}
+    units = found["disagreements"]
+    assert len(units) == 5
+    assert {u["aspect"] for u in units} == {"clear"}
+    assert [u["split"] for u in units] == sorted((u["split"] for u in units), reverse=True)
+    for unit in units:
+        given = [unit[f"score @ {judge}"] for judge in JUDGES]
+        assert unit["range"] == max(given) - min(given)
+    assert {(g["level"], g["aspect"], g["panel"]) for g in found["gain"]} == {
+        ("user", "clear", panel) for panel in ("Mean", "Median", "Majority")
+    }
+
+
+def test_people_label_the_units_and_the_labels_come_back(run: Path) -> None:
+    found = json.loads(typed(str(run), *PANEL, "--n", "3", "--labels", "labels.csv", "--json"))
+    with Path("labels.csv").open(encoding="utf-8-sig", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["unit", "user_id", "item_id", "generator", "explanation", "clear", "fitting"]
+    assert [r[1:4] for r in rows] == [[u[k] for k in header[1:4]] for u in found["disagreements"]]
+    assert all(r[4] and not r[5] and not r[6] for r in rows)
+    with Path("labels.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *([*r[:5], "4", "2"] for r in rows)])
+    import_labels("tiny", "labels.csv", rater="anna")
+    ratings = me.load("tiny").ratings.query("rater == 'anna'")
+    assert len(ratings) == 6
+    assert set(ratings.query("aspect == 'clear'")["rating"]) == {4}
+
+
+def test_scores_are_shown_to_people_only_if_that_is_wanted(run: Path) -> None:
+    typed(str(run), *PANEL, "--n", "3", "--labels", "with.csv", "--show-scores", "--aspect", "clear")
+    header = Path("with.csv").read_text(encoding="utf-8-sig").splitlines()[0]
+    assert header.endswith('"clear",' + ",".join(f'"score @ {judge}"' for judge in JUDGES))
+    with pytest.raises(MetaevalError, match=r"with\.csv is there already, maybe with labels"):
+        typed(str(run), *PANEL, "--labels", "with.csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--judge", JUDGES[0], "--judge", "Length()"],
+            r"Length\(\) does not score on the scale from 1 to 5",
+        ),
+        (["--judge", JUDGES[0]], "an ensemble takes two or more"),
+        (["--aspect", "claer"], "did you mean 'clear'"),
+        (["--labels", "l.csv", "--data", "nowhere"], "there is no data set 'nowhere'"),
+    ],
+)
+def test_what_is_wrong_is_said(run: Path, arguments: list[str], message: str) -> None:
+    with pytest.raises(MetaevalError, match=message):
+        typed(str(run), *arguments)
+
+
+def test_a_data_set_that_was_changed_is_not_labelled(run: Path) -> None:
+    path = Path("tiny/explanations.csv")
+    path.write_text(path.read_text(encoding="utf-8").replace("Why not?", "Why?"), encoding="utf-8")
+    with pytest.raises(MetaevalError, match="is not the one that the run"):
+        typed(str(run), *PANEL, "--labels", "l.csv")
+    assert not Path("l.csv").exists()

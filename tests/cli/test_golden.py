@@ -1,0 +1,78 @@
+"""``metaeval golden``, as it is typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from metaeval.cli.golden import golden
+from metaeval.errors import MetaevalError
+from tests.trust.saving import fill, read_rows
+
+
+def typed(*arguments: str) -> Result:
+    return CliRunner().invoke(golden, list(arguments), catch_exceptions=False)
+
+
+def test_sample_export_import(tiny: Path) -> None:
+    done = typed("sample", "tiny", "--n", "6", "--by", "generator", "--out", "gold")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        "generator long: 2 of 6",
+        "generator none|such: 2 of 6",
+        "generator short: 2 of 6",
+        "gold",
+    ]
+    done = typed("export", "gold", "l.csv", "--rater", "anna", "--aspect", "clear", "--blind")
+    assert done.stdout.splitlines() == [
+        "l.csv: 6 units to label with integers from 1 to 5; leave a cell empty where you cannot say",
+        "clear: I understand why this was recommended",
+    ]
+    assert read_rows(Path("l.csv"))[0] == ["unit", "explanation", "clear"]
+    fill(Path("l.csv"), lambda row, _: str(row % 5 + 1))
+    done = typed("import", "gold", "l.csv", "--rater", "anna", "--json")
+    said = json.loads(done.stdout)
+    assert said["labelled"] == {"clear": 6}
+    assert (said["new"], said["replaced"], said["same"]) == (6, 0, 0)
+
+
+def test_every_problem_is_printed(tiny: Path) -> None:
+    typed("export", "tiny", "l.csv", "--rater", "anna")
+    fill(Path("l.csv"), lambda row, _: "9" if row < 2 else "")
+    done = typed("import", "tiny", "l.csv", "--rater", "anna")
+    assert done.exit_code == 2
+    assert done.stderr.count("not on the scale") == 4
+    assert "metaeval: l.csv, row 2, column 'clear': the label 9" in done.stderr
+
+
+def test_one_kind_that_fills_the_set_is_told_beside_the_result(tiny: Path) -> None:
+    path = tiny / "explanations.csv"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    kinds = ["kind", *["easy"] * 16, *["hard"] * 2]
+    path.write_text("\n".join(f"{a},{b}" for a, b in zip(lines, kinds, strict=True)) + "\n", encoding="utf-8")
+    done = typed("sample", "tiny", "--n", "10", "--by", "kind", "--out", "gold", "--json")
+    assert json.loads(done.stdout)["strata"][0] == {"kind": "easy", "units": 16, "chosen": 9}
+    assert "9 of the 10 units (90%) have the kind 'easy'" in done.stderr
+    done = typed("sample", "tiny", "--n", "4", "--by", "kind", "--out", "gold", "--force", "--equal", "-q")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("sample tiny --n 2 --by generator --out gold", "2 units cannot cover the 3 strata by generator"),
+        ("sample tny --by generator --out gold", "did you mean 'tiny'"),
+        ("sample tiny --n 6 --by , --out gold", "one or more"),
+        ("sample tiny --n 6 --by generator --out tiny", "replace it with --force"),
+        ("export tiny l.csv --rater anna --aspect cler", "did you mean 'clear'"),
+        ("import tiny none.csv --rater anna", "none.csv cannot be read"),
+    ],
+)
+def test_wrong_input_is_one_sentence(tiny: Path, arguments: str, says: str) -> None:
+    with pytest.raises(MetaevalError) as error:
+        typed(*arguments.split())
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)

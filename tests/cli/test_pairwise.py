@@ -1,0 +1,91 @@
+"""``metaeval pairwise`` and ``metaeval verdicts``, as they are typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from metaeval.cli.pairwise import pairwise
+from metaeval.cli.verdicts import verdicts
+from tests.study.runs import tiny_run
+
+MAP = """\
+units: {item_id: item}
+evaluator: judge
+pair: [x, y]
+order: {column: order, first: xy, second: yx}
+winner: {column: winner, first: 1, second: 2, tie: 0}
+gold: {column: gold, first: 1, second: 2}
+"""
+ROWS = """\
+item,judge,order,winner,gold
+i1,J,xy,1,1
+i1,J,yx,1,1
+i2,J,xy,1,1
+i2,J,yx,2,1
+i3,J,xy,0,2
+i3,J,yx,,2
+"""
+
+
+def test_pairwise_prints_its_tables(tiny: Path) -> None:
+    run = tiny_run(tiny.parent, "run", evaluators="[\"Pairwise('simulated/x,first_bias=0.5')\"]")
+    done = CliRunner().invoke(pairwise, [str(run), "--resamples", "50"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "## What became of the pairs" in done.stdout
+    assert "## Generators, as pairwise judges rank them" in done.stdout
+    assert r"none\|such" in done.stdout
+    assert "SIMULATED" in done.stderr
+    again = CliRunner().invoke(pairwise, [str(run), "--resamples", "50"], catch_exceptions=False)
+    assert again.stdout == done.stdout
+    given = [str(run), "--resamples", "50", "--flips", "drop", "--json"]
+    found = json.loads(CliRunner().invoke(pairwise, given, catch_exceptions=False).stdout)
+    assert set(found) == {"pairs", "ranking"}
+    assert found["pairs"][0]["pairs"] == 18
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("map.yaml").write_text(MAP, encoding="utf-8")
+    Path("raw.csv").write_text(ROWS, encoding="utf-8")
+
+
+@pytest.mark.usefixtures("table")
+def test_verdicts_are_imported_counted_and_ranked() -> None:
+    given = ["import", "raw.csv", "--map", "map.yaml", "--winner-of", "unswapped", "--out", "v.csv"]
+    done = CliRunner().invoke(verdicts, given, catch_exceptions=False)
+    assert done.stdout == "v.csv: 6 verdicts of 1 evaluators, 1 of them missing\n"
+    found = CliRunner().invoke(verdicts, ["accuracy", "v.csv", "--json"], catch_exceptions=False)
+    (row,) = json.loads(found.stdout)["accuracy"]
+    assert [row[k] for k in ("right_first", "right_second", "right_both", "same_winner", "missing")] == [
+        2, 1, 1, 1, 1,
+    ]  # fmt: skip
+    ranked = CliRunner().invoke(pairwise, ["v.csv", "--resamples", "20", "--json"], catch_exceptions=False)
+    pairs = json.loads(ranked.stdout)["pairs"][0]
+    assert [pairs[k] for k in ("pairs", "wins", "ties", "flips", "failed")] == [3, 1, 0, 1, 1]
+    tables = CliRunner().invoke(verdicts, ["accuracy", "v.csv", "--out", "acc.html"], catch_exceptions=False)
+    assert tables.stdout == "acc.html\n"
+    assert "Right in both" in Path("acc.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("table")
+def test_which_convention_holds_must_be_said() -> None:
+    done = CliRunner().invoke(verdicts, ["import", "raw.csv", "--map", "map.yaml", "--out", "v.csv"])
+    assert done.exit_code == 2
+    assert "Missing option '--winner-of'" in done.stderr
+    assert not Path("v.csv").exists()
+
+
+@pytest.mark.usefixtures("table")
+def test_everything_that_is_wrong_with_a_table_is_listed() -> None:
+    Path("raw.csv").write_text(ROWS.replace("xy,1,1", "xy,7,1"), encoding="utf-8")
+    given = ["import", "raw.csv", "--map", "map.yaml", "--winner-of", "shown", "--out", "v.csv"]
+    done = CliRunner().invoke(verdicts, given)
+    assert done.exit_code == 2
+    assert len(done.stderr.splitlines()) == 2
+    assert "raw.csv, row 2, column 'winner': is '7'" in done.stderr
+    assert not Path("v.csv").exists()
