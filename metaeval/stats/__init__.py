@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from metaeval.stats import (
         agreement,
+        calibration,
         coefficients,
+        comparisons,
         contributions,
         dependent,
         effects,
@@ -24,11 +26,14 @@ if TYPE_CHECKING:
         tables,
         variance,
         weighted,
+        weighted_agreement,
     )
 
 __all__ = [
     "agreement",
+    "calibration",
     "coefficients",
+    "comparisons",
     "contributions",
     "dependent",
     "effects",
@@ -44,6 +49,7 @@ __all__ = [
     "tables",
     "variance",
     "weighted",
+    "weighted_agreement",
 ]
 
 
