@@ -7,8 +7,13 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.tiny import write_tiny
+
+# How long an example takes says more of what else the machine does; pytest-timeout ends what hangs.
+settings.register_profile("metaeval", deadline=None)
+settings.load_profile("metaeval")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As a shell's background job leaves it, and as every process started from here would have it.

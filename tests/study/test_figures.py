@@ -101,7 +101,7 @@ def test_no_users_and_an_evaluator_that_gave_nothing(tiny: Path) -> None:
     )
     run = open_run(me.run(study, "out").folder)
     found = by_name(figures_of_run(run))
-    assert found["user_bias"].sheet.title.endswith("by item")
+    assert found["user_bias"].sheet.title == "For which items scores are too high or too low"
     assert found["user_bias"].sheet.frame["who"].unique().tolist() == ["i1", "i2"]
     ranking = found["ranking"].sheet.frame
     assert ranking[ranking["evaluator"] == "Recorded('S* star')"]["estimate"].isna().all()
