@@ -203,7 +203,7 @@ def test_the_order_of_rows_and_the_type_of_strings_say_nothing():
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["likert", "thirds", "continuous"]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_splitting_the_users_and_merging_gives_the_same(seed, kind):
     """User and pair levels of the whole are the means of the halves, weighted by their defined groups."""
     scores, truth = study(seed % 10**6, users=6, kind=kind)

@@ -190,7 +190,7 @@ values = st.one_of(st.integers(0, 3).map(float), st.just(np.nan))
 
 
 @given(hnp.arrays(float, (2, 6, 3), elements=values))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_kendall_of_draws(pair):
     for x, y, found in zip(pair[0].T, pair[1].T, kendall_of_draws(pair[0], pair[1]), strict=True):
         there = ~np.isnan(x + y)

@@ -85,7 +85,7 @@ def by_hand(data: Prepared, units: list[Ints], level: str, evaluator: int) -> fl
     return float(found[level, data.policy.coefficients[0]].estimate.mean())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(5, 8),  # users 0 and 4 have the same items
     st.integers(4, 9),

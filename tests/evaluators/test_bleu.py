@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 import sacrebleu
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU as SACRE
 
@@ -16,7 +16,6 @@ sentences = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(
     sentences,
     st.lists(sentences, min_size=1, max_size=3),

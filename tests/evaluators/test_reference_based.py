@@ -53,14 +53,14 @@ def test_a_text_has_the_maximum_with_itself(spec, language):
     assert build(spec).score_pair(text, ["nothing alike 无关", text]) <= 100
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(min_size=1, max_size=30).filter(str.strip), st.sampled_from(ALL))
 def test_self_comparison_is_the_maximum_or_untokenizable(text, spec):
     score = build(spec).score_pair(text, [text])
     assert score is None or score == pytest.approx(100, abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.text("ab 电影。", min_size=1, max_size=12).filter(str.strip), min_size=2, max_size=4))
 def test_scores_stay_in_range_and_do_not_depend_on_the_order_of_references(texts):
     first, *references = texts

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 
@@ -32,7 +32,6 @@ class _Auto:
     tokenize = staticmethod(rouge_tokenizer("auto"))
 
 
-@settings(deadline=None)
 @given(
     st.one_of(ascii_text, any_text),
     st.one_of(ascii_text, any_text),

@@ -49,7 +49,7 @@ def test_what_is_put_is_got(store: Store) -> None:
         assert again.get_many([one(1).key, one().key, one().key]) == {one().key: reply}
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters()), reason=st.none() | st.text())
 def test_any_text_survives(store: Store, text: str, reason: str | None) -> None:
     reply = Reply(text=well_formed(text), finish_reason=reason and well_formed(reason), raw=well_formed(text))

@@ -19,7 +19,7 @@ def _by_hand(r12, r13, r23, n):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(5, 60), st.floats(0, 0.95))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_equals_the_printed_formula(seed, n, alike):
     rng = np.random.default_rng(seed)
     y, x, z = rng.normal(size=(3, n))

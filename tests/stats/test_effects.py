@@ -37,7 +37,7 @@ def naive_means(values, generator, n_generators, user):
 
 
 @given(ratings(), st.data(), st.sampled_from([1, 2**20]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_resample_equals_least_squares_on_its_users(study, data, block):
     values, generator, n_generators, user, n_users = study
     weights = data.draw(st.lists(st.lists(st.integers(0, 3), min_size=n_users, max_size=n_users), min_size=1))
@@ -50,7 +50,7 @@ def test_a_resample_equals_least_squares_on_its_users(study, data, block):
 
 
 @given(ratings(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_clusters_of_users_are_drawn_whole(study, data):
     values, generator, n_generators, user, n_users = study
     cluster = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n_users, max_size=n_users)))[user]

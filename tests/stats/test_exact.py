@@ -27,7 +27,7 @@ def test_common_denominator(values, expected):
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), finite), min_size=1, max_size=30))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_sums_are_exact_whatever_the_values(pairs):
     group = np.array([g for g, _ in pairs])
     values = np.array([v for _, v in pairs])
@@ -44,7 +44,6 @@ def test_sums_are_exact_whatever_the_values(pairs):
 @given(
     st.lists(st.sampled_from([4 / 3, 5 / 3, 2.0, 7 / 3, 8 / 3, 10 / 3, 0.1, 0.7]), min_size=2, max_size=40)
 )
-@settings(deadline=None)
 def test_equal_means_tie_in_any_order(values):
     forwards = np.array(values)
     both = np.concatenate([forwards, forwards[::-1], np.sort(forwards), forwards])

@@ -43,7 +43,7 @@ def test_large_inputs_are_cut_into_blocks_and_give_the_same(monkeypatch, continu
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_every_row_is_correlated_with_its_row_of_truth(seed, continuous):
     x, y, groupings, y_row = arrays(seed, n=60, continuous=continuous)
     found = estimate(x, y, groupings, naive.COEFFICIENTS, y_row=y_row)

@@ -12,7 +12,7 @@ p_values = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.01, 0.05, 1.0]))
 
 @pytest.mark.parametrize("method", METHODS)
 @given(st.lists(p_values, min_size=1, max_size=40))
-@settings(max_examples=40, deadline=None)  # statsmodels collects garbage at every call of Holm
+@settings(max_examples=40)  # statsmodels collects garbage at every call of Holm
 def test_equals_statsmodels(method, p):
     found = METHODS[method](p)
     np.testing.assert_allclose(found, multipletests(p, method=method)[1], rtol=1e-12, atol=1e-300)

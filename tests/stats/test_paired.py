@@ -202,7 +202,7 @@ def test_p_is_scipys_over_all_assignments(alternative, units):
     st.sampled_from(naive.COEFFICIENTS),
     st.sampled_from(["skip", "zero"]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_symmetries(seed, level, cluster, coefficient, undefined):
     x, y, groupings, clusters = study(seed, users=5, evaluators=4)
     by = clusters[cluster]

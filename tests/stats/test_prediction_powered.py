@@ -38,7 +38,7 @@ def naive_weight(of_y, of_f):
 
 
 @given(studies(), st.booleans(), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_equals_the_naive_path(study, tune, pool):
     y, f, generator, n_generators, cluster, n_clusters = study
     found = estimate(*study, tune=tune, pool=pool)

@@ -59,7 +59,7 @@ def naive_calibrated(x, y, group, fold, n_folds):
 
 
 @given(studies(), st.sampled_from([2, 5, 2**19]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_calibration_equals_the_naive_path(study, block):
     x, y, group, n_groups, fold, n_folds = study
     with pytest.MonkeyPatch.context() as patch:
@@ -72,7 +72,7 @@ def test_calibration_equals_the_naive_path(study, block):
 
 
 @given(studies(), st.sampled_from([0.0, 0.5, 1.0, 3.25, np.inf]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_accuracy_at_a_threshold_equals_the_naive_path(study, eps):
     x, y, group, n_groups, fold, _ = study
     right = [is_right(dx, dy, eps) for dx, dy, *_ in naive_pairs(x, y, group, fold)]
@@ -82,7 +82,7 @@ def test_accuracy_at_a_threshold_equals_the_naive_path(study, eps):
 
 
 @given(studies(), st.sampled_from([1e-300, 1e-9, 3.0, 1e300]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_unit_of_the_score_changes_nothing(study, unit):
     x, y, group, n_groups, fold, n_folds = study
     found = tie_calibrated_accuracy(x, y, group, n_groups, fold, n_folds=n_folds)
@@ -191,7 +191,7 @@ def test_clusters_compare_with_the_leader():
 
 
 @given(st.data(), st.integers(1, 8))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_who_is_not_worse_than_a_leader_shares_its_cluster(data, n):
     estimates = np.array(data.draw(st.lists(likert, min_size=n, max_size=n)))
     p = np.array(data.draw(st.lists(st.floats(0, 1), min_size=n * n, max_size=n * n))).reshape(n, n)

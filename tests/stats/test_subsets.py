@@ -65,7 +65,7 @@ def test_the_rows_are_all_subsets() -> None:
             every_subset(wrong)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(studies(), st.sampled_from(["skip", "zero"]), st.sampled_from(["user", "item", "unit"]))
 def test_it_is_the_estimate_of_the_averaged_scores(study, undefined, cluster) -> None:
     x, y, of_level, _ = study
@@ -80,7 +80,7 @@ def test_it_is_the_estimate_of_the_averaged_scores(study, undefined, cluster) ->
         equal(found[:, 0], expected[level, "pearson"].estimate)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(studies(), st.sampled_from(["skip", "zero"]), st.sampled_from(["user", "item"]))
 def test_weights_of_clusters_are_those_of_the_engine(study, undefined, cluster) -> None:
     x, y, of_level, rng = study

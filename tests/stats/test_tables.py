@@ -44,7 +44,7 @@ def test_counting_sorting_and_wide_keys_agree():
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(1, 5), st.integers(0, 2**32 - 1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_merging_two_halves_gives_the_whole(n_left, n_right, n_groups, seed):
     rng = np.random.default_rng(seed)
     n = n_left + n_right

@@ -59,7 +59,7 @@ def _naive(y, factors):
 
 
 @given(designs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_unbalanced_design_equals_dense_matrices(design):
     y, factors = design
     expected, squares = _naive(y, factors)

@@ -72,7 +72,7 @@ def test_a_review_reads_it(tmp_path: Path) -> None:
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=8)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     users=st.lists(NAMES, min_size=1, max_size=5, unique=True),
     aspects=st.lists(NAMES, min_size=1, max_size=3, unique=True),

@@ -111,7 +111,7 @@ def test_without_the_library_the_extra_is_named(data, logs, monkeypatch):
         add_scores(data, path, tool="inspect")
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.floats(-1e300, 1e300), min_size=4, max_size=4))
 def test_scores_come_back_to_the_last_bit(data, logs, tmp_path, numbers):
     from inspect_ai.log import read_eval_log, write_eval_log

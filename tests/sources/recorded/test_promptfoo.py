@@ -203,7 +203,7 @@ def test_a_score_that_is_no_number(data, tmp_path):
     assert (said[0].row, said[0].column) == (2, "clarity")
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.floats(-1e300, 1e300), min_size=3, max_size=3))
 def test_scores_come_back_to_the_last_bit(data, tmp_path, scores):
     echoed = [r for r in LINES if r["provider"]["id"] == "echo"]
@@ -231,7 +231,7 @@ def places(value, at=()):
     return [w for k, v in inner for w in [(*at, k), *places(v, (*at, k))]]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(places(LINES)), JSON)
 def test_whatever_stands_where_is_read_or_refused(data, tmp_path, place, value):
     results = json.loads(json.dumps(LINES))

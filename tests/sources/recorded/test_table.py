@@ -208,7 +208,7 @@ def test_scores_of_metaeval_itself_keep_their_reasons(data, tmp_path):
     assert list(statuses(made, "Length()").values()).count("ok") == len(table) - 1
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.floats(-1e300, 1e300).map(lambda x: x + 0.0), min_size=3, max_size=3),
     st.sampled_from([".csv", ".tsv", ".jsonl", ".parquet"]),
