@@ -191,7 +191,7 @@ class ScoreTable:
     simulated: bool = False
     """Whether the data that were scored are simulated; whatever is made of the scores says so."""
     verdicts: pd.DataFrame | None = None
-    """What pairwise evaluators said of each pair, in both orders (`metaeval.evaluators.verdicts`)."""
+    """What pairwise evaluators said of each pair, in both orders (``metaeval.evaluators.verdicts``)."""
 
     @property
     def evaluators(self) -> tuple[str, ...]:

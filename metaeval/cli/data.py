@@ -81,7 +81,7 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
 @import_.command("qrels")
 @click.argument("people", metavar="FILE", type=_FOLDER)
 @click.option(
-    "--judges", multiple=True, help="A judge's file, or a pattern such as 'runs/*.txt'; again for more."
+    "--judges", multiple=True, help="A judge's file, or a pattern such as 'runs/judge*.txt'; again for more."
 )
 @click.option(
     "--scale", required=True, callback=_scale, metavar="MIN:MAX", help="Of the labels, such as 0:3."

@@ -59,7 +59,7 @@ def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> No
 def accuracy(
     file: Path, *, by: tuple[str, ...], resamples: int, seed: int, suffix: str, out: Path | None
 ) -> None:
-    """Hold the verdicts in FILE, made by `import`, against their gold preferences."""
+    """Hold the verdicts in FILE, made by `metaeval verdicts import`, against their gold preferences."""
     from metaeval.study.verdicts import accuracy_of
 
     begin()

@@ -18,6 +18,7 @@ from metaeval.cli import main
 from metaeval.sources.manifest import Manifest
 from metaeval.sources.recorded.score_map import ScoreMap
 from metaeval.sources.table_map import TableMap
+from metaeval.sources.verdict_map import VerdictMap
 from metaeval.study.file import Study, make_study, read_study
 from tests.docs.commands import MAKEFILE, check, is_run
 from tests.docs.pages import DOCS, Block, Step, agrees, blocks, source, steps
@@ -97,7 +98,8 @@ class Reader:
             if "evaluators" in content:
                 read_study(path)
             else:
-                kinds = [k for k in (TableMap, ScoreMap, Manifest) if set(content) <= set(k.model_fields)]
+                known = (TableMap, ScoreMap, VerdictMap, Manifest)
+                kinds = [k for k in known if set(content) <= set(k.model_fields)]
                 assert kinds, f"{block}: {block.file} is no study, map or manifest"
 
     def fragment(self, block: Block) -> None:
