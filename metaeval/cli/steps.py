@@ -35,7 +35,8 @@ def score(data: str, evaluators: tuple[str, ...], out: Path) -> None:
     begin()
     table = score_file(data, evaluators, out)
     tell_simulated(table.simulated)
-    tell(f"{len(table):,} scores of {len(table.evaluators)} evaluators: {out}")
+    what = "evaluator" if len(table.evaluators) == 1 else "evaluators"
+    tell(f"{len(table):,} scores of {len(table.evaluators)} {what}: {out}")
     tell_json({"out": str(out), "rows": len(table), "evaluators": counts_of(table)})
 
 

@@ -56,9 +56,9 @@ class Labelled:
 
     def lines(self) -> list[str]:
         """Return what was read, for people."""
-        done = ", ".join(f"{aspect} {n:,}" for aspect, n in self.units.items())
+        done = ", ".join(f"{aspect} {n:,}" for aspect, n in self.units.items() if n) or "none"
         lines = [
-            f"labels of {self.rater!r} for {len(self.data):,} units: {done}",
+            f"labels of {self.rater!r}, of {len(self.data):,} units: {done}",
             f"{self.new:,} new, {self.replaced:,} replaced, {self.same:,} there already",
         ]
         hints = [f"{c!r}{nearest(c, self.data.aspects)}" for c in self.unused]
