@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from metaeval.trust.clustered import Draws
     from metaeval.trust.judged import Judged
 
-_OUTCOME = ("spec", "models", "fingerprints", "without_example")
+_OUTCOME = ("spec", "models", "fingerprints", "without_example", "outcome")
 """What a signature says beside what was asked for."""
 
 

@@ -41,7 +41,8 @@ def testing_notes(found: Biases) -> list[str]:
             f"Two-sided tests turn the signs of whole {by}s at random (wild score bootstrap; "
             f"{found.resamples:,} times; for range use scores and truth change places), Holm's correction "
             f"over all {len(found.tests)} tests of this table; a bias is found at {100 * ALPHA:g} %. That "
-            "none is found does not say there is none: see the interval."
+            "none is found does not say there is none: see the interval. Wording and repetitions are "
+            "tested for a shift alone: answers may differ one by one and be the same in the mean, see below."
         ),
     ]
     if n < FEWEST_CLUSTERS:

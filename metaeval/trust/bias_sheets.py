@@ -9,29 +9,33 @@ import pandas as pd
 from metaeval.sheet import Column, Sheet
 from metaeval.trust.bias_notes import sampling_note, testing_notes
 from metaeval.trust.bias_tables import (
-    position_sheet,
     repeatability_sheet,
     scale_sheet,
     self_preference_sheet,
     verbosity_sheet,
     wording_sheet,
 )
+from metaeval.trust.bias_verdict_tables import position_sheet, verdicts_between_sheet
+from metaeval.trust.pairwise_between import REPLICATE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from metaeval.sheet import Form
-    from metaeval.trust.biases import Biases
+    from metaeval.trust.biases import Biases, Test
 
 _BESIDE: Mapping[str, tuple[str, Form]] = {
     "position": ("Shown first wins", "share"),
+    "flips": ("Flips", "share"),
     "verbosity": ("Twice the length", "number"),
     "self-preference": ("Own family", "number"),
     "leniency": ("Leniency", "number"),
     "central tendency": ("Spread", "number"),
     "range use": ("Range use", "number"),
+    "wording": ("Other wording", "number"),
+    "repeatability": ("Repeated alike", "share"),
 }
-"""Bias → how its column is called beside the leaderboard, and how it is printed."""
+"""Number → how its column is called beside the leaderboard, and how it is printed."""
 
 
 def bias_sheets(
@@ -45,8 +49,8 @@ def bias_sheets(
 ) -> list[Sheet]:
     """Return the sheets that there is something for.
 
-    They are ``judges`` (beside the leaderboard), ``biases`` (the tests), ``position``, ``verbosity``,
-    ``self_preference``, ``scale``, ``wording`` and ``repeatability``.
+    They are ``judges`` (beside the leaderboard), ``biases`` (the tests), ``position``, ``verdicts_between``,
+    ``verbosity``, ``self_preference``, ``scale``, ``wording`` and ``repeatability``.
 
     Parameters
     ----------
@@ -63,17 +67,18 @@ def bias_sheets(
         Whether the data are simulated, and which evaluators are.
     """
     ranks = {} if ranking is None else dict(zip(ranking["evaluator"], ranking["rank"], strict=True))
+    made_up = set(simulated_evaluators)
     sheets = [
-        _judges(found, ranking),
+        _judges(found, ranking, made_up),
         _tests(found, said),
         position_sheet(found),
+        verdicts_between_sheet(found, signatures or {}),
         verbosity_sheet(found),
         self_preference_sheet(found),
         scale_sheet(found),
         wording_sheet(found, ranks, signatures or {}),
         repeatability_sheet(found),
     ]
-    made_up = set(simulated_evaluators)
     return [
         Sheet(s.name, s.title, s.frame, s.columns, s.notes, simulated or _holds(s.frame, made_up))
         for s in sheets
@@ -86,7 +91,7 @@ def _holds(frame: pd.DataFrame, made_up: set[str]) -> bool:
     return any(name in made_up or bool(set(name.split(" / ")) & made_up) for name in named)
 
 
-def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
+def _judges(found: Biases, ranking: pd.DataFrame | None, made_up: set[str]) -> Sheet | None:
     """Return a row a judge: its place on the leaderboard, its numbers, and the biases that were found."""
     names = list(dict.fromkeys(n for t in found.tests for n in t.judge.split(" / ")))
     if not names:
@@ -95,10 +100,8 @@ def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
     for name in names:
         own = [t for t in found.tests if name in t.judge.split(" / ")]
         row: dict[str, Any] = {"judge": name}
-        for bias in _BESIDE:
-            # Shares of a win are no points, and stand in the sheet of verdicts alone.
-            estimates = [t.estimate for t in own if t.bias == bias and not t.number.startswith("share")]
-            row[bias] = sum(estimates) / len(estimates) if estimates else float("nan")
+        for beside, estimates in _estimates(found, name, own).items():
+            row[beside] = sum(estimates) / len(estimates) if estimates else float("nan")
         said = dict.fromkeys(t.found for t in own if t.has_bias) or dict.fromkeys(t.found for t in own)
         row["found"] = "; ".join(said)
         rows.append(row)
@@ -108,8 +111,17 @@ def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
         (
             "What was found stands in words where a test is significant; the numbers are those tested below "
             "(of verdicts on several aspects, their mean)."
-        )
+        ),
     ]
+    if frame[["flips", "wording", "repeatability"]].notna().any(axis=None):
+        notes.append(
+            "Flips: pairs on which the two orders differ. Other wording: the mean absolute difference, in "
+            "points, to the same judge with another prompt. Repeated alike: the share of the same answers "
+            "when asked again. These three are not tested."
+        )
+    unreal = [name for name in names if name in made_up]
+    if unreal:
+        notes.append(f"Simulated judges: {', '.join(unreal)}.")
     if ranking is not None and len(ranking):
         first = ranking.iloc[0]
         board = ranking[["rank", "evaluator", "estimate", "ci_low", "ci_high"]]
@@ -125,6 +137,25 @@ def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
     columns.append(Column("found", "Found"))
     title = "The judges on the leaderboard, and their biases" if "rank" in frame else "The judges' biases"
     return Sheet("judges", title, frame, tuple(columns), tuple(notes))
+
+
+def _estimates(found: Biases, judge: str, tests: Sequence[Test]) -> dict[str, list[float]]:
+    """Return what stands beside the leaderboard, each number as often as it was measured of the judge."""
+    # Shares of a win are no points, and stand in the sheet of verdicts alone.
+    of: dict[str, list[float]] = {
+        beside: [t.estimate for t in tests if t.bias == beside and not t.number.startswith("share")]
+        for beside in _BESIDE
+    }
+    of["flips"] = [float(p.flips.estimate[-1]) for p in found.position if p.judge == judge]
+    # The tests are of the shift of the mean; how far single answers are apart says more of a judge.
+    of["wording"] = [float(b.distance.estimate[-1]) for b in found.wording if judge in b.judges]
+    of["repeatability"] = [float(b.identical.estimate[-1]) for b in found.repeatability if judge in b.judges]
+    of["repeatability"] += [
+        float(b.identical.estimate[-1])
+        for b in found.verdicts_between
+        if judge in b.judges and b.differ_in == REPLICATE
+    ]
+    return of
 
 
 def _tests(found: Biases, said: Sequence[str]) -> Sheet | None:

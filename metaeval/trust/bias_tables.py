@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from metaeval.trust.clustered import Numbers
 
 
-def _cells(name: str, numbers: Numbers | None, at: int) -> dict[str, float]:
+def cells(name: str, numbers: Numbers | None, at: int) -> dict[str, float]:
     """Return a number of a row and the ends of its interval."""
     if numbers is None:
         return {name: float("nan"), f"{name}_ci_low": float("nan"), f"{name}_ci_high": float("nan")}
@@ -25,7 +25,8 @@ def _cells(name: str, numbers: Numbers | None, at: int) -> dict[str, float]:
     return {k: float(v[at]) for k, v in zip((name, f"{name}_ci_low", f"{name}_ci_high"), values, strict=True)}
 
 
-def _column(name: str, title: str, form: Form = "number") -> Column:
+def column_of(name: str, title: str, form: Form = "number") -> Column:
+    """Return a column of numbers with intervals, as `cells` names them."""
     return Column(name, title, form, f"{name}_ci_low", f"{name}_ci_high")
 
 
@@ -36,7 +37,7 @@ def _count(values: Sequence[int] | Any, at: int, *, total: bool = True) -> int |
     return int(sum(values)) if total else None
 
 
-def _sheet(
+def sheet_of(
     name: str, title: str, rows: Iterable[dict[str, Any]], columns: Sequence[Column], notes: Sequence[str]
 ) -> Sheet | None:
     """Return a sheet; None without rows. A column of aspects of which there is one is not printed."""
@@ -51,59 +52,15 @@ def _sheet(
     return Sheet(name, title, frame, shown, tuple(notes))
 
 
-def position_sheet(found: Biases) -> Sheet | None:
-    """Return what the order of a pair does to verdicts; None without verdicts."""
-    effects = {(e.judge, e.aspect): e for e in found.pairwise}
-    rows = []
-    for p in found.position:
-        effect = effects.get((p.judge, p.aspect))
-        rows.append(
-            {
-                "judge": p.judge,
-                "aspect": p.aspect,
-                "n_pairs": p.n_pairs,
-                **_cells("flips", p.flips, 0),
-                **_cells("first", p.first, 0),
-                **_cells("ties", p.ties, 0),
-                **_cells("length", effect.length if effect else None, 0),
-                **_cells("family", effect.family if effect else None, 0),
-                "n_left_out": p.n_left_out,
-            }
-        )
-    columns = (
-        Column("judge", "Judge"),
-        Column("aspect", "Aspect"),
-        Column("n_pairs", "Pairs", "count"),
-        _column("flips", "Flips", "share"),
-        _column("first", "Shown first wins", "share"),
-        _column("ties", "Ties", "share"),
-        _column("length", "Twice the length"),
-        _column("family", "Own family"),
-        Column("n_left_out", "Left out", "count"),
-    )
-    notes = (
-        (
-            "A flip is a pair of which a different text wins in each order. Shown first wins: of decided "
-            "verdicts, by the text shown first; 50 % without a bias. Ties: of all verdicts."
-        ),
-        "Only pairs with an answer in both orders count; others are left out.",
-        (
-            "Twice the length, own family: what it adds to a text's share of a win (0 to 1), the mean over "
-            "both orders, given the difference of the truth (regression through the origin of differences)."
-        ),
-    )
-    return _sheet("position", "Position: what the order of a pair does", rows, columns, notes)
-
-
 def verbosity_sheet(found: Biases) -> Sheet | None:
     """Return what length is worth to each judge; None if lengths are not known."""
     rows = [
         {
             "judge": v.judge,
             "aspect": aspect,
-            **_cells("doubling", v.doubling.best, a),
-            **_cells("plain", v.doubling.plain if v.doubling.instrument else None, a),
-            **_cells("of_truth", v.of_truth, a),
+            **cells("doubling", v.doubling.best, a),
+            **cells("plain", v.doubling.plain if v.doubling.instrument else None, a),
+            **cells("of_truth", v.of_truth, a),
             "n_units": _count(v.n_units, a),
         }
         for v in found.verbosity
@@ -112,9 +69,9 @@ def verbosity_sheet(found: Biases) -> Sheet | None:
     columns = (
         Column("judge", "Judge"),
         Column("aspect", "Aspect"),
-        _column("doubling", "Points for twice the length"),
-        _column("plain", "Given the raw ratings"),
-        _column("of_truth", "In people's ratings"),
+        column_of("doubling", "Points for twice the length"),
+        column_of("plain", "Given the raw ratings"),
+        column_of("of_truth", "In people's ratings"),
         Column("n_units", "Units", "count"),
     )
     notes = (
@@ -126,7 +83,7 @@ def verbosity_sheet(found: Biases) -> Sheet | None:
         given_truth_note(found),
         "In people's ratings: what twice the length is worth to people themselves (truth ~ length + user).",
     )
-    return _sheet("verbosity", "Verbosity: what length is worth, given the truth", rows, columns, notes)
+    return sheet_of("verbosity", "Verbosity: what length is worth, given the truth", rows, columns, notes)
 
 
 def self_preference_sheet(found: Biases) -> Sheet | None:
@@ -137,9 +94,9 @@ def self_preference_sheet(found: Biases) -> Sheet | None:
             "family": s.family,
             "own": ", ".join(s.own),
             "aspect": aspect,
-            **_cells("points", s.points.best, a),
-            **_cells("plain", s.points.plain if s.points.instrument else None, a),
-            **_cells("beyond", s.beyond_others, a),
+            **cells("points", s.points.best, a),
+            **cells("plain", s.points.plain if s.points.instrument else None, a),
+            **cells("beyond", s.beyond_others, a),
             "others": ", ".join(s.others),
             "n_units": _count(s.n_units, a),
         }
@@ -151,14 +108,14 @@ def self_preference_sheet(found: Biases) -> Sheet | None:
         Column("family", "Family"),
         Column("own", "Its generators"),
         Column("aspect", "Aspect"),
-        _column("points", "Points for the own family"),
-        _column("plain", "Given the raw ratings"),
-        _column("beyond", "Beyond judges of other families"),
+        column_of("points", "Points for the own family"),
+        column_of("plain", "Given the raw ratings"),
+        column_of("beyond", "Beyond judges of other families"),
         Column("n_units", "Units", "count"),
     )
     notes = (*self_preference_notes(found), given_truth_note(found), FAMILY_NOTE)
     title = "Self-preference: the own family against others, given the truth"
-    return _sheet("self_preference", title, rows, columns, notes)
+    return sheet_of("self_preference", title, rows, columns, notes)
 
 
 def scale_sheet(found: Biases) -> Sheet | None:
@@ -172,26 +129,26 @@ def scale_sheet(found: Biases) -> Sheet | None:
                 {
                     "judge": x.judge,
                     "aspect": aspect,
-                    **_cells("difference", x.difference, a),
-                    **_cells("spread", x.spread, a),
-                    **_cells("entropy", r.entropy if r else None, a),
+                    **cells("difference", x.difference, a),
+                    **cells("spread", x.spread, a),
+                    **cells("entropy", r.entropy if r else None, a),
                     "levels": _count(r.levels, a, total=False) if r else None,
                     "levels_of_truth": _count(r.levels_of_truth, a, total=False) if r else None,
-                    **_cells("middle", r.middle if r else None, a),
-                    **_cells("middle_of_truth", r.middle_of_truth if r else None, a),
+                    **cells("middle", r.middle if r else None, a),
+                    **cells("middle_of_truth", r.middle_of_truth if r else None, a),
                     "n_units": _count(x.n_units, a),
                 }
             )
     columns = (
         Column("judge", "Judge"),
         Column("aspect", "Aspect"),
-        _column("difference", "Mean of score − truth"),
-        _column("spread", "Spread / truth"),
-        _column("entropy", "Entropy / truth"),
+        column_of("difference", "Mean of score − truth"),
+        column_of("spread", "Spread / truth"),
+        column_of("entropy", "Entropy / truth"),
         Column("levels", "Levels", "count"),
         Column("levels_of_truth", "Levels of the truth", "count"),
-        _column("middle", "In the middle", "share"),
-        _column("middle_of_truth", "Truth in the middle", "share"),
+        column_of("middle", "In the middle", "share"),
+        column_of("middle_of_truth", "Truth in the middle", "share"),
         Column("n_units", "Units", "count"),
     )
     notes = (
@@ -205,7 +162,7 @@ def scale_sheet(found: Biases) -> Sheet | None:
             "middle: share of scores on the middle level, or on the two of them."
         ),
     )
-    return _sheet("scale", "Leniency, range use and central tendency", rows, columns, notes)
+    return sheet_of("scale", "Leniency, range use and central tendency", rows, columns, notes)
 
 
 def wording_sheet(
@@ -216,11 +173,11 @@ def wording_sheet(
         {
             "judge": b.judges[0],
             "other": b.judges[1],
-            "prompts": " / ".join(_prompt(signatures.get(j, {})) for j in b.judges),
+            "prompts": " / ".join(prompt_of(signatures.get(j, {})) for j in b.judges),
             "aspect": aspect,
-            **_cells("distance", b.distance, a),
-            **_cells("shift", b.shift, a),
-            **_cells("correlation", b.correlation, a),
+            **cells("distance", b.distance, a),
+            **cells("shift", b.shift, a),
+            **cells("correlation", b.correlation, a),
             "tau": float(b.tau[a]),
             "ranks": " → ".join(str(ranks.get(j, "–")) for j in b.judges) if ranks else None,
             "n_units": _count(b.n_units, a),
@@ -232,9 +189,9 @@ def wording_sheet(
         Column("judge", "Judge"),
         Column("prompts", "Prompts"),
         Column("aspect", "Aspect"),
-        _column("distance", "Mean absolute difference"),
-        _column("shift", "Second − first"),
-        _column("correlation", "Pearson's r", "hundred"),
+        column_of("distance", "Mean absolute difference"),
+        column_of("shift", "Second − first"),
+        column_of("correlation", "Pearson's r", "hundred"),
         Column("tau", "τ of generators", "hundred"),
         Column("ranks", "Rank"),
         Column("n_units", "Units", "count"),
@@ -245,10 +202,11 @@ def wording_sheet(
             "coefficients × 100. τ: Kendall's τ-b of the generators' mean scores. Rank: on the leaderboard."
         ),
     )
-    return _sheet("wording", "Sensitivity to the wording of the prompt", rows, columns, notes)
+    return sheet_of("wording", "Sensitivity to the wording of the prompt", rows, columns, notes)
 
 
-def _prompt(signature: Mapping[str, Any]) -> str:
+def prompt_of(signature: Mapping[str, Any]) -> str:
+    """Return the name and version of a judge's prompt."""
     prompt = signature.get("prompt", {})
     return " ".join(str(prompt[k]) for k in ("name", "version") if k in prompt)
 
@@ -260,10 +218,10 @@ def repeatability_sheet(found: Biases) -> Sheet | None:
             "judge": " / ".join(b.judges),
             "n_replicates": len(b.judges),
             "aspect": aspect,
-            **_cells("identical", b.identical, a),
-            **_cells("distance", b.distance, a),
-            **_cells("icc", b.icc, a),
-            **_cells("shift", b.shift, a),
+            **cells("identical", b.identical, a),
+            **cells("distance", b.distance, a),
+            **cells("icc", b.icc, a),
+            **cells("shift", b.shift, a),
             "n_units": _count(b.n_units, a),
         }
         for b in found.repeatability
@@ -273,10 +231,10 @@ def repeatability_sheet(found: Biases) -> Sheet | None:
         Column("judge", "Judge"),
         Column("n_replicates", "Repetitions", "count"),
         Column("aspect", "Aspect"),
-        _column("identical", "Identical", "share"),
-        _column("distance", "Mean absolute difference"),
-        _column("icc", "ICC(2, 1)", "hundred"),
-        _column("shift", "Largest shift"),
+        column_of("identical", "Identical", "share"),
+        column_of("distance", "Mean absolute difference"),
+        column_of("icc", "ICC(2, 1)", "hundred"),
+        column_of("shift", "Largest shift"),
         Column("n_units", "Units", "count"),
     )
     notes = (
@@ -286,4 +244,4 @@ def repeatability_sheet(found: Biases) -> Sheet | None:
             "100. Shift: the difference of two repetitions' means, the largest if there are several."
         ),
     )
-    return _sheet("repeatability", "Repeatability", rows, columns, notes)
+    return sheet_of("repeatability", "Repeatability", rows, columns, notes)

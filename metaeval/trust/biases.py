@@ -13,6 +13,7 @@ from metaeval.stats.threads import one_thread
 from metaeval.trust.between import Between, between, differing_in
 from metaeval.trust.clustered import FEWEST_CLUSTERS, Draws
 from metaeval.trust.leniency import Leniency, leniency
+from metaeval.trust.pairwise_between import PROMPT, VerdictsBetween, verdicts_between
 from metaeval.trust.pairwise_effects import PairwiseEffects, pairwise_effects
 from metaeval.trust.position import Pairs, Position, position
 from metaeval.trust.range_use import RangeUse, range_use
@@ -73,6 +74,17 @@ REPEATABILITY = Question(
 )
 
 
+_FOR_FIRST = "moves its preference for the first"
+VERDICTS_BY_WORDING = Question(
+    "wording", "what the wording adds to the share of the first shown", *2 * (f"the wording {_FOR_FIRST}",)
+)
+VERDICTS_REPEATED = Question(
+    "repeatability",
+    "what a repetition adds to the share of the first shown",
+    *2 * (f"a repetition {_FOR_FIRST}",),
+)
+
+
 class Test(NamedTuple):
     """One tested number of one judge, over all aspects."""
 
@@ -105,6 +117,7 @@ class Biases:
     repeatability: tuple[Between, ...]
     position: tuple[Position, ...]
     pairwise: tuple[PairwiseEffects, ...]
+    verdicts_between: tuple[VerdictsBetween, ...]
     tests: tuple[Test, ...]
     families: Mapping[str, str | None]
     resamples: int
@@ -173,6 +186,9 @@ def measure(
             effects.append(
                 pairwise_effects(pairs, verdicts.truth, verdicts.length, own, resamples=resamples, seed=seed)
             )
+    apart = verdicts_between(
+        verdicts.pairs if verdicts else (), signatures or {}, resamples=resamples, seed=seed
+    )
     found = Biases(
         data,
         tuple(v for v in verbose if v is not None),
@@ -183,6 +199,7 @@ def measure(
         tuple(repeated),
         tuple(p for p in places if p is not None),
         tuple(effects),
+        tuple(apart),
         (),
         of,
         resamples,
@@ -227,6 +244,10 @@ def _asked(found: Biases) -> Iterator[_Asked]:
     rows += [_Asked(r.judge, "", RANGE, r.entropy, n) for r in found.range_use]
     for question, groups in ((WORDING, found.wording), (REPEATABILITY, found.repeatability)):
         rows += [_Asked(" / ".join(b.judges), "", question, b.shift, n) for b in groups]
+    for between_two in found.verdicts_between:
+        asked_of = " / ".join(between_two.judges)
+        question = VERDICTS_BY_WORDING if between_two.differ_in == PROMPT else VERDICTS_REPEATED
+        rows.append(_Asked(asked_of, between_two.aspect, question, between_two.shift, between_two.n_clusters))
     order = {judge: i for i, judge in enumerate(dict.fromkeys(row.judge for row in rows))}
     yield from sorted(rows, key=lambda row: order[row.judge])
 

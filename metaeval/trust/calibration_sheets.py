@@ -103,12 +103,12 @@ def label_sheet(found: Sequence[Agreement], *, simulated: bool = False) -> Sheet
     cuts = [(cut_name(c), _cut_title(labels, i)) for i, c in enumerate(labels[1:], start=1)]
     columns = [
         *heads(labelled),
-        Column("kappa", f"κ, {len(labels)} labels", "number", "kappa_low", "kappa_high"),
-        *(Column(name, f"κ {title}", "number") for name, title in cuts if len(labels) > 2),
-        Column("alpha", _TITLES["alpha"], "number", "alpha_low", "alpha_high"),
+        Column("kappa", f"κ, {len(labels)} labels", "decimal", "kappa_low", "kappa_high"),
+        *(Column(name, f"κ {title}", "decimal") for name, title in cuts if len(labels) > 2),
+        Column("alpha", _TITLES["alpha"], "decimal", "alpha_low", "alpha_high"),
         *(Column(f"label {v:g}", f"Label {v:g}", "count") for v in labels),
         Column("n_off_scale", "Off the scale", "count"),
-        Column("n_without", "No other score", "count"),
+        Column("n_without", "No label", "count"),
     ]
     notes = [
         "Ordered by κ. Labels off the scale are counted and not used, as units without a label are.",
@@ -150,7 +150,7 @@ def strata_sheet(
         *heads(found),
         Column("stratum", column),
         Column("n_units", "Units", "count"),
-        Column("estimate", "Agreement", "number", "low", "high"),
+        Column("estimate", "Agreement", "decimal", "low", "high"),
         Column("by", "By"),
         Column("verdict", "Verdict"),
     )
@@ -221,7 +221,7 @@ def _title(measure: str) -> str:
 
 
 def _column(measure: str) -> Column:
-    return Column(measure, _title(measure), "number", f"{measure}_low", f"{measure}_high")
+    return Column(measure, _title(measure), "decimal", f"{measure}_low", f"{measure}_high")
 
 
 def _cells(name: str, one: Agreement) -> dict[str, float]:

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 Verdict: TypeAlias = Literal["pass", "fail", "inconclusive"]
 Kind: TypeAlias = Literal["least", "drop"]
+SAME = "the same texts, and the same judge"
+"""Why a check passes that had nothing to test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ def _drop(own: pd.DataFrame, place: tuple[str, str], bound: float, scope: _Scope
     if len(scored) and bool(scored["same"].all()) and not missing:
         # Nothing was left to chance here: the texts and the judge are those of the baseline.
         check = replace(check, p_pass=0.0, p_fail=math.nan, p_fail_alone=math.nan)
-        return replace(check, low=0.0, high=0.0, why="the same texts, and the same judge")
+        return replace(check, low=0.0, high=0.0, why=SAME)
     return check
 
 

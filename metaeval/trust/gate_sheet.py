@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from metaeval.sheet import Column, Sheet
+from metaeval.trust.gate import SAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,10 +77,14 @@ def _notes(result: GateResult) -> Iterator[str]:
         "Found is the mean score, or the paired mean of now - baseline on the same units, with its "
         f"{100 - 200 * rules.alpha:g} % interval ({clusters}, Bell & McCaffrey 2002)."
     )
-    yield (
-        f"A check passes if a one-sided test at {share} puts it above the bound, and fails if one puts it "
-        f"below, corrected by Holm over {n} tests; else it is inconclusive."
-    )
+    if n:
+        corrected = f", corrected by Holm over {n} tests" if n > 1 else ""
+        yield (
+            f"A check passes if a one-sided test at {share} puts it above the bound, and fails if one "
+            f"puts it below{corrected}; else it is inconclusive."
+        )
+    if any(check.why == SAME for check in result.checks):
+        yield "Where the texts and the judge are those of the baseline, nothing was left to test."
     yield (
         "The gate passes if every check does. A system that is as good as is asked for fails in at most "
         f"{share} of all cases; one that is not passes in at most {share}."

@@ -232,8 +232,9 @@ def _values(
         # A cut parts the scale before a label; named by the label.
         names = [*KAPPAS, "alpha", *(cut_name(labels[c]) for c in range(1, len(labels)))]
         yield from zip(names, draws.coefficients(both, clusters.n), strict=True)
-    elif len(y) and x.min() >= scale.min and x.max() <= scale.max:
-        for cut in cuts:
+    if x.min() >= scale.min and x.max() <= scale.max:
+        # Of labels, what is left are cuts between two of them.
+        for cut in cuts if not labels else (c for c in cuts if c not in labels):
             passed = LabelAgreement.of((x >= cut).astype(np.int64), (y >= cut).astype(np.int64), 2, clusters)
             yield cut_name(cut), draws.coefficients(passed, clusters.n)[0]
     everyone = Grouping(np.zeros(len(x), dtype=np.int64), 1)

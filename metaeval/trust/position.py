@@ -1,7 +1,7 @@
 """Position: whether a pairwise judge prefers what it is shown first.
 
-Every pair is asked in both orders. A flip is a pair of which a different text wins when the order is turned,
-so that the place has won and not the text.
+Every pair is asked in both orders. A flip is a pair on which the two orders differ, as everywhere
+(`metaeval.evaluators.verdicts.outcomes`): one of them has said what the texts alone do not.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Position:
     judge: str
     aspect: str
     flips: Numbers
-    """The share of pairs won by a different text in each order."""
+    """The share of pairs on which the two orders differ."""
     first: Numbers
     """The share of decided verdicts that the text shown first won; tested against one half."""
     ties: Numbers
@@ -113,7 +113,7 @@ def position(pairs: Pairs, *, resamples: int = 10_000, seed: int = 0) -> Positio
     first = total((one == 1.0) + (other == 0.0) * 1.0)
     second = total((one == 0.0) + (other == 1.0) * 1.0)
     decided, n = first + second, total(np.ones(len(one)))
-    flipped = total((np.abs(one - other) == 1.0) * 1.0)
+    flipped = total((one != other) * 1.0)
     return Position(
         pairs.judge,
         pairs.aspect,

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import metaeval as me
+from metaeval.cli import cli
 from metaeval.cli.calibrate import calibrate
 from tests.tiny import write_study
 
@@ -59,3 +60,29 @@ def test_check_says_which_judges_are_no_longer_those_that_were_calibrated(run: P
     changed = typed(later, "--check", run / "calibration.json")
     assert changed.exit_code == 1
     assert "uncalibrated: the model changed (simulated/one → simulated/two)" in changed.stdout
+
+
+@pytest.mark.parametrize("command", ["leaderboard", "disagreements"])
+def test_later_commands_say_that_a_judge_is_uncalibrated(run: Path, command: str) -> None:
+    typed(run, "--resamples", 50)
+    listed = ", ".join(
+        f"{n}: \"Judge('simulated/two', replicate={i})\"" for i, n in enumerate(("judge", "b"))
+    )
+    write_study(Path("s.yaml"), evaluators=f"{{{listed}}}")
+    later = me.run("s.yaml", "later").folder
+    before = CliRunner().invoke(cli, [command, str(later)], catch_exceptions=False)
+    (later / "calibration.json").write_bytes((run / "calibration.json").read_bytes())
+    after = CliRunner().invoke(cli, [command, str(later)], catch_exceptions=False)
+    assert before.exit_code == after.exit_code == 0
+    assert after.stdout == before.stdout
+    assert "uncalibrated" not in before.stderr
+    assert "judge is uncalibrated: the model changed (simulated/one → simulated/two)" in after.stderr
+    quiet = CliRunner().invoke(cli, ["--quiet", command, str(later)], catch_exceptions=False)
+    assert quiet.stderr == ""
+
+
+def test_check_takes_no_option_that_it_would_not_heed(run: Path) -> None:
+    typed(run, "--resamples", 50)
+    done = typed(run, "--check", run, "--by", "generator")
+    assert done.exit_code == 2
+    assert "--check calibrates nothing; beside it, give --evaluator at most" in done.stderr

@@ -37,6 +37,7 @@ evaluators:
   selfish: "Recorded('gpt-selfish')"
   fair: "Recorded('claude-fair')"
   placed: "Pairwise('simulated/placed,weight=0,first_bias=0.5')"
+  placed_again: "Pairwise('simulated/placed,weight=0,first_bias=0.5', replicate=1)"
   unplaced: "Pairwise('simulated/unplaced,weight=0')"
   length: "Length()"
 bootstrap: {resamples: 20}
@@ -84,7 +85,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return folder / me.run("s.yaml", "out").folder
 
 
-JUDGES = ("clean", "again", "reworded", "wordy", "selfish", "fair", "placed", "unplaced")
+JUDGES = ("clean", "again", "reworded", "wordy", "selfish", "fair", "placed", "placed_again", "unplaced")
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +148,26 @@ def test_the_leaderboard_stands_beside(run: Path, sheets) -> None:
     assert set(board.index) == set(JUDGES)
     assert (board["rank"] == ranking["rank"].reindex(board.index)).all()
     assert board.loc["wordy", "found"].startswith("scores longer texts higher")
+    assert board.loc["placed", "flips"] > board.loc["unplaced", "flips"]
+    average = sheets["repeatability"].set_index("aspect").loc["average"]
+    assert board.loc["clean", "repeatability"] == board.loc["again", "repeatability"] == average["identical"]
+    assert board["wording"].notna().sum() == 2  # clean and reworded
+
+
+def test_verdicts_that_are_asked_for_again_are_compared(sheets) -> None:
+    between = sheets["verdicts_between"]
+    assert set(zip(between["judge"], between["other"], between["differ_in"], strict=True)) == {
+        ("placed", "placed_again", "replicate")
+    }
+    assert ((between["identical"] > 0.5) & (between["identical"] < 0.95)).all()
+    tests = found_of(sheets, "placed / placed_again", "repeatability")
+    assert list(tests["found"]) == ["no bias found"] * 2
+
+
+def test_who_is_simulated_is_said(run: Path) -> None:
+    judges = biases_of(run, ["fair", "clean"], resamples=20)[0]
+    assert judges.name == "judges"
+    assert "Simulated judges: clean." in judges.notes
 
 
 def test_the_correction_is_over_all_tests(sheets) -> None:
@@ -164,7 +185,10 @@ def test_a_seed_names_the_numbers(run: Path) -> None:
 
 
 def test_judges_are_the_default_and_pairwise_ones_are_judged_by_their_verdicts(run: Path) -> None:
-    assert judges_of(open_run(run)) == (["clean", "again", "reworded", "wordy"], ["placed", "unplaced"])
+    assert judges_of(open_run(run)) == (
+        ["clean", "again", "reworded", "wordy"],
+        ["placed", "placed_again", "unplaced"],
+    )
 
 
 def test_families_by_name_and_as_said(run: Path) -> None:

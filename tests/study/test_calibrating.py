@@ -94,6 +94,13 @@ def test_a_cut_makes_pass_and_fail_of_labels(run: Path) -> None:
     assert row["cut 4"] == pytest.approx(cohen_kappa(both["score"] >= 4, both["rating"] >= 4))
 
 
+def test_a_cut_may_lie_between_two_labels(run: Path) -> None:
+    rows = by_name(calibration_of(run, Calibrating(cuts=(3.5,), **FEW)))["calibration"].frame
+    at_four = by_name(calibration_of(run, Calibrating(cuts=(4,), **FEW)))["calibration"].frame
+    assert rows["cut 3.5"].dropna().tolist() == at_four["cut 4"].dropna().tolist() != []
+    assert "cannot be said" not in set(rows.query("evaluator == 'anna'")["verdict"])
+
+
 def test_strata_are_columns_of_the_units_or_of_the_data_set(run: Path) -> None:
     found = by_name(calibration_of(run, Calibrating(by="generator", **FEW)))["strata"].frame
     assert set(found["stratum"]) == {"long", "none|such", "short"}
@@ -115,6 +122,8 @@ def test_a_later_run_is_told_when_the_judge_changed(run: Path) -> None:
     assert uncalibrated_note(later) is None  # nobody calibrated there
     (later / "calibration.json").write_bytes((run / "calibration.json").read_bytes())
     assert "judge is uncalibrated: the prompt changed" in str(uncalibrated_note(later))
+    (later / "calibration.json").write_text("{")
+    assert "is not JSON, so it is no calibration" in str(uncalibrated_note(later))
     with pytest.raises(MetaevalError, match="did you mean 'judge'"):
         states_of(later, run, only=["juge"])
 
@@ -155,3 +164,11 @@ def test_wrong_input_is_said(run: Path, tmp_path: Path) -> None:
             calibration_of(run, how)
     with pytest.raises(RunFolderError, match="is not a run folder"):
         calibration_of(tmp_path)
+
+
+def test_strata_of_a_data_set_are_columns_of_its_users_too(tiny: Path) -> None:
+    (tiny / "users.csv").write_text("user_id,age\nu1,20\nu2,\nu3,30\n", encoding="utf-8")
+    found = by_name(calibration_of(tiny, Calibrating(by="age", **FEW)))["strata"].frame
+    assert set(found["stratum"]) == {"20", "(none)", "30"}
+    with pytest.raises(MetaevalError, match=r"no column 'agee'; did you mean 'age'"):
+        calibration_of(tiny, Calibrating(by="agee", **FEW))

@@ -132,7 +132,7 @@ def test_interrupted_it_keeps_what_it_has_and_ends_soon(data: Path) -> None:
         process.send_signal(signal.SIGINT)
         started = time.monotonic()
         _, err = process.communicate(timeout=30)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 5  # a second on an idle machine
         assert process.returncode == 3
         assert "run the same command again" in err
         assert "Traceback" not in err

@@ -117,7 +117,7 @@ def test_labels_are_added_in_several_rounds(tmp_path: Path) -> None:
     export_labels(folder, file, rater="anna", aspects=["clear"])
     fill(file, lambda row, _: "4" if row == 0 else "")
     assert import_labels(folder, file, rater="anna").lines() == [
-        "labels of 'anna' for 3 units: clear 1",
+        "labels of 'anna', of 3 units: clear 1",
         "1 new, 0 replaced, 0 there already",
     ]
     before = (folder / "ratings.csv").read_bytes()

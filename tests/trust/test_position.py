@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from metaeval.evaluators.verdicts import FLIP, comparisons_of
 from metaeval.trust.pairwise_effects import pairwise_effects
 from metaeval.trust.position import Pairs, pairs_of, position
 
@@ -27,7 +28,7 @@ def test_flips_and_the_first_place() -> None:
         ("u2", "second", "first"),  # a flip: the second place wins twice
         ("u2", "first", "second"),
         ("u3", "tie", "tie"),
-        ("u3", "tie", "second"),  # b, shown first, wins
+        ("u3", "tie", "second"),  # b, shown first, wins: a flip, too
         ("u3", "first", ""),  # left out
         ("u3", "first", "not asked"),
     ]
@@ -35,7 +36,10 @@ def test_flips_and_the_first_place() -> None:
     found = position(pairs, resamples=100)
     assert found is not None
     assert (found.n_pairs, found.n_left_out, found.n_clusters) == (6, 2, 3)
-    assert found.flips.estimate[0] == pytest.approx(3 / 6)
+    assert found.flips.estimate[0] == pytest.approx(4 / 6)
+    # The same word means the same in `metaeval pairwise`.
+    outcomes = comparisons_of(verdicts(rows))["outcome"]
+    assert (outcomes == FLIP).sum() / (outcomes >= 0).sum() == found.flips.estimate[0]
     # Decided verdicts: 2 + 2 + 2 + 2 + 0 + 1; won by the first place: 1 + 2 + 0 + 2 + 0 + 1.
     assert found.first.estimate[0] == pytest.approx(6 / 9)
     assert found.ties.estimate[0] == pytest.approx(3 / 12)
