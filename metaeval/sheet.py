@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     import pandas as pd
 
-Form: TypeAlias = Literal["text", "count", "hundred", "share", "number", "p", "usd"]
+Form: TypeAlias = Literal["text", "count", "hundred", "share", "number", "decimal", "p", "usd"]
 """How a column is printed: as it is; a whole number; × 100 with two decimals (coefficients); a percentage;
-four significant digits; a p-value; dollars."""
+four significant digits; four decimals (coefficients of agreement); a p-value; dollars."""
 
 
 class Column(NamedTuple):

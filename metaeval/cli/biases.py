@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk
+from metaeval.cli.group import begin, talk, tell_uncalibrated
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 
@@ -74,3 +74,4 @@ def biases(
         seed=seed,
     )
     tell_sheets(found, suffix, out)
+    tell_uncalibrated(run_folder)

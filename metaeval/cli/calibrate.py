@@ -67,6 +67,8 @@ def calibrate(
 
     begin()
     if check is not None:
+        if any((aspects, by, cuts, measure, truth, data, save, resamples is not None, seed is not None)):
+            raise click.UsageError("--check calibrates nothing; beside it, give --evaluator at most")
         sheets, whole = state_sheets(folder, check, only=evaluators)
         tell_sheets(sheets, suffix, out)
         raise SystemExit(0 if whole else 1)

@@ -10,6 +10,7 @@ from metaeval.errors import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 class Group(click.Group):
@@ -68,6 +69,15 @@ def tell_simulated(simulated: bool) -> None:
     """Say beside the result, on stderr, that it was made of simulated data."""
     if simulated and not is_on("quiet"):
         click.echo("The data are SIMULATED: these numbers say nothing about people.", err=True)
+
+
+def tell_uncalibrated(run_folder: Path) -> None:
+    """Say beside the result, on stderr, which judges of a run are no longer those that were calibrated."""
+    from metaeval.study.calibrating import uncalibrated_note
+
+    note = uncalibrated_note(run_folder)
+    if note is not None and not is_on("quiet"):
+        click.echo(f"metaeval: {note}", err=True)
 
 
 def tell_json(value: object) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from metaeval.cli.group import begin, talk, tell, tell_json
+from metaeval.cli.group import begin, talk, tell, tell_json, tell_uncalibrated
 
 if TYPE_CHECKING:
     from metaeval.study import Run
@@ -81,6 +81,7 @@ def leaderboard(run_folder: Path, coefficient: tuple[str, ...], order: str | Non
         tell_json(leaderboard_records(run_folder, coefficient, order))
     else:
         click.echo(leaderboard_text(run_folder, suffix, coefficient, order), nl=False)
+    tell_uncalibrated(run_folder)
 
 
 def _tell_done(done: Run) -> None:
@@ -92,6 +93,7 @@ def _tell_done(done: Run) -> None:
         f"{done.folder / 'leaderboard.md'}\nReport: {done.folder / REPORT}"
     )
     tell_json({"folder": str(done.folder), "report": str(done.folder / REPORT), **done.record})
+    tell_uncalibrated(done.folder)
 
 
 def _tell_plan(todo: Plan) -> None:

@@ -30,6 +30,8 @@ def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the ce
             text = f"{100 * value:.1f} %"
         case "number":
             text = _four_digits(value)
+        case "decimal":
+            text = f"{value:.4f}"
         case "p":
             text = "< 0.001" if value < 0.001 else f"{value:.3f}"
         case "usd":

@@ -175,13 +175,18 @@ def state_sheets(
 def uncalibrated_note(folder: str | os.PathLike[str]) -> str | None:
     """Return a sentence on the evaluators of a run whose calibration, kept beside it, no longer holds.
 
-    None if all are calibrated, or nobody ever calibrated: then nothing is claimed.
+    None if all are calibrated, or nobody ever calibrated: then nothing is claimed. That the calibration
+    cannot be read is said, and is no reason to print nothing else.
     """
     if not (Path(folder) / CALIBRATION).is_file():
         return None
-    wrong = {n: s for n, s in states_of(folder).items() if not is_calibrated(s)}
+    try:
+        states = states_of(folder)
+    except MetaevalError as error:
+        return str(error)
+    wrong = {n: s for n, s in states.items() if not is_calibrated(s)}
     told = "; ".join(f"{name} is {state}" for name, state in wrong.items())
-    return f"{told}. Calibrate again with: metaeval calibrate {Path(folder).name}" if wrong else None
+    return f"{told}. Calibrate again with: metaeval calibrate {folder}" if wrong else None
 
 
 def _prepared(given: Labelled, how: Calibrating) -> tuple[Prepared, list[str]]:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__, evaluators, sources
-from metaeval.errors import MetaevalError, nearest
+from metaeval.errors import MetaevalError
 from metaeval.intervals import Bootstrap
 from metaeval.study.folder import SCORES
 from metaeval.study.opened import open_run
 from metaeval.study.pipeline import truth_ratings
 from metaeval.study.resolve import recorded_names
-from metaeval.study.run_data import column_of
+from metaeval.study.run_data import column_in, column_of
 from metaeval.types import USER_RATER, Scale, ScoreTable
 
 if TYPE_CHECKING:
@@ -106,15 +106,6 @@ def labelled_data(path: Path, how: Calibrating) -> Labelled:
         )
     of_truth = evaluators.score(data, [truth])
     scale = [data.scale.min, data.scale.max, data.scale.integer]
-    categories = None
-    if how.by is not None:
-        if how.by not in data.explanations.columns:
-            have = [str(c) for c in data.explanations.columns if c != "explanation"]
-            raise MetaevalError(
-                f"data set {data.name!r} has no column {how.by!r}{nearest(how.by, have)} "
-                f"(it has: {', '.join(have)})"
-            )
-        categories = data.units.assign(category=data.explanations[how.by].astype(str))
     return Labelled(
         evaluators.score(data, specs),
         truth_ratings(of_truth),
@@ -127,7 +118,7 @@ def labelled_data(path: Path, how: Calibrating) -> Labelled:
             "truth": dict(of_truth.signatures[truth]),
         },
         specs,
-        categories,
+        None if how.by is None else column_in(data, how.by),
     )
 
 

@@ -69,7 +69,17 @@ def column_of(run: OpenRun, column: str, given: str | os.PathLike[str] | None = 
     if column in KEYS and column in frame.columns:  # the run knows these itself
         units = frame[[column]].drop_duplicates().astype(str)
         return units.assign(category=units[column])
-    data = data_of(run, given)
+    return column_in(data_of(run, given), column)
+
+
+def column_in(data: ExplanationSet, column: str) -> pd.DataFrame:
+    """Return a column of the explanations of a data set, or of its users, as `column_of` does.
+
+    Raises
+    ------
+    MetaevalError
+        If there is no such column.
+    """
     found, by = data.explanations, list(data.keys)
     if column not in found.columns and data.users is not None:
         found, by = data.users, ["user_id"]

@@ -30,6 +30,7 @@ const FORMS = {
   hundred,
   share: (x) => `${fixed(100 * x, 1)} %`,
   number: fourDigits,
+  decimal: (x) => fixed(x, 4),
   p: (x) => (x < 0.001 ? '< 0.001' : fixed(x, 3)),
   usd: dollars,
 }
