@@ -1,7 +1,7 @@
 """Strengths from paired comparisons: Bradley and Terry's model, Elo ratings and win rates, many sets at once.
 
-``metaeval.trust.pairwise`` takes point estimates from ``evalica``; what is here makes the same numbers for all
-resamples of a bootstrap, or for all pairs of user and item, in one go.
+``metaeval.trust.pairwise`` takes point estimates from ``evalica``; what is here makes the same numbers for
+all resamples of a bootstrap, or for all pairs of user and item, in one go.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
     names = list(wanted) or [n for n in known if kinds.get(n) == Kind.JUDGE]
     if len(names) < 2:
         others = [n for n in known if kinds.get(n) not in (Kind.BASELINE, Kind.ENSEMBLE)]
-        have = f"{len(names)} judge is given" if wanted else f"the run has {len(names)} {'judge' if len(names) == 1 else 'judges'}"
+        have = f"{len(names)} judge is given" if wanted else f"the run has {len(names) or 'no'} judge"
         given = ", ".join(others[:_NAMED]) + (f", and {len(others) - _NAMED} more" * (len(others) > _NAMED))
         raise MetaevalError(
             f"{have}, and an ensemble takes two or more: give two or more of its evaluators with --judge "

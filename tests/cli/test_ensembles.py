@@ -102,5 +102,5 @@ def test_what_is_wrong_is_said(run: Path, arguments, message: str) -> None:
 def test_a_run_without_judges_says_who_could_stand_in(tiny: Path) -> None:
     write_study(Path("s.yaml"))
     me.run("s.yaml", "out")
-    with pytest.raises(MetaevalError, match=r"the run has 0 judges, .* with --judge \(Annotator\('1'\)\)"):
+    with pytest.raises(MetaevalError, match=r"the run has no judge, .* with --judge \(Annotator\('1'\)\)"):
         ensembles_of(Path("out"))
