@@ -43,7 +43,7 @@ def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> No
         found = import_file(file, map_file, out, winner_of=winner_of)
     missing = int((found["winner"] == "").sum())
     evaluators = found["evaluator"].nunique()
-    tell(f"{out}: {len(found):,} verdicts of {evaluators} evaluators, {missing:,} of them missing")
+    tell(f"{out}: {len(found):,} verdicts, {missing:,} of them missing; evaluators: {evaluators}")
     tell_json({"file": str(out), "verdicts": len(found), "evaluators": evaluators, "missing": missing})
 
 

@@ -58,7 +58,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_verdicts_are_imported_counted_and_ranked() -> None:
     given = ["import", "raw.csv", "--map", "map.yaml", "--winner-of", "unswapped", "--out", "v.csv"]
     done = CliRunner().invoke(verdicts, given, catch_exceptions=False)
-    assert done.stdout == "v.csv: 6 verdicts of 1 evaluators, 1 of them missing\n"
+    assert done.stdout == "v.csv: 6 verdicts, 1 of them missing; evaluators: 1\n"
     found = CliRunner().invoke(verdicts, ["accuracy", "v.csv", "--json"], catch_exceptions=False)
     (row,) = json.loads(found.stdout)["accuracy"]
     assert [row[k] for k in ("right_first", "right_second", "right_both", "same_winner", "missing")] == [

@@ -203,7 +203,7 @@ def test_what_cannot_be_loaded_is_one_sentence(hub, name, sentence):
         ("check", 0, "tiny (simulated): 18 units"),
         ("check a revision", 0, "older (simulated): 18 units"),
         ("check nothing", 2, "the hub has none of the name 'owner/none'"),
-        ("score", 0, "36 scores of 1 evaluators"),
+        ("score", 0, "36 scores of 1 evaluator:"),
         ("correlate", 0, "Length(),fitting,pair,kendall,"),
         ("import", 0, "mapped: 2 units"),
         ("run", 0, "report.html"),
