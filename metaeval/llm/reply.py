@@ -1,8 +1,8 @@
 """Reply → values, or the reason that there are none.
 
 All or nothing: only a reply that gives every field one clear value on the scale gives values. What can be
-read in two ways is not read at all: a lost answer is counted and asked for again, an invented one is not
-noticed by anybody.
+read in two ways is not read at all, nor is a value beside which stands what is not understood, such as
+another number: a lost answer is counted and asked for again, an invented one is not noticed by anybody.
 """
 
 from __future__ import annotations
@@ -13,17 +13,23 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metaeval.llm.reply_json import claim_json, find_json
+from metaeval.llm.reply_beside import sentences_of, speaks_of_another, takes_back
+from metaeval.llm.reply_json import find_json
+from metaeval.llm.reply_marks import answer_in, unknown_mark
+from metaeval.llm.reply_names import names_of
+from metaeval.llm.reply_objects import claim_objects
 from metaeval.llm.reply_text import claim_lines
-from metaeval.llm.reply_words import UNCLEAR, names_of, tidy
+from metaeval.llm.reply_words import UNCLEAR, tidy
 from metaeval.types import Scale, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from metaeval.llm.reply_words import Names, Value
+    from metaeval.llm.reply_names import Names
+    from metaeval.llm.reply_text import Other
+    from metaeval.llm.reply_words import Value
 
-PARSER = "1"
+PARSER = "2"
 """Version of the reading of replies; raised when the same reply may be read otherwise."""
 
 FORMS: tuple[str, ...] = ("auto", "json", "text")
@@ -32,16 +38,9 @@ _FILTERED = frozenset(
     ["content_filter", "content-filter", "safety", "refusal", "prohibited_content", "recitation"]
 )
 _CUT_OFF = frozenset(["length", "max_tokens", "max_output_tokens", "model_length"])
+_LONGEST = 30_000  # characters of an answer without its reasoning; a longer one is no rating
 _MOST_CHOICES = 100  # points of a scale that a schema lists one by one
 
-_THOUGHT = re.compile(
-    r"<(?P<tag>think|thinking|thought|reasoning|reflection|analysis)>.*?</(?P=tag)>",
-    re.DOTALL | re.IGNORECASE,
-)
-_THOUGHT_END = re.compile(r"</(?:think|thinking|thought|reasoning|reflection|analysis)>", re.IGNORECASE)
-_THOUGHT_BEGIN = re.compile(r"<(?:think|thinking|thought|reasoning|reflection|analysis)>", re.IGNORECASE)
-_FINAL_CHANNEL = re.compile(r"<\|channel\|>final<\|message\|>")
-_LATEX = re.compile(r"\\(?:boxed|text|textbf|mathbf)\{([^{}]*)\}")
 _REFUSAL = re.compile(
     r"\bI(?:'m| am)? (?:sorry|afraid)\b|\bmy apologies\b|\bI (?:must |have to |do )?apologi[sz]e\b"
     r"|\bI(?: can't| cannot| can not| won't| will not|(?: am|'m) (?:not able to|unable to|not comfortable)) "
@@ -113,15 +112,14 @@ def parse_reply(
         raise ValueError(f"fields must be different names, at least one, not {list(fields)!r}")
     if form not in FORMS:
         raise ValueError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
-    ended = (finish_reason or "").casefold()
-    if (refusal or "").strip() or ended in _FILTERED:
-        said = (refusal or "").strip() or f"the provider ended it: {finish_reason}"
-        return Parsed(None, Status.REFUSED, said)
-    if ended in _CUT_OFF:
-        return Parsed(None, Status.TRUNCATED, f"the provider cut it off: {finish_reason}")
-    answer = _answer(tidy(text or ""))
+    unended = _unended(finish_reason, refusal)
+    if unended is not None:
+        return unended
+    answer = answer_in(tidy(text or ""))
     if answer is None:
         return Parsed(None, Status.TRUNCATED, "the reasoning never ends")
+    if len(answer) > _LONGEST:
+        return Parsed(None, Status.UNPARSED, f"the reply is longer than {_LONGEST:,} characters")
     own = answer if prompt is None else _own_words(answer, prompt)
     if own is None:
         return Parsed(None, Status.UNPARSED, "the reply repeats the prompt")
@@ -132,43 +130,57 @@ def parse_reply(
     return Parsed(None, Status.REFUSED, f"the reply says: {match.group()}") if match else found
 
 
+def _unended(finish_reason: str | None, refusal: str | None) -> Parsed | None:
+    """Return why a reply did not end by itself, or None if it did."""
+    ended = (finish_reason or "").casefold()
+    if (refusal or "").strip() or ended in _FILTERED:
+        said = (refusal or "").strip() or f"the provider ended it: {finish_reason}"
+        return Parsed(None, Status.REFUSED, said)
+    if ended in _CUT_OFF:
+        return Parsed(None, Status.TRUNCATED, f"the provider cut it off: {finish_reason}")
+    return None
+
+
 def _read(text: str, names: Names, scale: Scale, form: str) -> Parsed:
     if not text.strip():
         return Parsed(None, Status.UNPARSED, "the reply is empty")
     json = find_json(text)
     claims: dict[str, defaultdict[str, set[Value]]] = {"json": defaultdict(set), "text": defaultdict(set)}
-    for value in json.objects:
-        claim_json(value, names, scale, lambda f, v: claims["json"][f].add(v))
-    claim_lines(json.rest, names, scale, lambda f, v: claims["text"][f].add(v))
+    claim_objects(json, names, scale, lambda f, v: claims["json"][f].add(v))
+    others = claim_lines(json.rest, names, scale, lambda f, v: claims["text"][f].add(v))
     if json.cut_off:
         return Parsed(None, Status.TRUNCATED, "a JSON object is begun and never ended")
-    values: dict[str, float] = {}
     for field in names.fields:
         said = claims["json"][field] | claims["text"][field]
-        wanted = said if form == "auto" else claims[form][field]
-        if not wanted:
+        if not (said if form == "auto" else claims[form][field]):
             return Parsed(None, Status.UNPARSED, f"no value for {field!r}")
-        clear = [v for v in said if v is not UNCLEAR]
-        if len(said) > 1 or not clear:
+        if len(said) > 1 or UNCLEAR in said:
             return Parsed(None, Status.UNPARSED, f"no clear value for {field!r}")
-        values[field] = clear[0]
+    values = {f: v for f in names.fields for v in claims["json"][f] | claims["text"][f] if v is not UNCLEAR}
     for field, value in values.items():
         if value not in scale:
             return Parsed(None, Status.OUT_OF_RANGE, f"{field!r} is {value:g}; asked for were {scale}")
-    return Parsed(values, Status.OK)
+    doubt = _doubt(json.rest, others, names, scale, values)
+    return Parsed(None, Status.UNPARSED, doubt) if doubt else Parsed(values, Status.OK)
 
 
-def _answer(text: str) -> str | None:
-    """Return what comes after the reasoning, or None if the reasoning never ends."""
-    final = list(_FINAL_CHANNEL.finditer(text))
-    if final:
-        text = text[final[-1].end() :].split("<|", maxsplit=1)[0]
-    text = _THOUGHT.sub("\n", _LATEX.sub(r" \1 ", _LATEX.sub(r" \1 ", text)))  # one may stand in another
-    # Some servers drop the tag that begins the reasoning and leave the one that ends it.
-    ends = list(_THOUGHT_END.finditer(text))
-    if ends:
-        text = text[ends[-1].end() :]
-    return None if _THOUGHT_BEGIN.search(text) else text
+def _doubt(
+    text: str, others: list[Other], names: Names, scale: Scale, values: Mapping[str, float]
+) -> str | None:
+    """Return what the rest of the reply says against the values, or None."""
+    mark = unknown_mark(text, names.spellings)
+    if mark is not None:
+        return f"the mark {mark!r} is not known"
+    taken_back = takes_back(text)
+    if taken_back is not None:
+        return f"the reply says: {taken_back}"
+    for line in others:
+        for sentence in sentences_of(line.text):
+            about = {f for m in names.search.finditer(sentence[:400]) if (f := names.field(m["name"]))}
+            said = [values[f] for f in about or names.fields]
+            if speaks_of_another(sentence, scale, said, named=bool(about), after=line.after):
+                return f"another value may be meant: {sentence.strip()[:100]}"
+    return None
 
 
 def _own_words(reply: str, prompt: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What the JSON objects of a reply claim about the fields."""
+"""The JSON objects of a reply, and the rest of it."""
 
 from __future__ import annotations
 
@@ -7,37 +7,29 @@ import json
 import re
 import warnings
 from dataclasses import dataclass
-from math import inf
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import Any
 
-from metaeval.llm.reply_words import MAY_HOLD_VALUE, UNCLEAR, whole_value
+from metaeval.llm.reply_beside import is_head, leads_here
+from metaeval.llm.reply_words import FARTHEST
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from metaeval.llm.reply_words import Names, Value
-    from metaeval.types import Scale
-
-Claim: TypeAlias = "Callable[[str, Value], None]"
-
-_SCORE_KEYS = frozenset(["score", "rating", "value", "answer", "评分", "得分", "分数", "打分"])
-_NAME_KEYS = frozenset(["aspect", "name", "criterion", "dimension", "field", "方面", "维度", "指标"])
-_LIST_KEYS = frozenset(["scores", "ratings", "values", "summary", "answer", "评分", "得分"])
+_SET_OFF = re.compile(r"[ `]*(?:$|\n|[.!。]|[A-Z\u3400-\u9fff])")
 _LOOKS_LIKE_JSON = re.compile(r"\{\s*(?:[\"'\n}]|$)|\[\s*\{")
 _MARK = re.compile(r"\\.|[\"\[\]{}]", re.DOTALL)
-_DEEPEST = 8  # objects within objects
-_MOST_OPEN = 20  # brackets that are never closed, before the rest is taken for prose
-_LARGEST = 1e15
-_LONGEST = 50_000  # characters of an object; a longer one is no rating
+_LEAST = 60  # characters of braces that are no object, before they are left out
+_MOST_OPEN = 10  # brackets that are never closed, before the rest is taken for prose
+
+MOST_OBJECTS = 50
+"""Objects in a reply, beyond which it is no rating."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """The JSON of a reply."""
 
-    objects: tuple[object, ...]
+    objects: tuple[tuple[object, bool], ...]
+    """Each with whether it is set off from the text around it as an answer."""
     rest: str
-    """The text without anything in braces."""
+    """The text without objects."""
     cut_off: bool
     """Whether an object was begun and never ended."""
 
@@ -48,7 +40,7 @@ class Pairs(list[tuple[str, Any]]):
 
 def find_json(text: str) -> Found:
     """Split a reply into its JSON objects and the rest."""
-    objects: list[object] = []
+    objects: list[tuple[object, bool]] = []
     rest: list[str] = []
     at, still_open, cut_off = 0, 0, False
     for match in re.finditer(r"[\[{]", text):
@@ -64,90 +56,30 @@ def find_json(text: str) -> Found:
             if still_open > _MOST_OPEN:
                 break
             continue
+        value = _decoded(text[start:end])
+        if not isinstance(value, list) and end - start < _LEAST:
+            continue  # no object: it stays beside the text around it
         rest.append(text[at:start])
         at = end
-        value = _decoded(text[start:end])
         if value is not None:
-            objects.append(value)
+            objects.append((value, _is_set_off(text, start, end)))
+        if len(objects) > MOST_OBJECTS:
+            break
     rest.append(text[at:])
     return Found(tuple(objects), "\n".join(rest), cut_off)
 
 
-def claim_json(value: object, names: Names, scale: Scale, claim: Claim, depth: int = 0) -> None:
-    """Tell ``claim`` every field and value that a JSON value names."""
-    if depth > _DEEPEST:
-        return
-    if isinstance(value, Pairs):
-        _claim_pairs(value, names, scale, claim, depth)
-    elif isinstance(value, list):
-        for item in value:
-            claim_json(item, names, scale, claim, depth + 1)
-
-
-def _claim_pairs(pairs: Pairs, names: Names, scale: Scale, claim: Claim, depth: int) -> None:
-    direct = False
-    for key, value in pairs:
-        field = names.field(key)
-        if field is not None:
-            direct = True
-            _claim_value(field, value, names, scale, claim)
-        elif key.casefold() in _LIST_KEYS and _is_flat(value):
-            _claim_list(value, names, scale, claim)
-        else:
-            claim_json(value, names, scale, claim, depth + 1)
-    if not direct:
-        _claim_entry(pairs, names, scale, claim)
-
-
-def _is_flat(value: object) -> TypeGuard[list[object]]:
-    return (
-        isinstance(value, list)
-        and not isinstance(value, Pairs)
-        and not any(isinstance(v, list) for v in value)
-    )
-
-
-def _claim_list(values: list[object], names: Names, scale: Scale, claim: Claim) -> None:
-    """Read ``"scores": [4, 3, 4, 4]``: in the order asked, if there are as many as were asked for."""
-    in_order = len(values) == len(names.fields)
-    for at, field in enumerate(names.fields):
-        claim(field, _scalar(values[at], scale) if in_order else UNCLEAR)
-
-
-def _claim_entry(pairs: Pairs, names: Names, scale: Scale, claim: Claim) -> None:
-    """Read ``{"aspect": "clarity", "score": 4}``, or ``{"score": 4}`` where one field was asked for."""
-    scores = [v for k, v in pairs if k.casefold() in _SCORE_KEYS and not isinstance(v, list)]
-    labels = [v for k, v in pairs if k.casefold() in _NAME_KEYS]
-    fields = [f for v in labels if isinstance(v, str) and (f := names.field(v)) is not None]
-    if not labels and len(names.fields) == 1:
-        fields = list(names.fields)
-    if len(fields) == 1:
-        for score in scores:
-            claim(fields[0], _scalar(score, scale))
-
-
-def _claim_value(field: str, value: object, names: Names, scale: Scale, claim: Claim) -> None:
-    if isinstance(value, Pairs):
-        # {"clarity": {"score": 4, "reason": …}}; one without a score describes the field (a schema), no more.
-        for key, inner in value:
-            if key.casefold() in _SCORE_KEYS or names.field(key) == field:
-                claim(field, _scalar(inner, scale))
-    elif isinstance(value, str) and not MAY_HOLD_VALUE.search(value):
-        return  # a reason, or a word such as "high"
-    else:
-        claim(field, _scalar(value, scale))
-
-
-def _scalar(value: object, scale: Scale) -> Value:
-    match value:
-        case bool():
-            return UNCLEAR
-        case int() | float():
-            return float(value) if abs(value) < _LARGEST else inf
-        case str():
-            return whole_value(value, scale)
-        case _:
-            return UNCLEAR
+def _is_set_off(text: str, start: int, end: int) -> bool:
+    """Say whether the text around an object leaves it an answer: no ``for example`` before it."""
+    if not _SET_OFF.match(text, end, end + FARTHEST):
+        return False
+    before = text[max(0, start - FARTHEST) : start].rstrip(" \n`").removesuffix("```json").rstrip(" \n`")
+    line = before[before.rfind("\n") + 1 :]
+    same_line = "\n" not in text[max(0, start - FARTHEST) : start].rpartition(line)[2] if line else False
+    if same_line:
+        return line.endswith((":", "。", ".", "!")) and leads_here(line)
+    ended = line.endswith((".", "!", "?", "。"))
+    return leads_here(line) if is_head(line) or not ended else True
 
 
 def _end(text: str, start: int) -> int | None:
@@ -166,8 +98,6 @@ def _end(text: str, start: int) -> int | None:
 
 def _decoded(text: str) -> object | None:
     """Return the value of a JSON text, or of one with single quotes or a comma too many; else None."""
-    if len(text) > _LONGEST:
-        return None
     try:
         return json.loads(text, object_pairs_hook=Pairs, parse_constant=lambda _: None)  # type: ignore[no-any-return]
     except (ValueError, RecursionError):

@@ -1,0 +1,76 @@
+"""The marks around the answer in a reply: reasoning, channels, tags."""
+
+from __future__ import annotations
+
+import re
+
+_THOUGHTS = (
+    r"(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad|planning|plan|draft|monologue)"
+)
+_THOUGHT = re.compile(
+    rf"[<\[◁【]\s{{0,9}}\|?(?P<end>\s{{0,9}}/)?\s{{0,9}}(?P<name>{_THOUGHTS})\b[^<>\[\]◁▷【】\n]{{0,99}}[>\]▷】]",
+    re.IGNORECASE,
+)
+_FINAL_CHANNEL = "<|channel|>final<|message|>"
+_ENDS = re.compile(
+    r"(?:\s|<\|(?:im_end|eot_id|eom_id|end_of_text|endoftext|end|return|endofturn)\|>|</s>|<end_of_turn>)+\Z"
+)
+_LATEX = re.compile(r"\\(?:boxed|text|textbf|mathbf)\{([^{}\\]{0,999})\}")
+
+_TAG = re.compile(
+    r"<\s{0,9}/?\s{0,9}(?P<name>[^\W\d_][^<>\s/]{0,60})(?P<more>[^<>\n]{0,200})>"
+    r"|(?P<odd>◁|▷|<\||\|>|~~|\[/?[A-Z][A-Z_ ]{2,30}\])"
+)
+_PLAIN_TAGS = re.compile(
+    r"b|strong|i|em|u|p|br|div|span|[uo]l|li|table|thead|tbody|t[rhd]|h[1-6r]|code|pre|json|"
+    r"answer|final|output|response|reply|results?|evaluation|assessment|judge?ment|review|summary|aspects?|criterion|"
+    r"scores?|ratings?|values?|reasons?|rationale|explanation|justification|comments?|feedback"
+)
+
+
+def answer_in(text: str) -> str | None:
+    """Return what comes after the reasoning, or None if the reasoning never ends.
+
+    Some servers drop the mark that begins the reasoning: without one, all before its end is reasoning.
+    """
+    at = text.rfind(_FINAL_CHANNEL)
+    if at >= 0:
+        text = text[at + len(_FINAL_CHANNEL) :].split("<|", maxsplit=1)[0]
+    kept: list[str] = []
+    at, thought = 0, None
+    for mark in _THOUGHT.finditer(text):
+        name = mark["name"].casefold()
+        if thought is not None and name != thought:
+            continue
+        if mark["end"] is not None and thought is None:
+            kept = []
+        elif thought is None:
+            kept.append(text[at : mark.start()])
+            thought = name
+        elif mark["end"] is not None:
+            thought = None
+        at = mark.end()
+    if thought is not None:
+        return None
+    text = "\n".join([*kept, text[at:]])
+    last = _ENDS.search(text, max(0, len(text) - 200))
+    text = text[: last.start()] if last else text
+    return _LATEX.sub(r" \1 ", _LATEX.sub(r" \1 ", text))  # one may stand in another
+
+
+def unknown_mark(text: str, known: frozenset[str]) -> str | None:
+    """Return the first mark whose meaning is not known: what it encloses may be an example or a draft.
+
+    Parameters
+    ----------
+    text
+        The answer, without reasoning.
+    known
+        What a tag may be called beside the usual names, in lower case.
+    """
+    for mark in _TAG.finditer(text):
+        name = (mark["name"] or "").casefold()
+        plain = _PLAIN_TAGS.fullmatch(name) or name in known
+        if mark["odd"] is not None or not plain or (mark["more"].strip(" /") and name != "span"):
+            return mark.group()
+    return None

@@ -1,0 +1,197 @@
+"""What the JSON objects of a reply claim about the fields."""
+
+from __future__ import annotations
+
+import re
+from math import inf
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+
+from metaeval.llm.reply_beside import corrects, is_brief, is_status, leads_elsewhere, takes_back
+from metaeval.llm.reply_json import MOST_OBJECTS, Pairs
+from metaeval.llm.reply_numbers import loose_numbers
+from metaeval.llm.reply_values import whole_value
+from metaeval.llm.reply_words import MAY_HOLD_VALUE, UNCLEAR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metaeval.llm.reply_json import Found
+    from metaeval.llm.reply_names import Names
+    from metaeval.llm.reply_words import Value
+    from metaeval.types import Scale
+
+Claim: TypeAlias = "Callable[[str, Value], None]"
+
+_SCORE_KEYS = frozenset(["score", "rating", "value", "answer", "评分", "得分", "分数", "打分"])
+_NAME_KEYS = frozenset(
+    {"aspect", "name", "criterion", "dimension", "field", "metric", "category", "attribute", "property"}
+    | {"item", "label", "type", "question", "id", "方面", "维度", "指标", "名称"}
+)
+_LIST_KEYS = frozenset(["scores", "ratings", "values", "summary", "answer", "评分", "得分"])
+_ENVELOPE = re.compile(
+    r"(?:my|the|final|user|aspect|individual|json|explanation)*"
+    r"(?:ratings?|scores?|evaluations?|results?|outputs?|responses?|answers?|assessments?|judge?ments?|verdicts?|"
+    r"values|aspects|criteria|dimensions|data|summary|reviews?|评分|打分|评价|结果|得分|评估|答案|总结)"
+)
+"""Keys that may hold the object with the values; what another one holds is about something else."""
+_REMARK = re.compile(
+    r"(?:score|rating|short|brief|my|final)*"
+    r"(?:reasons?|reasoning|explanations?|justifications?|rationales?|comments?|feedback|analysis|thoughts?|"
+    r"notes?|remarks?|evidence|details?|text|理由|原因|说明|解释|评语|分析|备注)"
+)
+_SCALE_KEY = re.compile(
+    r"(?:.*[\W_])?(?:max|maximum|min|minimum|scale|range|denominator|out[\W_]?of|of|best|worst|upper|lower|high|low"
+    r"|满分)(?:[\W_].*)?"
+)
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CHANGE = re.compile(
+    r".*(?:revis|correct|updat|adjust|chang|actual|previous|draft|initial|original|alternat).*"
+    r"|.*(?:error|refus|warning|invalid).*|(?:new|old|before|after|now).*"
+)
+_ASIDE = re.compile(r"(?:confidence|certainty|weight|置信度?)(?:score)?")
+_SHORT = 60  # characters of a remark that is a status, such as "example"
+_DEEPEST = 8  # objects within objects
+_LARGEST = 1e15
+
+
+def claim_objects(found: Found, names: Names, scale: Scale, claim: Claim) -> None:
+    """Tell ``claim`` every field and value that the objects of a reply name."""
+    too_many = len(found.objects) > MOST_OBJECTS
+    for value, is_answer in found.objects:
+        claim_json(value, names, scale, claim if is_answer and not too_many else _unclear(claim))
+
+
+def claim_json(value: object, names: Names, scale: Scale, claim: Claim, depth: int = 0) -> None:
+    """Tell ``claim`` every field and value that a JSON value names."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, Pairs):
+        _claim_pairs(value, names, scale, claim, depth)
+    elif isinstance(value, list):
+        for item in value:
+            claim_json(item, names, scale, claim, depth + 1)
+
+
+def _claim_pairs(pairs: Pairs, names: Names, scale: Scale, claim: Claim, depth: int) -> None:
+    named = any(names.field(key) is not None for key, _ in pairs)
+    if _is_odd(pairs, names, scale, strict=False):
+        claim = _unclear(claim)
+    for key, value in pairs:
+        field = names.field(key)
+        if field is not None:
+            _claim_value(field, value, names, scale, claim)
+        elif key.casefold() in _LIST_KEYS and _is_flat(value):
+            _claim_list(value, pairs, names, scale, claim)
+        else:
+            known = _ENVELOPE.fullmatch(_plain_key(key)) is not None
+            claim_json(value, names, scale, claim if known else _unclear(claim), depth + 1)
+    if not named or len(names.fields) == 1:
+        _claim_entry(pairs, names, scale, claim)
+
+
+def _unclear(claim: Claim) -> Claim:
+    return lambda field, _: claim(field, UNCLEAR)
+
+
+def _plain_key(key: str) -> str:
+    return re.sub(r"[\W_]+", "", key).casefold()
+
+
+def _is_odd(pairs: Pairs, names: Names, scale: Scale, *, strict: bool) -> bool:
+    """Say whether an object holds beside its values what may make them something else.
+
+    Such as another scale, or a status. What is beside a bare ``score`` must all be understood (``strict``);
+    names of aspects say by themselves what their values are.
+    """
+    for key, value in pairs:
+        plain = _plain_key(key)
+        if names.field(key) is not None or plain in _SCORE_KEYS or plain in _LIST_KEYS:
+            continue
+        known = _REMARK.fullmatch(plain) is not None or plain in _NAME_KEYS
+        single = len(names.fields) == 1 and not isinstance(value, list)
+        if _SCALE_KEY.fullmatch(_WORDS.sub("_", key).casefold()):
+            odd = not _is_the_scale(value, scale)
+        elif isinstance(value, bool) or _CHANGE.fullmatch(plain) or (single and plain.startswith("final")):
+            odd = True
+        elif isinstance(value, str):
+            short = is_brief(value) or (len(value) < _SHORT and not known)
+            odd = (
+                takes_back(value) is not None
+                or corrects(value, scale)
+                or (short and (is_status(value) or (not known and leads_elsewhere(value))))
+                or (strict and not known)
+            )
+        else:
+            odd = (strict and not (known or _ASIDE.fullmatch(plain))) or names.search.search(key) is not None
+        if odd:
+            return True
+    return False
+
+
+def _is_the_scale(value: object, scale: Scale) -> bool:
+    if isinstance(value, str):
+        return not loose_numbers(value, scale, scale.max) and not is_status(value)
+    if isinstance(value, list):
+        return value == [scale.min, scale.max]
+    return value in (scale.min, scale.max) and not isinstance(value, bool)
+
+
+def _is_flat(value: object) -> TypeGuard[list[object]]:
+    return (
+        isinstance(value, list)
+        and not isinstance(value, Pairs)
+        and not any(isinstance(v, list) for v in value)
+    )
+
+
+def _claim_list(values: list[object], pairs: Pairs, names: Names, scale: Scale, claim: Claim) -> None:
+    """Read ``"scores": [4, 3, 4, 4]``: in the order asked, if there are as many as were asked for."""
+    orders = [v for k, v in pairs if v is not values and _is_flat(v) and not _REMARK.fullmatch(_plain_key(k))]
+    told = [
+        names.search.finditer(v)
+        for k, v in pairs
+        if isinstance(v, str) and not _REMARK.fullmatch(_plain_key(k))
+    ]
+    orders += [found for names_told in told if len(found := [m["name"] for m in names_told]) > 1]
+    as_asked = all([names.field(str(n)) for n in order] == list(names.fields) for order in orders)
+    in_order = as_asked and len(values) == len(names.fields)
+    for at, field in enumerate(names.fields):
+        claim(field, _scalar(values[at], scale) if in_order else UNCLEAR)
+
+
+def _claim_entry(pairs: Pairs, names: Names, scale: Scale, claim: Claim) -> None:
+    """Read ``{"aspect": "clarity", "score": 4}``, or ``{"score": 4}`` where one field was asked for."""
+    scores = [v for k, v in pairs if k.casefold() in _SCORE_KEYS and not isinstance(v, list)]
+    labels = [v for k, v in pairs if k.casefold() in _NAME_KEYS]
+    fields = [f for v in labels if isinstance(v, str) and (f := names.field(v)) is not None]
+    if not labels and len(names.fields) == 1:
+        fields = list(names.fields)
+    if len(fields) == 1:
+        odd = len(labels) > 1 or _is_odd(pairs, names, scale, strict=True)
+        for score in scores:
+            claim(fields[0], UNCLEAR if odd else _scalar(score, scale))
+
+
+def _claim_value(field: str, value: object, names: Names, scale: Scale, claim: Claim) -> None:
+    if isinstance(value, Pairs):
+        # {"clarity": {"score": 4, "reason": …}}; one without a score describes the field (a schema), no more.
+        odd = _is_odd(value, names, scale, strict=True)
+        for key, inner in value:
+            if key.casefold() in _SCORE_KEYS or names.field(key) == field:
+                claim(field, UNCLEAR if odd else _scalar(inner, scale))
+    elif isinstance(value, str) and not MAY_HOLD_VALUE.search(value):
+        return  # a reason, or a word such as "high"
+    else:
+        claim(field, _scalar(value, scale))
+
+
+def _scalar(value: object, scale: Scale) -> Value:
+    match value:
+        case bool():
+            return UNCLEAR
+        case int() | float():
+            return float(value) if abs(value) < _LARGEST else inf
+        case str():
+            return whole_value(value, scale)
+        case _:
+            return UNCLEAR
