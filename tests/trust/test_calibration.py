@@ -122,10 +122,10 @@ def test_a_judge_is_calibrated_until_it_changes(data, now, outcome, says) -> Non
 def test_a_changed_file_of_a_prompt_a_parser_and_a_rubric_are_told_by_name(data) -> None:
     before = signed(data)
     prompt = before["prompt"] | {"version": "9", "sha256": "f" * 64}
-    state = state_of(calibration(data), {**before, "prompt": prompt, "parser": "2"}, "judge")
+    state = state_of(calibration(data), {**before, "prompt": prompt, "parser": "next"}, "judge")
     old = before["prompt"]
     assert f"({old['name']} {old['version']} {old['sha256'][:8]} → {old['name']} 9 ffffffff)" in state
-    assert "the parser of replies changed (1 → 2)" in state
+    assert f"the parser of replies changed ({before['parser']} → next)" in state
     rubric = {"name": "faith", "version": "1", "sha256": "a" * 64}
     assert "the rubric changed (none → faith 1 aaaaaaaa)" in state_of(
         calibration(data), {**before, "rubric": rubric}, "judge"
