@@ -18,8 +18,9 @@ from metaeval.llm.reply_json import find_json
 from metaeval.llm.reply_marks import answer_in, unknown_mark
 from metaeval.llm.reply_names import names_of
 from metaeval.llm.reply_objects import claim_objects
+from metaeval.llm.reply_remarks import is_not_understood, withdraws
 from metaeval.llm.reply_text import claim_lines
-from metaeval.llm.reply_words import UNCLEAR, tidy
+from metaeval.llm.reply_words import UNCLEAR, tidy, with_stars_counted
 from metaeval.types import Scale, Status
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def parse_reply(
     unended = _unended(finish_reason, refusal)
     if unended is not None:
         return unended
-    answer = answer_in(tidy(text or ""))
+    answer = answer_in(with_stars_counted(tidy(text or "")))
     if answer is None:
         return Parsed(None, Status.TRUNCATED, "the reasoning never ends")
     if len(answer) > _LONGEST:
@@ -171,10 +172,12 @@ def _doubt(
     mark = unknown_mark(text, names.spellings)
     if mark is not None:
         return f"the mark {mark!r} is not known"
-    taken_back = takes_back(text)
+    taken_back = takes_back(text) or withdraws(text, names)
     if taken_back is not None:
         return f"the reply says: {taken_back}"
     for line in others:
+        if line.after and is_not_understood(line.text, names):
+            return f"it is not clear what this means: {line.text[:100]}"
         for sentence in sentences_of(line.text):
             about = {f for m in names.search.finditer(sentence[:400]) if (f := names.field(m["name"]))}
             said = [values[f] for f in about or names.fields]

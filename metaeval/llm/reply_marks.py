@@ -19,7 +19,11 @@ _LATEX = re.compile(r"\\(?:boxed|text|textbf|mathbf)\{([^{}\\]{0,999})\}")
 
 _TAG = re.compile(
     r"<\s{0,9}/?\s{0,9}(?P<name>[^\W\d_][^<>\s/]{0,60})(?P<more>[^<>\n]{0,200})>"
-    r"|(?P<odd>◁|▷|<\||\|>|~~|\[/?[A-Z][A-Z_ ]{2,30}\])"
+    r"|(?P<odd>◁|▷|<\||\|>|~~|\[/?[A-Z][A-Z_ ]{2,30}\]"
+    # comments and the marks of a diff: what they hold is not said, or is no longer
+    r"|<!--|-->|/\*|\*/|^ {0,3}(?://|@@|;|--(?= ?\w)|%|\\begin\{comment|\w{1,30}\([\"']"
+    r"|(?:---|\+\+\+) ?\w|\[[^\]\n]{0,60}\]: |\+[^\W\d]))",
+    re.MULTILINE,
 )
 _PLAIN_TAGS = re.compile(
     r"b|strong|i|em|u|p|br|div|span|[uo]l|li|table|thead|tbody|t[rhd]|h[1-6r]|code|pre|json|"

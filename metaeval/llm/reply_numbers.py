@@ -59,7 +59,8 @@ _SCALE_SAID = re.compile(
     r"|(?:[0-9]|seven|nine|ten|twenty|hundred)(?:[- ]point| ?分制)|\bfrom [0-9]+ (?:up )?to [0-9]"
     r"|\b(?:scale|range)\w?\W+(?:\w+\W+){0,3}[0-9]"
     r"|[(\[][01] ?(?:-|–|to|\.\.+) ?[0-9]"
-    r"|[0-9] (?:is|being|=|means|meaning) (?:the )?(?:best|highest|max\w*|perfect|excellent|top)\b",
+    r"|(?<![0-9])[0-9]{1,3} (?:is|being|=|means|meaning) "
+    r"(?:the )?(?:best|highest|max\w*|perfect|excellent|top)\b",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")

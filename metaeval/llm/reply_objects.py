@@ -6,9 +6,10 @@ import re
 from math import inf
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
-from metaeval.llm.reply_beside import corrects, is_brief, is_status, leads_elsewhere, takes_back
+from metaeval.llm.reply_beside import corrects, is_brief, is_status, takes_back
 from metaeval.llm.reply_json import MOST_OBJECTS, Pairs
-from metaeval.llm.reply_numbers import loose_numbers
+from metaeval.llm.reply_numbers import loose_numbers, says_other_scale
+from metaeval.llm.reply_remarks import withdraws
 from metaeval.llm.reply_values import whole_value
 from metaeval.llm.reply_words import MAY_HOLD_VALUE, UNCLEAR
 
@@ -35,21 +36,19 @@ _ENVELOPE = re.compile(
 )
 """Keys that may hold the object with the values; what another one holds is about something else."""
 _REMARK = re.compile(
-    r"(?:score|rating|short|brief|my|final)*"
+    r"(?:score|rating|short|brief|my|the|for|of|overall|general)*"
     r"(?:reasons?|reasoning|explanations?|justifications?|rationales?|comments?|feedback|analysis|thoughts?|"
-    r"notes?|remarks?|evidence|details?|text|理由|原因|说明|解释|评语|分析|备注)"
+    r"remarks?|evidence|critique|理由|原因|说明|解释|评语|分析)"
 )
 _SCALE_KEY = re.compile(
     r"(?:.*[\W_])?(?:max|maximum|min|minimum|scale|range|denominator|out[\W_]?of|of|best|worst|upper|lower|high|low"
     r"|满分)(?:[\W_].*)?"
 )
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_CHANGE = re.compile(
-    r".*(?:revis|correct|updat|adjust|chang|actual|previous|draft|initial|original|alternat).*"
-    r"|.*(?:error|refus|warning|invalid).*|(?:new|old|before|after|now).*"
-)
-_ASIDE = re.compile(r"(?:confidence|certainty|weight|置信度?)(?:score)?")
-_SHORT = 60  # characters of a remark that is a status, such as "example"
+_ASIDE = re.compile(r"(?:confidence|certainty|置信度?)(?:score)?")
+_TOTAL = re.compile(rf"{_ASIDE.pattern}|(?:overall|average|total|mean|综合|总体|平均|总分)(?:score|rating)?")
+_ORDER_KEYS = frozenset(["aspects", "criteria", "dimensions", "fields", "order"])
+_OUT_OF = re.compile(r"\W*(?:out )?of\b", re.IGNORECASE)
 _DEEPEST = 8  # objects within objects
 _LARGEST = 1e15
 
@@ -74,7 +73,7 @@ def claim_json(value: object, names: Names, scale: Scale, claim: Claim, depth: i
 
 def _claim_pairs(pairs: Pairs, names: Names, scale: Scale, claim: Claim, depth: int) -> None:
     named = any(names.field(key) is not None for key, _ in pairs)
-    if _is_odd(pairs, names, scale, strict=False):
+    if _is_odd(pairs, names, scale):
         claim = _unclear(claim)
     for key, value in pairs:
         field = names.field(key)
@@ -97,35 +96,51 @@ def _plain_key(key: str) -> str:
     return re.sub(r"[\W_]+", "", key).casefold()
 
 
-def _is_odd(pairs: Pairs, names: Names, scale: Scale, *, strict: bool) -> bool:
-    """Say whether an object holds beside its values what may make them something else.
+def _is_odd(pairs: Pairs, names: Names, scale: Scale) -> bool:
+    """Say whether an object holds beside its values what is not known to leave them what they are."""
+    return not all(_is_known(key, value, names, scale) for key, value in pairs)
 
-    Such as another scale, or a status. What is beside a bare ``score`` must all be understood (``strict``);
-    names of aspects say by themselves what their values are.
-    """
-    for key, value in pairs:
-        plain = _plain_key(key)
-        if names.field(key) is not None or plain in _SCORE_KEYS or plain in _LIST_KEYS:
-            continue
-        known = _REMARK.fullmatch(plain) is not None or plain in _NAME_KEYS
-        single = len(names.fields) == 1 and not isinstance(value, list)
-        if _SCALE_KEY.fullmatch(_WORDS.sub("_", key).casefold()):
-            odd = not _is_the_scale(value, scale)
-        elif isinstance(value, bool) or _CHANGE.fullmatch(plain) or (single and plain.startswith("final")):
-            odd = True
-        elif isinstance(value, str):
-            short = is_brief(value) or (len(value) < _SHORT and not known)
-            odd = (
-                takes_back(value) is not None
-                or corrects(value, scale)
-                or (short and (is_status(value) or (not known and leads_elsewhere(value))))
-                or (strict and not known)
-            )
-        else:
-            odd = (strict and not (known or _ASIDE.fullmatch(plain))) or names.search.search(key) is not None
-        if odd:
-            return True
-    return False
+
+def _is_known(key: str, value: object, names: Names, scale: Scale) -> bool:
+    plain = _plain_key(key)
+    if names.field(key) is not None or plain in _SCORE_KEYS or plain in _LIST_KEYS:
+        return True
+    if isinstance(value, list):  # an object, too
+        return _is_known_list(key, value, names, scale)
+    if _SCALE_KEY.fullmatch(_WORDS.sub("_", key).casefold()):
+        return _is_the_scale(value, scale)
+    if isinstance(value, str):
+        is_name = plain in _NAME_KEYS and names.field(value) is not None
+        return is_name or (_is_remark_key(key, names) and _is_remark(value, names, scale))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return (_ASIDE if len(names.fields) == 1 else _TOTAL).fullmatch(plain) is not None
+    return value is None and _is_remark_key(key, names)
+
+
+def _is_known_list(key: str, value: list[object], names: Names, scale: Scale) -> bool:
+    """Say whether a list or an object holds the values, their order or reasons for them."""
+    plain = _plain_key(key)
+    if isinstance(value, Pairs) or all(isinstance(v, list) for v in value):
+        return _ENVELOPE.fullmatch(plain) is not None
+    texts = [v for v in value if isinstance(v, str)]
+    if len(texts) < len(value):
+        return False
+    reasons = _is_remark_key(key, names) and all(_is_remark(v, names, scale) for v in texts)
+    return reasons or plain in _ORDER_KEYS
+
+
+def _is_remark_key(key: str, names: Names) -> bool:
+    return _REMARK.fullmatch(_plain_key(names.search.sub("", key))) is not None
+
+
+def _is_remark(text: str, names: Names, scale: Scale) -> bool:
+    """Say whether a text beside values is a reason for them."""
+    if takes_back(text) or corrects(text, scale) or withdraws(text, names) or says_other_scale(text, scale):
+        return False
+    brief = is_brief(text)
+    return not (brief and is_status(text)) and not (
+        (brief or _OUT_OF.match(text)) and loose_numbers(text, scale, None)
+    )
 
 
 def _is_the_scale(value: object, scale: Scale) -> bool:
@@ -167,7 +182,7 @@ def _claim_entry(pairs: Pairs, names: Names, scale: Scale, claim: Claim) -> None
     if not labels and len(names.fields) == 1:
         fields = list(names.fields)
     if len(fields) == 1:
-        odd = len(labels) > 1 or _is_odd(pairs, names, scale, strict=True)
+        odd = len(labels) > 1 or _is_odd(pairs, names, scale)
         for score in scores:
             claim(fields[0], UNCLEAR if odd else _scalar(score, scale))
 
@@ -175,7 +190,7 @@ def _claim_entry(pairs: Pairs, names: Names, scale: Scale, claim: Claim) -> None
 def _claim_value(field: str, value: object, names: Names, scale: Scale, claim: Claim) -> None:
     if isinstance(value, Pairs):
         # {"clarity": {"score": 4, "reason": …}}; one without a score describes the field (a schema), no more.
-        odd = _is_odd(value, names, scale, strict=True)
+        odd = _is_odd(value, names, scale)
         for key, inner in value:
             if key.casefold() in _SCORE_KEYS or names.field(key) == field:
                 claim(field, UNCLEAR if odd else _scalar(inner, scale))
@@ -192,6 +207,6 @@ def _scalar(value: object, scale: Scale) -> Value:
         case int() | float():
             return float(value) if abs(value) < _LARGEST else inf
         case str():
-            return whole_value(value, scale)
+            return UNCLEAR if withdraws(value) else whole_value(value, scale)
         case _:
             return UNCLEAR

@@ -5,25 +5,26 @@ from __future__ import annotations
 import re
 
 
-def _any(lines: str) -> str:
+def any_of(lines: str) -> str:
+    """Return the pattern that any of the lines matches."""
     return "|".join(line.strip() for line in lines.strip().split("\n"))
 
 
 def _pattern(lines: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
-    return re.compile(_any(lines), flags)
+    return re.compile(any_of(lines), flags)
 
 
-_NO_ANSWER = _any(r"""
+_NO_ANSWER = any_of(r"""
     placeholders?|dummy|drafts?|provisional\w*|tentative\w*|preliminary|pending|tbd|todo
     to be (?:determined|confirmed|revised|decided)|revers(?:ed?|ely)|invers\w+|invert\w+|as an? percentage
 """)
 _NO_ANSWER_ZH = "示例|样例|占位|初步|暂定|反向|倒序"
-_PERHAPS_NONE = _any(r"""
+_PERHAPS_NONE = any_of(r"""
     templates?|hypothetical\w*|illustrat\w+|percent(?:ages?)?|random(?:ly)?|arbitrary|max(?:imum)?|min(?:imum)?
     imdb|critics?
 """)
 _PERHAPS_NONE_ZH = "模板|假设|如果|百分"
-_SOMETHING_ELSE = _any(r"""
+_SOMETHING_ELSE = any_of(r"""
     examples?|e\.g|for instance|at (?:most|least|best|worst)|samples?|formats?|previous(?:ly)?|earlier|prior
     former(?:ly)?|original(?:ly)?|initial(?:ly)?|first|old|baselines?|references?|targets?|expected|ideal
     average|mean|typical|highest|lowest|best|worst|possible|scales?|ranges?|options?|legend|key|anchors?
@@ -114,12 +115,12 @@ CORRECTS = _pattern(rf"""
 """)
 """The beginning of a sentence that takes a value back: a number in it is another one."""
 
-_CANNOT = _any(r"""
+_CANNOT = any_of(r"""
     can(?:no|')t|can ?not|could(?:n't| not)|will not|won't|would not|wouldn't|do(?:n't| not) (?:want|wish) to
     refuse to|decline to|(?:am|'m) (?:not able|unable) to|(?:am|'m) not (?:going|allowed|permitted) to
 """)
 _UNREAL = r"(?:placeholders?|(?:examples?|samples?|templates?|illustrations?|drafts?|guess)(?! of a))"
-_INVENTED = _any(r"""
+_INVENTED = any_of(r"""
     hypothetical|arbitrary|random|made up|invented|fictional|fictitious|illustrative|provisional|tentative
     preliminary|from the (?:example|prompt)|reversed|inverted
 """)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from metaeval.llm.reply_beside import is_gloss, is_head, last_sentence, leads_elsewhere, leads_here
 from metaeval.llm.reply_numbers import says_other_scale
-from metaeval.llm.reply_values import listed_values, read_value
+from metaeval.llm.reply_values import bare_value, listed_values, read_value
 from metaeval.llm.reply_words import MAY_HOLD_VALUE, UNCLEAR
 
 if TYPE_CHECKING:
@@ -84,12 +84,19 @@ def claim_lines(raw: str, names: Names, scale: Scale, claim: Claim) -> list[Othe
             claim(field, value)
         return []
     lines = _Lines(names, scale, claim)
+    quoted = _is_partly_quoted(raw)
     for line in _headings_marked(raw):
-        lines.read(*line)
+        lines.read(*line, quoted=quoted and line[1].lstrip().startswith(">"))
     if lines.listed and lines.ordered:
         for field in names.fields:
             claim(field, UNCLEAR)
     return lines.others
+
+
+def _is_partly_quoted(raw: str) -> bool:
+    """Say whether some lines are quoted and others are not: what is quoted is then of somebody else."""
+    said = [line.lstrip().startswith(">") for line in raw.split("\n") if line.strip()]
+    return any(said) and not all(said)
 
 
 def _headings_marked(raw: str) -> Iterator[tuple[str, str, bool]]:
@@ -115,6 +122,8 @@ class _Patterns(NamedTuple):
     """A line that begins with a field, so that what follows is about it."""
     next: re.Pattern[str]
     """The name of a field, after a value."""
+    sentence: re.Pattern[str]
+    """``The clarity of this explanation is 4``, up to the value, which ends the line."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -129,12 +138,15 @@ def _patterns(names: str, negative: bool) -> _Patterns:
     about = rf"(?:(?:I(?:'d| would)? )?(?:rate|give) (?:the )?|{_SCORE} (?:for|of) (?:the )?)?"
     score = rf"(?:{_SCORE} ?[:=]? ?)?"
     verb = r"(?: (?:is|as|at|gets)(?: an?)? | ?(?:为|是|给|打)? ?)"
+    of_text = "of (?:this|the) (?:explanation|text|recommendation|summary)"
+    sentence = rf"^(?:I(?:'d| would)? rate )?the {names} {of_text} (?:is|as|at)(?: an?)? (?=[0-9])"
     patterns = (
         rf"{start}{about}{name}{qualifier}{separator}{score}[(\[<\"'“]?(?=\S)",
         rf"{start}{about}{name}{verb}",
         rf"{start}{name} ?[(\[] ?{score}",
         rf"{about}{name}(?: ?[(\[][^()\[\]]{{0,160}}[)\]])?(?= ?(?:$|[:=|–—-]))",
         rf"(?<!\w)(?:and )?{quote}{names}{quote}(?= ?(?:$|[:=|(→–—0-9-]|->|{_SCORE}|\bis\b|为|是))",
+        sentence,
     )
     return _Patterns(*(re.compile(p, re.IGNORECASE) for p in patterns))
 
@@ -165,6 +177,8 @@ class _Lines:
         self.label_open = False
         self.listed = False
         """Whether values were given in a list, without their names."""
+        self.quoted = False
+        """Whether this line is a quotation."""
         self.ordered = False
         """Whether a line says in which order values stand."""
         self.elsewhere = False
@@ -172,16 +186,20 @@ class _Lines:
         self.patterns = _patterns(names.pattern, scale.min < 0)
         self.said = False
         """Whether there was a value."""
+        self.headed = False
+        """Whether the line before is the name of a field and no more."""
         self.others: list[Other] = []
         """Lines without a value that was read, but for those about something else."""
 
     def claim(self, field: str, value: Value) -> None:
         """Pass a value on, unless what introduces it says that it is none."""
-        self._claim(field, UNCLEAR if self.elsewhere else value)
+        self._claim(field, UNCLEAR if self.elsewhere or self.quoted else value)
         self.said = True
 
-    def read(self, line: str, raw: str, heading: bool) -> None:
+    def read(self, line: str, raw: str, heading: bool, *, quoted: bool) -> None:
         """Take in the next line."""
+        self.quoted = quoted
+        headed, self.headed = self.headed, False
         if self._take_list(line):
             return
         self.ordered = self.ordered or _ORDER.search(line) is not None
@@ -194,6 +212,10 @@ class _Lines:
         elif len(self.names.fields) > 1 and _is_another_topic(line, heading):
             self.section = None
         if named:
+            return
+        self.headed = begins is not None and not line[begins.end() :].strip(" :")
+        if headed and self.section is not None and (value := bare_value(line, self.scale)) is not UNCLEAR:
+            self.claim(self.section, value)
             return
         if self.section is not None and self._take_score(line, self.section, begins=bool(begins)):
             return
@@ -221,7 +243,7 @@ class _Lines:
     def _named(self, line: str) -> list[_Named]:
         """Return every ``name: value`` of a line."""
         found: list[_Named] = []
-        for pattern in self.patterns[:3]:
+        for pattern in (*self.patterns[:3], self.patterns.sentence):
             for match in pattern.finditer(line):
                 reading = read_value(line, match.end(), self.scale, self.patterns.next)
                 if reading is None or not self._counts(pattern, reading, line):
@@ -239,6 +261,8 @@ class _Lines:
     def _counts(self, pattern: re.Pattern[str], reading: Reading, line: str) -> bool:
         if pattern is self.patterns.weak:
             return reading.rated  # "accuracy is 3" may say anything; "accuracy is 3/5" does not
+        if pattern is self.patterns.sentence:
+            return line[reading.end :].strip(" .!") == ""
         if pattern is self.patterns.bracket:
             return line[reading.end : reading.end + 1] in (")", "]")
         return True

@@ -127,7 +127,7 @@ def _is_other_word(word: str, rated: bool, text: str, end: int) -> bool:
     return not rated and word in ("1", "一") and _LIST_OF_REASONS.match(text, end) is not None
 
 
-def _bare_value(text: str, scale: Scale) -> Value:
+def bare_value(text: str, scale: Scale) -> Value:
     """Return the value that a text is, without anything else, or `UNCLEAR`."""
     found = read_value(text, 0, scale)
     return found.value if found is not None and found.end == len(text) else UNCLEAR
@@ -148,7 +148,7 @@ def listed_values(text: str, scale: Scale) -> list[Value] | None:
         return None
     values: list[Value] = []
     for item in _BETWEEN.split(text):
-        value = _bare_value(item, scale)
+        value = bare_value(item, scale)
         if value is UNCLEAR:
             return None
         values.append(value)

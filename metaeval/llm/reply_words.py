@@ -27,9 +27,10 @@ _NUMBER = r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?"
 _ONE_VALUE = (
     rf"(?P<number>{_NUMBER}|(?:{'|'.join(_WORDS)})(?![a-z])|[{''.join(HAN)}])"
     # An Arabic numeral may go straight on with its unit; 分 before 制, 之 or 钟 is another word.
-    r"(?P<rated> ?(?:/|out of|of) ?(?P<maximum>[0-9]{1,15}(?:\.[0-9]{1,15})?)"
+    r"(?P<rated> ?(?:/|out of|of|von|de|sur|su) ?(?P<maximum>[0-9]{1,15}(?:\.[0-9]{1,15})?)"
     r"(?: ?(?:points?|stars?|分|星))?(?![\w.]{0,20}[0-9])"
-    r"|分(?![制之钟])|星(?![级期])|[ -]?(?:points?|pts|stars?)\b(?: out of (?P<maximum2>[0-9]{1,15})\b)?)?"
+    r"|分(?![制之钟])|点(?=\s*(?:\Z|[。\n]))|星(?![级期])|[ -]?(?:points?|pts|stars?)\b"
+    r"(?: out of (?P<maximum2>[0-9]{1,15})\b)?)?"
 )
 """One value, as a pattern: ``4``, ``4.5``, ``4/5``, ``4 out of 5``, ``four``, ``四``, ``4分``."""
 
@@ -37,6 +38,14 @@ MAY_HOLD_VALUE = re.compile(rf"[0-9{''.join(HAN)}]|\b(?:{'|'.join(_WORDS)})\b", 
 """What a text without a value does not have."""
 
 VALUE = re.compile(_ONE_VALUE, re.IGNORECASE)
+
+
+_STARS = re.compile(r"(?<![★☆])(?P<given>★{1,10})☆{0,10}(?=[ \n]*(?:\n|\Z))")
+
+
+def with_stars_counted(text: str) -> str:
+    """Return the text with ``★★★★☆`` at the end of a line as ``4/5``."""
+    return _STARS.sub(lambda m: f"{len(m['given'])}/{len(m.group().rstrip())}", text)
 
 
 def tidy(text: str) -> str:
