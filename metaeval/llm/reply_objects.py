@@ -45,6 +45,11 @@ _SCALE_KEY = re.compile(
     r"|满分)(?:[\W_].*)?"
 )
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CHANGE = re.compile(
+    r".*(?:revis|correct|updat|adjust|chang|actual|previous|draft|initial|original|alternat|final|true|real).*"
+    r"|.*(?:error|refus|warning|invalid|valid|status|code|human|user|rater|id).*|(?:new|old|before|after|now).*"
+)
+"""Keys whose number may be another value of the same field, or say that there is none."""
 _ASIDE = re.compile(r"(?:confidence|certainty|置信度?)(?:score)?")
 _TOTAL = re.compile(rf"{_ASIDE.pattern}|(?:overall|average|total|mean|综合|总体|平均|总分)(?:score|rating)?")
 _ORDER_KEYS = frozenset(["aspects", "criteria", "dimensions", "fields", "order"])
@@ -98,7 +103,19 @@ def _plain_key(key: str) -> str:
 
 def _is_odd(pairs: Pairs, names: Names, scale: Scale) -> bool:
     """Say whether an object holds beside its values what is not known to leave them what they are."""
-    return not all(_is_known(key, value, names, scale) for key, value in pairs)
+    named = any(names.field(key) is not None for key, _ in pairs)
+    return not all(
+        _is_known(key, value, names, scale) or (named and _is_other_aspect(key, value, names))
+        for key, value in pairs
+    )
+
+
+def _is_other_aspect(key: str, value: object, names: Names) -> bool:
+    """Say whether an aspect that was not asked for has a score of its own."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    plain = _plain_key(key)
+    other = names.search.search(key) or _CHANGE.fullmatch(plain) or withdraws(_WORDS.sub(" ", key))
+    return number and not other and not _SCALE_KEY.fullmatch(_WORDS.sub("_", key).casefold())
 
 
 def _is_known(key: str, value: object, names: Names, scale: Scale) -> bool:
