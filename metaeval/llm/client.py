@@ -49,6 +49,11 @@ class CallError(Exception):
         self.code = code
         self.sent = sent
 
+    @property
+    def too_long(self) -> bool:
+        """Whether it is the length of this request, which says nothing of others."""
+        return self.code.lower() in _TOO_LONG
+
 
 class RetryableError(CallError):
     """It may go well in a while; ``retry_after`` are the seconds that the provider asks for."""
@@ -143,6 +148,7 @@ _EMPTY_ACCOUNT = {
     "postpaidbilloverdue",
     "prepaidbilloverdue",
 }
+_TOO_LONG = {"413", "context_length_exceeded", "string_above_max_length", "badrequest.toolarge"}
 _RETRYABLE = {408, 409, 429}
 _NEVER_SERVED = {501, 505}
 

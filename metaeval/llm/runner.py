@@ -102,24 +102,29 @@ class Run:
         self._taken = 0  # counted in the caller's
         self._task: asyncio.Task[None] | None = None
         self._left = False
+        self._waiting: Callable[[], str] = str
 
     def __iter__(self) -> Iterator[Answer]:
         """Yield the answer of each request."""
         executor = ThreadPoolExecutor(1, thread_name_prefix="metaeval run")
-        work = executor.submit(lambda: asyncio.run(self._main()))
+        work = executor.submit(self._work)
         started = noted = time.monotonic()
         steps = 0
+        answers: list[Answer] | None = []
         try:
             with progress(self._description, self._total) as advance:
-                while (answers := self._out.get()) is not None:
-                    self._taken += len(answers)
-                    steps += len(answers)
-                    if time.monotonic() - noted > _NOTE_SECONDS:
+                while answers is not None:
+                    try:
+                        answers = self._out.get(timeout=_NOTE_SECONDS)
+                    except queue.Empty:  # what is waited for is shown all the same
+                        answers = []
+                    self._taken += len(answers or ())
+                    steps += len(answers or ())
+                    if time.monotonic() - noted >= _NOTE_SECONDS or answers is None:
                         noted = time.monotonic()
                         advance(steps, note=self._note(noted - started))
                         steps = 0
-                    yield from answers
-                advance(steps, note=self._note(time.monotonic() - started))
+                    yield from answers or ()
         finally:
             self._leave()
             executor.shutdown()
@@ -138,10 +143,18 @@ class Run:
     def _note(self, seconds: float) -> str:
         tally = self.tally
         spent = f"{tally.usd:.2f} USD" if not tally.unpriced else "price unknown"
+        waiting = self._waiting()
         return (
             f"{tally.failed:,} failed, {tally.from_store:,} from store, "
-            f"{tally.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}"
+            f"{tally.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}{waiting and f'; {waiting}'}"
         )
+
+    def _work(self) -> None:
+        """Do the work; whatever happens, whoever takes the answers is told that there are no more."""
+        try:
+            asyncio.run(self._main())
+        finally:
+            self._out.put(None)
 
     async def _main(self) -> None:
         self._task = asyncio.current_task()
@@ -164,7 +177,14 @@ class Run:
             clock=self._clock,
             emit=self._emit,
             behind=lambda: self._emitted - self._taken > _AHEAD,
+            others_seconds=self._limits.call_seconds,
         )
+
+        def waiting() -> str:
+            others = f"{work.asked_elsewhere:,} asked by another run" if work.asked_elsewhere else ""
+            return caller.note() or others
+
+        self._waiting = waiting
         try:
             if self._left:
                 return
@@ -176,10 +196,7 @@ class Run:
                 caller.check()
                 self.tally.stopped = purse.empty
         finally:
-            try:
-                await caller.close()
-            finally:
-                self._out.put(None)
+            await caller.close()
 
     def _emit(self, answers: list[Answer]) -> None:
         self._emitted += len(answers)
