@@ -142,7 +142,11 @@ class Caller:
         """Raise `StoppedError` if a model never answered, and never will; for the end of a run."""
         for (provider, name, _), model in self._models.items():
             last = model.last
-            if not model.breaker.answered and last and (isinstance(last, DeniedError) or last.code == "connect"):
+            if (
+                not model.breaker.answered
+                and last
+                and (isinstance(last, DeniedError) or last.code == "connect")
+            ):
                 raise _stop(f"{provider}/{name}", "answers no call", last)
 
     async def _send(
@@ -205,7 +209,9 @@ class Caller:
         same = model.last is not None and (type(model.last), model.last.code) == (type(error), error.code)
         model.in_a_row = model.in_a_row + 1 if same else 1
         model.last = error
-        most = _DENIED_AT_MOST if isinstance(error, DeniedError) else _REJECTED_AT_MOST[model.breaker.answered]
+        most = (
+            _DENIED_AT_MOST if isinstance(error, DeniedError) else _REJECTED_AT_MOST[model.breaker.answered]
+        )
         if not isinstance(error, RetryableError) and not error.too_long and model.in_a_row >= most:
             raise _stop(name, "takes no call", error)
         kind: FailureKind = "transport"
@@ -245,6 +251,6 @@ class Caller:
 def _stop(model: str, what: str, error: CallError, why: str = "") -> StoppedError:
     said = f"{str(error).rstrip('.')}" + (f" ({why})" if why else "")
     return StoppedError(
-        f"{model} {what} ({error.code}): {said}; what was answered is kept, and the same command goes on from "
-        f"there"
+        f"{model} {what} ({error.code}): {said}; what was answered is kept, and the same command goes on "
+        f"from there"
     )

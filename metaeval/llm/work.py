@@ -234,8 +234,8 @@ class Work:
             # Whoever asks is alive, or the claim would be void, but may have been suspended.
             raise StoppedError(
                 f"another run on the store {self._store.path} is asking {len(self._later):,} of the same "
-                f"requests, and for {self._others_seconds:.0f} s none was answered; end that run, or run the same "
-                f"command again when it is done"
+                f"requests, and for {self._others_seconds:.0f} s none was answered; end that run, or wait "
+                f"for it, and run the same command again"
             )
         await asyncio.sleep(_LOOK_AGAIN)
 

@@ -9,10 +9,10 @@ from metaeval.llm.client import (
     count,
     failed,
     retry_after,
-    scrub,
     text_of,
     word,
 )
+from metaeval.llm.scrub import scrub
 
 
 @pytest.mark.parametrize(
