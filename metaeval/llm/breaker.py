@@ -53,6 +53,7 @@ class Breaker:
         """Failures since the last answer."""
         self.error: RetryableError | None = None
         """The last failure."""
+        self._doubts = 0  # calls that brought no answer, ever
         self._failed: set[str] = set()
         self._since = 0.0  # when the first of these failures was sent
         self._asked_until = 0.0
@@ -60,6 +61,7 @@ class Breaker:
         self._pauses = 0
         self._quiet_since = 0.0
         self._under_way = 0
+        self._fresh = 0  # requests that wait and were never sent
         self._trying = self._ended = False
         self._changed = asyncio.Event()
 
@@ -87,16 +89,20 @@ class Breaker:
         Parameters
         ----------
         fresh
-            Whether the request was never sent. Where too few requests have failed to blame the model, a fresh
-            one is sent even if the time is up.
+            Whether the request was never sent. A fresh one is tried first, for others may fail through their
+            own fault; where too few have failed to blame the model, it is sent even if the time is up.
 
         Yields
         ------
         float
             Seconds that the try may take, infinite for no limit; 0 if the request must not be sent any more.
         """
-        while self._full():
-            await self._changed.wait()
+        self._fresh += fresh
+        try:
+            while self._full(fresh):
+                await self._changed.wait()
+        finally:
+            self._fresh -= fresh
         if self._ended or self._over(fresh):
             yield 0.0
             return
@@ -118,21 +124,19 @@ class Breaker:
     def answer(self) -> None:
         """Note that the model answered."""
         self.answered = True
-        self.refuse()
+        self._alive()
 
     def refuse(self) -> None:
         """Note that the server is there, though it does not take a request."""
-        self.tries = self._pauses = 0
-        self._asked_until = 0.0
-        self._failed.clear()
-        self._quiet_since = self._clock()
-        self._wake()
+        self._doubts += 1
+        self._alive()
 
     def fail(self, key: str, error: RetryableError, sent: float) -> None:
         """Note that a try of the request of a key, sent at a time, brought no answer."""
         if self.tries == 0:
             self._since = sent
         self.tries += 1
+        self._doubts += 1
         self.error = error
         self._failed.add(key)
         if error.retry_after is not None:
@@ -150,18 +154,25 @@ class Breaker:
             return f"server asks to wait {self._asked_until - now:.0f} s"
         if self.silent and self.error is not None:
             code, left = self.error.code, max(self._left(), 0.0)
-            soon = f"in {self._try_at - now:.0f} s" if self._try_at - now >= 1 else "now"
+            soon = f"in {math.ceil(self._try_at - now)} s" if self._try_at > now else "now"
             return f"no answer ({code}): next try {soon}, giving up in {left:.0f} s"
         quiet = now - self._quiet_since
         return f"no answer for {quiet:.0f} s" if self._under_way and quiet >= _QUIET else ""
 
-    def _full(self) -> bool:
-        """Say whether a request must wait for those that are under way."""
+    def _alive(self) -> None:
+        self.tries = self._pauses = 0
+        self._asked_until = 0.0
+        self._failed.clear()
+        self._quiet_since = self._clock()
+        self._wake()
+
+    def _full(self, fresh: bool) -> bool:
+        """Say whether a request must wait for those that are under way, or have precedence."""
         if self._ended or not self._network:
             return False
         if self.silent:
-            return self._trying
-        return not self.answered and self._under_way >= _EARLY
+            return self._trying or (self._fresh > 0 and not fresh)
+        return not self.answered and self._under_way >= max(_EARLY - self._doubts, 1)
 
     def _over(self, fresh: bool) -> bool:
         enough = not fresh or len(self._failed) >= _REQUESTS

@@ -90,22 +90,22 @@ class Caller:
                     raise self._stopped
                 if not seconds:
                     if last is None or last.code == "connect":
-                        raise self._silent(request, model)
+                        raise self._stop(self._silent(request, model))
                     return self._given_up(request, model, last)
                 silent = model.breaker.silent
                 outcome, took = await self._send(request, model, min(seconds, left), since)
-            if isinstance(outcome, Reply):
-                return outcome
-            last = outcome
-            asked = outcome.retry_after if isinstance(outcome, RetryableError) else None
-            if not isinstance(outcome, RetryableError) or (asked or 0.0) > self._limits.patience_seconds:
-                return self._given_up(request, model, outcome)
-            wait = wait_before(retry, outcome, self._draw())
-            if not silent:  # else it is the model that fails, which is no fault of this request
-                left -= took + wait
-                if retry == self._limits.retries or left <= 0:
+                if isinstance(outcome, Reply):
+                    return outcome
+                last = outcome
+                asked = outcome.retry_after if isinstance(outcome, RetryableError) else None
+                if not isinstance(outcome, RetryableError) or (asked or 0.0) > self._limits.patience_seconds:
                     return self._given_up(request, model, outcome)
-                retry += 1
+                wait = wait_before(retry, outcome, self._draw())
+                if not silent:  # else it is the model that fails, which is no fault of this request
+                    left -= took + wait
+                    if retry == self._limits.retries or left <= 0:
+                        return self._given_up(request, model, outcome)
+                    retry += 1
             # A silent model's pauses are the breaker's; here the others get their turn.
             await (asyncio.sleep(0) if model.breaker.silent else self._sleep(wait))
 
@@ -147,7 +147,7 @@ class Caller:
                 and last
                 and (isinstance(last, DeniedError) or last.code == "connect")
             ):
-                raise _stop(f"{provider}/{name}", "answers no call", last)
+                raise _stopped(f"{provider}/{name}", "answers no call", last)
 
     async def _send(
         self, request: Request, model: _Model, seconds: float, since: float
@@ -213,7 +213,7 @@ class Caller:
             _DENIED_AT_MOST if isinstance(error, DeniedError) else _REJECTED_AT_MOST[model.breaker.answered]
         )
         if not isinstance(error, RetryableError) and not error.too_long and model.in_a_row >= most:
-            raise _stop(name, "takes no call", error)
+            raise self._stop(_stopped(name, "takes no call", error))
         kind: FailureKind = "transport"
         if isinstance(error, (DeniedError, RejectedError)):
             kind = "denied" if isinstance(error, DeniedError) else "rejected"
@@ -234,6 +234,10 @@ class Caller:
             self._models[key] = _Model(self._clients[place], breaker)
         return self._models[key]
 
+    def _stop(self, error: StoppedError) -> StoppedError:
+        self.stop(error)  # at once: others are about to send
+        return error
+
     def _silent(self, request: Request, model: _Model) -> StoppedError:
         breaker, patience = model.breaker, self._limits.patience_seconds
         assert breaker.error is not None  # noqa: S101 - nothing is silent without a failure
@@ -245,10 +249,10 @@ class Caller:
             why = f"{breaker.tries} calls failed in {breaker.seconds:.0f} s"
             if breaker.error.code == "timeout":
                 why += f"; if it is slow, raise reply_seconds ({self._limits.reply_seconds:g})"
-        return _stop(f"{request.provider}/{request.model}", what, breaker.error, why)
+        return _stopped(f"{request.provider}/{request.model}", what, breaker.error, why)
 
 
-def _stop(model: str, what: str, error: CallError, why: str = "") -> StoppedError:
+def _stopped(model: str, what: str, error: CallError, why: str = "") -> StoppedError:
     said = f"{str(error).rstrip('.')}" + (f" ({why})" if why else "")
     return StoppedError(
         f"{model} {what} ({error.code}): {said}; what was answered is kept, and the same command goes on "

@@ -11,9 +11,11 @@ import json
 import re
 import threading
 import zlib
-from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
 
 Send: TypeAlias = "bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]"
 
@@ -134,7 +136,7 @@ MALFORMED: dict[str, Send] = {
     "redirect without a place": http(b"", status="302 Found"),
     "redirect to nowhere": http(b"", "Location: http://[", status="301 Moved"),
     "not modified": b"HTTP/1.1 304 Not Modified\r\n\r\n",
-    "switching protocols": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nxyz",
+    "switching protocols": b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nxyz",
     "a thousand times 100": b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
     "100 without end": endless(b"", b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n" * 50),
     "headers without end": endless(b"HTTP/1.1 200 OK\r\n", b"X-More: and more\r\n" * 500),

@@ -12,7 +12,15 @@ from dashscope import AioGeneration
 
 from metaeval.llm.client import CallError, count, text_of, word
 from metaeval.llm.providers import key_for
-from metaeval.llm.providers.http import ENCODING, MISREAD, answered, broken, read_body, unreadable
+from metaeval.llm.providers.http import (
+    ENCODING,
+    MISREAD,
+    answered,
+    broken,
+    read_body,
+    read_headers,
+    unreadable,
+)
 from metaeval.llm.request import Reply
 from metaeval.llm.scrub import scrub
 
@@ -161,7 +169,7 @@ class DashScopeClient:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _LostError from error
         if not 200 <= response.status < 300:
-            raise _AnsweredError(response.status, response.headers)
+            raise _AnsweredError(response.status, read_headers(response.headers, self._key))
         return response
 
 

@@ -56,6 +56,13 @@ async def read_body(chunks: AsyncIterable[bytes], headers: Mapping[str, str], se
     return scrub(body.decode("utf-8", "replace"), secret)
 
 
+def read_headers(headers: Mapping[str, str], secret: str) -> dict[str, str]:
+    """Return those headers of a response that matter, without the key."""
+    return {
+        n: scrub(headers[n], secret) for n in ("Retry-After", "Retry-After-Ms", "Location") if n in headers
+    }
+
+
 def answered(status: int, body: str, headers: Mapping[str, str], denied: Collection[str] = ()) -> Reply:
     """Return or raise what an answer means that is no reply; see `metaeval.llm.client.failed`."""
     code, message = "", body

@@ -9,7 +9,15 @@ import openai
 
 from metaeval.llm.client import CallError, RejectedError, count, text_of, word
 from metaeval.llm.providers import key_for
-from metaeval.llm.providers.http import ENCODING, MISREAD, answered, broken, read_body, unreadable
+from metaeval.llm.providers.http import (
+    ENCODING,
+    MISREAD,
+    answered,
+    broken,
+    read_body,
+    read_headers,
+    unreadable,
+)
 from metaeval.llm.request import Reply
 from metaeval.llm.scrub import scrub
 
@@ -23,7 +31,6 @@ if TYPE_CHECKING:
     from metaeval.llm.request import Request
 
 _NO_KEY = "none"  # the SDK insists on one; servers of one's own often want none
-_HEADERS = {"retry-after", "retry-after-ms", "location"}  # of a response: all that matters here
 
 
 class _Transport(openai.DefaultAioHttpClient):
@@ -38,8 +45,8 @@ class _Transport(openai.DefaultAioHttpClient):
             body = await read_body(response.aiter_raw(), response.headers, self.secret)
         finally:
             await response.aclose()
-        kept = {n: v for n, v in response.headers.items() if n.lower() in _HEADERS}
-        return type(response)(response.status_code, headers=kept, content=body.encode(), request=request)
+        headers = read_headers(response.headers, self.secret)
+        return type(response)(response.status_code, headers=headers, content=body.encode(), request=request)
 
 
 class OpenAIClient:
