@@ -152,7 +152,8 @@ class Run:
     def _work(self) -> None:
         """Do the work; whatever happens, whoever takes the answers is told that there are no more."""
         try:
-            asyncio.run(self._main())
+            with asyncio.Runner() as runner:
+                runner.run(self._main())
         finally:
             self._out.put(None)
 
