@@ -52,7 +52,9 @@ class Breaker:
         self.tries = 0
         """Failures since the last answer."""
         self.error: RetryableError | None = None
-        """The last failure."""
+        """The first failure of the last kind."""
+        self.asked = 0.0
+        """Seconds that the provider asked last to wait."""
         self._doubts = 0  # calls that brought no answer, ever
         self._failed: set[str] = set()
         self._since = 0.0  # when the first of these failures was sent
@@ -137,10 +139,12 @@ class Breaker:
             self._since = sent
         self.tries += 1
         self._doubts += 1
-        self.error = error
+        if self.tries == 1 or self.error is None or self.error.code != error.code:
+            self.error = error
         self._failed.add(key)
         if error.retry_after is not None:
-            self._asked_until = self._clock() + error.retry_after
+            self.asked = error.retry_after
+            self._asked_until = self._clock() + self.asked
 
     def end(self) -> None:
         """Let nothing more through, and nobody wait."""

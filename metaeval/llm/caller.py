@@ -101,7 +101,7 @@ class Caller:
                 if not isinstance(outcome, RetryableError) or (asked or 0.0) > self._limits.patience_seconds:
                     return self._given_up(request, model, outcome)
                 wait = wait_before(retry, outcome, self._draw())
-                if not silent:  # else it is the model that fails, which is no fault of this request
+                if not (silent and outcome.code == "connect"):  # else nobody was there, and nothing was sent
                     left -= took + wait
                     if retry == self._limits.retries or left <= 0:
                         return self._given_up(request, model, outcome)
@@ -243,7 +243,7 @@ class Caller:
         assert breaker.error is not None  # noqa: S101 - nothing is silent without a failure
         what = "stopped answering" if breaker.answered else "answers no call"
         if breaker.impatient:
-            asked = f"it asks to wait {breaker.error.retry_after:.0f} s"
+            asked = f"it asks to wait {breaker.asked:.0f} s"
             why = f"{asked}, and patience_seconds is {patience:g}"
         else:
             why = f"{breaker.tries} calls failed in {breaker.seconds:.0f} s"

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import queue
 import random
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from metaeval.errors import MetaevalError
@@ -102,12 +102,14 @@ class Run:
         self._taken = 0  # counted in the caller's
         self._task: asyncio.Task[None] | None = None
         self._left = False
+        self._broken: BaseException | None = None
         self._waiting: Callable[[], str] = str
 
     def __iter__(self) -> Iterator[Answer]:
         """Yield the answer of each request."""
-        executor = ThreadPoolExecutor(1, thread_name_prefix="metaeval run")
-        work = executor.submit(self._work)
+        # A daemon: a program whose end finds the iteration left unfinished does not wait for it.
+        work = threading.Thread(target=self._work, name="metaeval run", daemon=True)
+        work.start()
         started = noted = time.monotonic()
         steps = 0
         answers: list[Answer] | None = []
@@ -127,10 +129,11 @@ class Run:
                     yield from answers or ()
         finally:
             self._leave()
-            executor.shutdown()
+            work.join()
             if not self._offline:
                 self._store.flush()
-        work.result()
+        if self._broken is not None:
+            raise self._broken
 
     def _leave(self) -> None:
         """End the work, if it is not done."""
@@ -154,6 +157,8 @@ class Run:
         try:
             with asyncio.Runner() as runner:
                 runner.run(self._main())
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            self._broken = error
         finally:
             self._out.put(None)
 

@@ -43,7 +43,7 @@ def chunked(*parts: bytes) -> bytes:
     return head + b"".join(parts)
 
 
-def endless(first: bytes, again: bytes, pause: float = 0.002) -> Send:
+def endless(first: bytes, again: bytes, pause: float = 0.01) -> Send:
     async def send(writer: asyncio.StreamWriter) -> None:
         writer.write(first)
         while True:
