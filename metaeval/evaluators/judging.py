@@ -50,7 +50,7 @@ class Judging:
         """Return what of the budget is left."""
         usd, calls = self.budget.max_usd, self.budget.max_calls
         return Budget(
-            None if usd is None else max(0.0, usd - sum(t.usd for t in self.tallies)),
+            None if usd is None else max(0.0, usd - sum(t.spent for t in self.tallies)),
             None if calls is None else max(0, calls - sum(t.calls for t in self.tallies)),
         )
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import email.utils
 import importlib
 import math
-import re
 import time
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from metaeval.llm.request import Request
 
-_SECRET = re.compile(r"(?i)\b(bearer\s+|sk-)[\w.~+/*-]{6,}")
 _LONGEST_MESSAGE = 500
 
 
@@ -48,6 +46,11 @@ class CallError(Exception):
         super().__init__(message)
         self.code = code
         self.sent = sent
+
+    @property
+    def too_long(self) -> bool:
+        """Whether it is the length of this request, which says nothing of others."""
+        return self.code.lower() in _TOO_LONG
 
 
 class RetryableError(CallError):
@@ -79,13 +82,6 @@ def client_for(connection: Connection) -> Client:
     module, _, name = provider_named(connection.provider).client.partition(":")
     factory = cast("Callable[[Connection], Client]", getattr(importlib.import_module(module), name))
     return factory(connection)
-
-
-def scrub(text: str, secret: str) -> str:
-    """Return a text without the key, nor anything that looks like one."""
-    if secret:
-        text = text.replace(secret, "[key]")
-    return _SECRET.sub(r"\1[key]", text)
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
@@ -143,6 +139,7 @@ _EMPTY_ACCOUNT = {
     "postpaidbilloverdue",
     "prepaidbilloverdue",
 }
+_TOO_LONG = {"413", "context_length_exceeded", "string_above_max_length", "badrequest.toolarge"}
 _RETRYABLE = {408, 409, 429}
 _NEVER_SERVED = {501, 505}
 
@@ -162,7 +159,8 @@ def failed(
     Parameters
     ----------
     status, code, message
-        The HTTP status, the provider's error code (empty if none) and its words, scrubbed.
+        The HTTP status, the provider's error code (empty if none) and its words, scrubbed. A redirect is not
+        followed: the prompt would go to an address that nobody named.
     wait
         Seconds that the provider asks to wait.
     denied
@@ -178,7 +176,7 @@ def failed(
     if folded in _REFUSED_CODES:
         return Reply(finish_reason="content_filter", refusal=message)
     code = code or str(status)
-    if folded in _EMPTY_ACCOUNT or folded in denied or status in {401, 402, 403, 404}:
+    if folded in _EMPTY_ACCOUNT or folded in denied or 300 <= status < 400 or status in {401, 402, 403, 404}:
         raise DeniedError(message, code)
     if status in _RETRYABLE or (status >= 500 and status not in _NEVER_SERVED):
         raise RetryableError(message, code, retry_after=wait)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 _IN_FLIGHT = 32
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 60.0
-_EARLY = 3
+_NANO = 1_000_000_000
+MOST = 1_000_000_000
+"""The largest budget, in USD and in calls."""
 
 
 def _concurrency() -> int:
@@ -42,9 +45,13 @@ class Limits:
     connect_seconds, reply_seconds
         Time limits of one try.
     call_seconds
-        Time limit of a request with all its tries and waits.
+        Time limit of a request with all its tries and waits, while others are answered.
     retries
         How often a request is sent again after a failure that may pass.
+    patience_seconds
+        How long a model may give no answer at all before the run stops; also the longest wait that is granted
+        to a provider that asks for one. Longer than ``reply_seconds``, so that a server that hangs is asked
+        once more.
 
     Raises
     ------
@@ -56,18 +63,19 @@ class Limits:
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     connect_seconds: float = 10.0
-    reply_seconds: float = 120.0
+    reply_seconds: float = 80.0
     call_seconds: float = 600.0
     retries: int = 6
+    patience_seconds: float = 100.0
 
     def __post_init__(self) -> None:
         for name in ("requests_per_minute", "tokens_per_minute"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise MetaevalError(f"{name} is {value!r}; it must be above 0, or left out for no limit")
-        for name in ("in_flight", "connect_seconds", "reply_seconds", "call_seconds"):
-            if not getattr(self, name) > 0:
-                raise MetaevalError(f"{name} is {getattr(self, name)!r}; it must be above 0")
+        for name in ("in_flight", "connect_seconds", "reply_seconds", "call_seconds", "patience_seconds"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise MetaevalError(f"{name} is {getattr(self, name)!r}; it must be a number above 0")
         if self.retries < 0:
             raise MetaevalError(f"retries is {self.retries!r}; it must be 0 or more")
 
@@ -126,24 +134,41 @@ class Budget:
     def __post_init__(self) -> None:
         for name in ("max_usd", "max_calls"):
             value = getattr(self, name)
-            if value is not None and not value >= 0:
-                raise MetaevalError(f"{name} is {value!r}; it must be 0 or more, or left out for no limit")
+            if value is not None and not 0 <= value <= MOST:
+                raise MetaevalError(
+                    f"{name} is {value!r}; it must be from 0 to {MOST:,}, or left out for no limit"
+                )
+
+
+def nano(usd: float) -> int:
+    """Return whole nano-dollars, rounded up: sums of them are exact, and none is left over."""
+    return math.ceil(round(usd * _NANO, 3))  # 3 digits more than are kept, so that 0.03 USD is no bit more
 
 
 class Purse:
-    """Keeps a run within its budget: sets aside what a call may cost at most before it is sent."""
+    """Keeps a run within its budget: sets aside what a call may cost at most before it is sent.
+
+    Every `reserve` that returns an amount must be followed by one `settle`, whatever becomes of the call: the
+    calls that wait for money wait for that.
+    """
 
     def __init__(self, budget: Budget, prices: Prices) -> None:
         self._budget, self._prices = budget, prices
-        self._reserved = 0.0
-        self._counted = 0.0
+        self._most = None if budget.max_usd is None else math.floor(round(budget.max_usd * _NANO, 3))
+        self._reserved = 0
+        self._spent = 0
         self._changed = asyncio.Event()
         self.calls = 0
         self.empty = ""
         """What ran out, as a sentence; empty if nothing did."""
 
-    async def reserve(self, request: Request) -> float | None:
-        """Return what was set aside in USD, or None if the request must not be sent.
+    @property
+    def spent(self) -> float:
+        """What counts against the budget, in USD: costs, and what lost calls may have cost at most."""
+        return self._spent / _NANO
+
+    async def reserve(self, request: Request) -> int | None:
+        """Return the nano-dollars that were set aside, or None if the request must not be sent.
 
         While other calls are under way it waits for them: most cost less than was set aside.
 
@@ -152,11 +177,11 @@ class Purse:
         MetaevalError
             If there is a limit in USD and no upper bound of the request's cost.
         """
-        usd = 0.0
-        if self._budget.max_usd is not None:
-            usd = self._bound(request)
-            while self._counted + self._reserved + usd > self._budget.max_usd:
-                if self._reserved <= 0:
+        bound = 0
+        if self._most is not None:
+            bound = self._bound(request)
+            while self._spent + self._reserved + bound > self._most:
+                if self._reserved == 0:
                     self.empty = f"the budget of {self._budget.max_usd:g} USD is used up"
                     return None
                 self._changed.clear()
@@ -165,16 +190,16 @@ class Purse:
             self.empty = f"the budget of {self._budget.max_calls} calls is used up"
             return None
         self.calls += 1
-        self._reserved += usd
-        return usd
+        self._reserved += bound
+        return bound
 
-    def settle(self, reserved: float, spent: float) -> None:
-        """Replace what was set aside by what was spent."""
-        self._reserved = max(self._reserved - reserved, 0.0)
-        self._counted += spent
+    def settle(self, reserved: int, spent: int) -> None:
+        """Replace what was set aside by what was spent, both in nano-dollars."""
+        self._reserved -= reserved
+        self._spent += spent
         self._changed.set()
 
-    def _bound(self, request: Request) -> float:
+    def _bound(self, request: Request) -> int:
         usd = self._prices.at_most(request)
         if usd is None:
             name = f"{request.provider}/{request.model}"
@@ -183,22 +208,4 @@ class Purse:
             raise MetaevalError(
                 f"max_usd cannot be kept for {name}, since {missing}; set it, or limit calls with max_calls"
             )
-        return usd
-
-
-class Gate:
-    """Lets few requests through to a model until one of them shows that it answers at all."""
-
-    def __init__(self) -> None:
-        self._through = 0
-        self._open = asyncio.Event()
-
-    async def enter(self) -> None:
-        """Wait for a place; at once if the gate is open."""
-        self._through += 1
-        if self._through > _EARLY:
-            await self._open.wait()
-
-    def open(self) -> None:
-        """Let everything through."""
-        self._open.set()
+        return nano(usd)

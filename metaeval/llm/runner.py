@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import queue
 import random
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from metaeval.errors import MetaevalError
@@ -102,30 +102,38 @@ class Run:
         self._taken = 0  # counted in the caller's
         self._task: asyncio.Task[None] | None = None
         self._left = False
+        self._broken: BaseException | None = None
+        self._waiting: Callable[[], str] = str
 
     def __iter__(self) -> Iterator[Answer]:
         """Yield the answer of each request."""
-        executor = ThreadPoolExecutor(1, thread_name_prefix="metaeval run")
-        work = executor.submit(lambda: asyncio.run(self._main()))
+        # A daemon: a program whose end finds the iteration left unfinished does not wait for it.
+        work = threading.Thread(target=self._work, name="metaeval run", daemon=True)
+        work.start()
         started = noted = time.monotonic()
         steps = 0
+        answers: list[Answer] | None = []
         try:
             with progress(self._description, self._total) as advance:
-                while (answers := self._out.get()) is not None:
-                    self._taken += len(answers)
-                    steps += len(answers)
-                    if time.monotonic() - noted > _NOTE_SECONDS:
+                while answers is not None:
+                    try:
+                        answers = self._out.get(timeout=_NOTE_SECONDS)
+                    except queue.Empty:  # what is waited for is shown all the same
+                        answers = []
+                    self._taken += len(answers or ())
+                    steps += len(answers or ())
+                    if time.monotonic() - noted >= _NOTE_SECONDS or answers is None:
                         noted = time.monotonic()
                         advance(steps, note=self._note(noted - started))
                         steps = 0
-                    yield from answers
-                advance(steps, note=self._note(time.monotonic() - started))
+                    yield from answers or ()
         finally:
             self._leave()
-            executor.shutdown()
+            work.join()
             if not self._offline:
                 self._store.flush()
-        work.result()
+        if self._broken is not None:
+            raise self._broken
 
     def _leave(self) -> None:
         """End the work, if it is not done."""
@@ -138,10 +146,21 @@ class Run:
     def _note(self, seconds: float) -> str:
         tally = self.tally
         spent = f"{tally.usd:.2f} USD" if not tally.unpriced else "price unknown"
+        waiting = self._waiting()
         return (
             f"{tally.failed:,} failed, {tally.from_store:,} from store, "
-            f"{tally.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}"
+            f"{tally.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}{waiting and f'; {waiting}'}"
         )
+
+    def _work(self) -> None:
+        """Do the work; whatever happens, whoever takes the answers is told that there are no more."""
+        try:
+            with asyncio.Runner() as runner:
+                runner.run(self._main())
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            self._broken = error
+        finally:
+            self._out.put(None)
 
     async def _main(self) -> None:
         self._task = asyncio.current_task()
@@ -164,7 +183,14 @@ class Run:
             clock=self._clock,
             emit=self._emit,
             behind=lambda: self._emitted - self._taken > _AHEAD,
+            others_seconds=self._limits.call_seconds,
         )
+
+        def waiting() -> str:
+            others = f"{work.asked_elsewhere:,} asked by another run" if work.asked_elsewhere else ""
+            return caller.note() or others
+
+        self._waiting = waiting
         try:
             if self._left:
                 return
@@ -176,10 +202,7 @@ class Run:
                 caller.check()
                 self.tally.stopped = purse.empty
         finally:
-            try:
-                await caller.close()
-            finally:
-                self._out.put(None)
+            await caller.close()
 
     def _emit(self, answers: list[Answer]) -> None:
         self._emitted += len(answers)

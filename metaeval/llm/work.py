@@ -7,12 +7,14 @@ import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from metaeval.errors import StoppedError
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from metaeval.llm.caller import Caller
     from metaeval.llm.price import Prices
-    from metaeval.llm.request import Reply, Request
+    from metaeval.llm.request import FailureKind, Reply, Request
     from metaeval.llm.store import Store, Taken
 
 _BATCH = 250  # requests that are looked up at once
@@ -39,6 +41,15 @@ class Answer(NamedTuple):
 
 
 @dataclass(slots=True)
+class Lost:
+    """Requests to a model that brought no reply, all for the same reason."""
+
+    message: str
+    """What the provider, or the way to it, said to the first of them."""
+    count: int = 0
+
+
+@dataclass(slots=True)
 class Tally:
     """Where a run stands."""
 
@@ -50,6 +61,11 @@ class Tally:
     """Requests sent, repeated ones included."""
     usd: float = 0.0
     """What the replies of this run cost, as far as it is known."""
+    spent: float = 0.0
+    """What counts against the budget, in USD: ``usd``, and what lost calls may have cost at most."""
+    lost: dict[tuple[str, FailureKind, str], Lost] = field(default_factory=dict)
+    """By model, kind of failure and code: the requests that ended without a reply; not those that the budget
+    did not allow."""
     unpriced: int = 0
     """Replies whose cost is not known."""
     stopped: str = ""
@@ -78,6 +94,8 @@ class Work:
     ----------
     emit, behind
         Passes answers on; and says whether whoever takes them is far behind.
+    others_seconds
+        How long requests that another run is asking are waited for while none of them comes.
     """
 
     def __init__(
@@ -91,13 +109,21 @@ class Work:
         clock: Callable[[], float],
         emit: Callable[[list[Answer]], None],
         behind: Callable[[], bool],
+        others_seconds: float,
     ) -> None:
         self._store, self._prices, self._tally = store, prices, tally
         self._usable, self._attempts, self._clock = usable, attempts, clock
         self._emit, self._behind = emit, behind
+        self._others_seconds = others_seconds
         self._later: list[_Item] = []
+        self._moved = clock()  # when one of these was last brought to its end
         self._online = False
         self.seen = self.missing = 0
+
+    @property
+    def asked_elsewhere(self) -> int:
+        """How many requests wait for somebody else who is asking the same."""
+        return len(self._later)
 
     async def read(self, requests: Iterable[Request]) -> None:
         """Take all answers from the store; count in ``missing`` those that it has not."""
@@ -182,6 +208,10 @@ class Work:
         self._tally.done += 1
         self._tally.failed += not item.usable
         self._tally.from_store += not item.asked
+        error = item.replies[-1].error
+        if error is not None and error.kind != "budget":
+            reason = (f"{item.request.provider}/{item.request.model}", error.kind, error.code)
+            self._tally.lost.setdefault(reason, Lost(error.message)).count += 1
         return Answer(item.position, item.request, tuple(item.replies), not item.asked)
 
     async def _ask_all(self, todo: asyncio.Queue[_Item | None], caller: Caller) -> None:
@@ -196,9 +226,18 @@ class Work:
     async def _ask_later(self, caller: Caller) -> None:
         """Take up one of those that somebody else was asking."""
         item = self._later.pop(0)
-        if not await self._ask(item, caller):
-            self._later.append(item)
-            await asyncio.sleep(_LOOK_AGAIN)
+        if await self._ask(item, caller):
+            self._moved = self._clock()
+            return
+        self._later.append(item)
+        if self._clock() - max(self._moved, item.since) > self._others_seconds:
+            # Whoever asks is alive, or the claim would be void, but may have been suspended.
+            raise StoppedError(
+                f"another run on the store {self._store.path} is asking {len(self._later):,} of the same "
+                f"requests, and for {self._others_seconds:.0f} s none was answered; end that run, or wait "
+                f"for it, and run the same command again"
+            )
+        await asyncio.sleep(_LOOK_AGAIN)
 
     async def _ask(self, item: _Item, caller: Caller) -> bool:
         """Get the replies of a request; false if somebody else is asking the same now."""
@@ -235,7 +274,7 @@ class Work:
                 self._tally.unpriced += usd is None
                 reply = await self._store.put_soon(request, reply)
         finally:
-            self._tally.calls = caller.calls
+            self._tally.calls, self._tally.spent = caller.calls, caller.spent
             if not kept:
                 self._store.release(request.key)
         return reply

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaeval import evaluators
 from metaeval.errors import RunFolderError
@@ -42,10 +42,7 @@ def judging_of(study: Study, *, offline: bool = False) -> AbstractContextManager
 
 
 def _limits(options: JudgingOptions) -> Limits:
-    given: dict[str, Any] = {
-        "requests_per_minute": options.requests_per_minute,
-        "tokens_per_minute": options.tokens_per_minute,
-    }
+    given = options.model_dump(include={f.name for f in fields(Limits)}, exclude_none=True)
     if options.concurrency is not None:
         given["in_flight"] = options.concurrency
     return Limits(**given)

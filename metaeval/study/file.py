@@ -19,6 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from metaeval.errors import StudyError, nearest
+from metaeval.llm.limits import MOST
 from metaeval.types import AVERAGE, COEFFICIENTS, KEYS, LEVELS
 from metaeval.yaml_lines import Lines, YamlError, read_yaml
 
@@ -109,6 +110,7 @@ def _check_evaluators(value: object) -> object:
 
 
 Name = Annotated[str, AfterValidator(_text)]
+Seconds = Annotated[int | float, Field(gt=0, le=86_400)]
 Fill = Annotated[int | float | Literal["drop"], BeforeValidator(_fill)]
 
 
@@ -167,8 +169,13 @@ class JudgingOptions(_Part):
     concurrency: Annotated[int, Field(gt=0, le=10_000)] | None = None
     requests_per_minute: Annotated[int | float, Field(gt=0)] | None = None
     tokens_per_minute: Annotated[int | float, Field(gt=0)] | None = None
-    max_usd: Annotated[int | float, Field(ge=0)] | None = None
-    max_calls: Annotated[int, Field(ge=0)] | None = None
+    max_usd: Annotated[int | float, Field(ge=0, le=MOST)] | None = None
+    max_calls: Annotated[int, Field(ge=0, le=MOST)] | None = None
+    connect_seconds: Seconds | None = None
+    reply_seconds: Seconds | None = None
+    call_seconds: Seconds | None = None
+    patience_seconds: Seconds | None = None
+    retries: Annotated[int, Field(ge=0, le=100)] | None = None
     prices: dict[str, Price] = Field(default_factory=dict)
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,20 @@ def requests(number: int, base_url: str, provider: str = "openai", **more: Any) 
 
 async def no_sleep(_seconds: float) -> None:
     """Wait not at all."""
+
+
+class FakeTime:
+    """Time that passes while somebody sleeps, and at no other time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def clock(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        await asyncio.sleep(0)
 
 
 def run(server: Server, store: Store, number: int = 5, provider: str = "openai", **options: Any) -> Run:

@@ -106,3 +106,20 @@ def test_a_run_without_end_is_left_by_ctrl_c_in_the_same_process(tmp_path: Path)
         again = run(server, store, 100)
         assert len(list(again)) == 100
         assert again.tally.from_store > 0
+
+
+ABANDONED = """
+import sys
+from metaeval.llm.request import Message, Request
+from metaeval.llm.runner import Run
+from metaeval.llm.store import Store
+asked = (Request("simulated", "m", (Message("user", str(i)),)) for i in range(20_000))
+answers = iter(Run(asked, Store(sys.argv[1])))
+next(answers)
+"""
+
+
+def test_a_program_that_leaves_a_run_unfinished_ends(tmp_path: Path) -> None:
+    # The run is far ahead of whoever took its first answer, and waits for that one, who never comes again.
+    command = [sys.executable, "-c", ABANDONED, str(tmp_path / "s.sqlite")]
+    assert subprocess.run(command, timeout=60, check=True, capture_output=True).stderr == b""

@@ -1,14 +1,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import os
+import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from metaeval.errors import MetaevalError
 from metaeval.llm.client import RetryableError
-from metaeval.llm.limits import Budget, Gate, Limits, Pace, Purse, wait_before
+from metaeval.llm.limits import Budget, Limits, Pace, Purse, nano, wait_before
 from metaeval.llm.price import Prices
 from metaeval.llm.request import Message, Request
+
+RANDOM_BUDGETS = int(os.environ.get("METAEVAL_RANDOM_BUDGETS", "1000"))
 
 
 def test_concurrency_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +28,14 @@ def test_concurrency_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"in_flight": 0}, {"requests_per_minute": 0}, {"reply_seconds": -1}, {"retries": -1}]
+    "wrong",
+    [
+        {"in_flight": 0},
+        {"requests_per_minute": 0},
+        {"reply_seconds": -1},
+        {"retries": -1},
+        {"patience_seconds": math.inf},
+    ],
 )
 def test_wrong_limits(wrong: dict[str, int]) -> None:
     with pytest.raises(MetaevalError, match=f"^{next(iter(wrong))} is"):
@@ -61,16 +75,17 @@ PRICES = Prices({"m": {"input": 1000, "output": 1000}})  # 0.001 USD a token
 
 def test_a_purse_sets_aside_what_a_call_may_cost() -> None:
     async def go() -> None:
-        bound = PRICES.at_most(request())
-        assert bound is not None
-        assert bound > 1.0
-        purse = Purse(Budget(max_usd=2.5 * bound), PRICES)
+        usd = PRICES.at_most(request())
+        assert usd is not None
+        assert usd > 1.0
+        purse = Purse(Budget(max_usd=2.5 * usd), PRICES)
+        bound = nano(usd)
         first, second = await purse.reserve(request()), await purse.reserve(request())
         assert first == second == bound
         third = asyncio.create_task(purse.reserve(request()))
         await asyncio.sleep(0)
         assert not third.done()  # there may be enough when the others have cost less than they might
-        purse.settle(bound, 0.1 * bound)
+        purse.settle(bound, bound // 10)
         assert await third == bound
         purse.settle(bound, bound)
         purse.settle(bound, bound)
@@ -99,21 +114,55 @@ def test_a_limit_in_money_needs_an_upper_bound(prices: object, max_tokens: int |
         asyncio.run(purse.reserve(request(max_tokens)))
 
 
-def test_wrong_budget() -> None:
-    with pytest.raises(MetaevalError, match="max_usd is -1"):
-        Budget(max_usd=-1)
+@pytest.mark.parametrize("wrong", [-1, math.inf, math.nan, 1e300])
+def test_wrong_budget(wrong: float) -> None:
+    with pytest.raises(MetaevalError, match=re.escape(f"max_usd is {wrong}")):
+        Budget(max_usd=wrong)
 
 
-def test_a_gate_lets_three_through_until_it_opens() -> None:
-    async def go() -> None:
-        gate = Gate()
-        for _ in range(3):
-            await gate.enter()
-        fourth = asyncio.create_task(gate.enter())
-        await asyncio.sleep(0)
-        assert not fourth.done()
-        gate.open()
-        await fourth
-        await gate.enter()
+def test_what_can_be_paid_to_the_cent_is_paid() -> None:
+    async def go() -> int:
+        prices = Prices({"m": {"input": 0, "output": 1000}})  # 0.01 USD for 10 tokens
+        purse = Purse(Budget(max_usd=0.03), prices)
+        while (reserved := await purse.reserve(request())) is not None:
+            purse.settle(reserved, nano(0.01))
+        return purse.calls
 
-    asyncio.run(go())
+    assert asyncio.run(go()) == 3
+
+
+@settings(max_examples=RANDOM_BUDGETS, deadline=None)
+@given(
+    budget=st.floats(0, 2),
+    price=st.tuples(st.floats(0, 5000), st.floats(0, 5000)),
+    shares=st.lists(st.floats(0, 1), min_size=1, max_size=40),
+    workers=st.integers(1, 8),
+)
+def test_a_budget_is_kept_and_nobody_waits_for_ever(
+    budget: float, price: tuple[float, float], shares: list[float], workers: int
+) -> None:
+    prices = Prices({"m": {"input": price[0], "output": price[1]}})
+    bound = prices.at_most(request())
+    assert bound is not None
+    paid: list[float] = []
+
+    async def work(purse: Purse, replies: list[float]) -> None:
+        while replies:
+            cost = bound * replies.pop()
+            reserved = await purse.reserve(request())
+            if reserved is not None:
+                for _ in range(len(replies) % 3):
+                    await asyncio.sleep(0)
+                paid.append(cost)
+                purse.settle(reserved, nano(cost))
+
+    async def go() -> Purse:
+        purse, replies = Purse(Budget(max_usd=budget), prices), list(shares)
+        await asyncio.wait_for(asyncio.gather(*(work(purse, replies) for _ in range(workers))), 10)
+        return purse
+
+    purse = asyncio.run(go())
+    assert sum(paid) <= budget * (1 + 1e-12) + 1e-12 * len(paid)
+    assert purse.spent == pytest.approx(sum(paid), abs=1e-9 * (len(paid) + 1))
+    if len(paid) < len(shares):  # nothing that could be paid for was refused
+        assert budget - sum(paid) < bound + 1e-9 * (len(paid) + 2)

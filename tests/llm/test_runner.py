@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,9 @@ from metaeval.llm.limits import Budget, Limits
 from metaeval.llm.price import Prices
 from metaeval.llm.request import Message, Reply, Request
 from metaeval.llm.runner import Run
-from tests.llm.asking import FAST, KEY, no_sleep, requests, run
+from metaeval.llm.store import Store
+from metaeval.llm.work import Lost
+from tests.llm.asking import FAST, KEY, FakeTime, no_sleep, requests, run
 from tests.llm.server import (
     ANSWER,
     CUT,
@@ -34,7 +37,6 @@ from tests.llm.server import (
 
 if TYPE_CHECKING:
     from metaeval.llm.providers import Connection
-    from metaeval.llm.store import Store
 
 ALL = ("openai", "dashscope")
 
@@ -110,23 +112,31 @@ def test_a_hang_ends(store: Store, provider: str) -> None:
 
 
 def test_a_failure_of_transport_is_kept_but_asked_again(store: Store) -> None:
-    down = [True]
-    with serving(
-        lambda _body, _before: error(500, "InternalError", "broken") if down[0] else ANSWER
-    ) as server:
-        work = run(server, store, 3, sleep=no_sleep)
-        answers = list(work)
-        assert len(server.log) == 3 * (1 + FAST.retries)
-        assert {a.reply.error for a in answers} == {("transport", "broken", "InternalError")}
+    broken = [0, 3, 7]
+
+    def behave(body: dict[str, Any], _before: int) -> Act:
+        bad = any(f"text {i}?" in body["messages"][0]["content"] for i in broken)
+        return error(500, "InternalError", "broken") if bad else ANSWER
+
+    with serving(behave) as server:
+        time = FakeTime()
+        work = run(server, store, 10, clock=time.clock, sleep=time.sleep)
+        answers = sorted(work)
+        lost = [a.position for a in answers if a.reply.error == ("transport", "broken", "InternalError")]
+        assert lost == broken
         assert work.tally.failed == 3
+        assert work.tally.lost == {("openai/m", "transport", "InternalError"): Lost("broken", 3)}
         # Offline it is what it was; the next run asks again.
-        assert [a.replies for a in sorted(run(server, store, 3, offline=True))] == [
-            a.replies for a in sorted(answers)
-        ]
-        down[0] = False
-        assert texts(list(run(server, store, 3))) == ["Summary: 3"] * 3
-        list(run(server, store, 3))
-        assert len(server.log) == 3 * (1 + FAST.retries) + 3
+        offline = run(server, store, 10, offline=True)
+        assert [a.replies for a in sorted(offline)] == [a.replies for a in answers]
+        assert offline.tally.lost == work.tally.lost
+        broken.clear()
+        asked = len(server.log)
+        again = run(server, store, 10)
+        assert texts(list(again)) == ["Summary: 3"] * 10
+        assert again.tally.lost == {}
+        list(run(server, store, 10))
+        assert len(server.log) == asked + 3
 
 
 @pytest.mark.parametrize("act", [EMPTY, LENGTH, PROSE, REFUSED, error(400, "content_filter", "blocked")])
@@ -212,13 +222,6 @@ def test_what_was_answered_before_it_stopped_is_kept(store: Store) -> None:
         assert work.tally.from_store == 20
 
 
-def test_a_server_that_is_not_there_stops_it(store: Store) -> None:
-    with serving() as server:
-        pass
-    with pytest.raises(StoppedError, match=r"answers no call \(connect\): cannot connect"):
-        list(run(server, store, 100, sleep=no_sleep))
-
-
 def test_one_bad_request_among_many_does_not(store: Store) -> None:
     def behave(body: dict[str, Any], _before: int) -> Act:
         bad = any(f"text {i}?" in body["messages"][0]["content"] for i in (0, 1, 2, 50))
@@ -235,7 +238,7 @@ def test_requests_that_are_all_rejected_stop_it(store: Store) -> None:
     with serving(always(error(400, "unsupported_parameter", "no seed here"))) as server:
         with pytest.raises(StoppedError, match="no seed here"):
             list(run(server, store, 500))
-        assert len(server.log) < 40
+        assert len(server.log) == 10
 
 
 def test_max_calls(store: Store) -> None:
@@ -380,7 +383,8 @@ def test_the_key_is_in_no_file(store: Store, capsys: pytest.CaptureFixture[str])
             behave = server.behave
             if provider == "dashscope":
                 server.behave = lambda body, before: acts[before % 4]
-            list(run(server, store, 8, provider, sleep=no_sleep))
+            time = FakeTime()
+            list(run(server, store, 8, provider, clock=time.clock, sleep=time.sleep))
             server.behave = behave
         assert all(seen.authorization == f"Bearer {KEY}" for seen in server.log)
     store.close()
@@ -388,3 +392,53 @@ def test_the_key_is_in_no_file(store: Store, capsys: pytest.CaptureFixture[str])
         assert KEY.encode() not in file.read_bytes(), file
     printed = capsys.readouterr()
     assert KEY not in printed.out + printed.err
+
+
+def test_a_run_that_cannot_start_says_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> Any:
+        raise OSError("too many open files")
+
+    monkeypatch.setattr(asyncio.events, "new_event_loop", full)
+    outcome: list[BaseException] = []
+
+    def go() -> None:
+        try:
+            list(run_without_server(store))
+        except OSError as caught:
+            outcome.append(caught)
+
+    thread = threading.Thread(target=go, daemon=True)
+    thread.start()
+    thread.join(10)  # it used to wait for answers for ever
+    assert [str(e) for e in outcome] == ["too many open files"]
+
+
+def run_without_server(store: Store) -> Run:
+    return Run([Request("simulated", "m", (Message("user", "?"),))], store)
+
+
+def test_the_claims_of_a_run_that_stands_still_are_waited_for_for_a_stated_time(store: Store) -> None:
+    # As if it were another process that was suspended: it is alive, and does nothing.
+    with serving() as server, Store(store.path) as other:
+        asked = list(requests(5, server.openai))
+        assert asyncio.run(other.claim(asked[3].key)).ours
+        limits = Limits(in_flight=2, call_seconds=0.5)
+        with pytest.raises(StoppedError, match=r"another run on the store .* is asking 1 of the same"):
+            list(Run(asked, store, limits=limits))
+        assert len(server.log) == 4
+    with serving(port=server.port) as server:
+        again = Run(asked, store, limits=limits)
+        assert len(list(again)) == 5
+        assert again.tally.from_store == 4
+
+
+@pytest.mark.parametrize("key", ["sk-schl\u00fcssel-4711", "sk-\udcff-4711", "sk-two\nlines-4711"])
+def test_a_key_that_is_none_is_said_in_a_sentence(
+    store: Store, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with serving() as server:
+        with pytest.raises(MetaevalError, match="OPENAI_API_KEY holds a character that no key has") as caught:
+            list(run(server, store, 3))
+        assert "4711" not in str(caught.value)
+        assert server.log == []

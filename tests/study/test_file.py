@@ -77,6 +77,19 @@ def test_the_studies_that_ship_can_be_read(name: str) -> None:
             5,
             "bootstrap.confidence: 95: it must be less than 1",
         ),
+        (
+            {"judging": "{reply_seconds: 0}"},
+            3,
+            "judging.reply_seconds: 0: it must be greater than 0",
+        ),
+        (
+            {"judging": "{patience_seconds: .inf}"},
+            3,
+            "judging.patience_seconds: inf: it must be less than or equal to 86400",
+        ),
+        ({"judging": "{max_usd: .inf}"}, 3, "judging.max_usd: inf: it must be less than or equal to"),
+        ({"judging": "{retries: -1}"}, 3, "judging.retries: -1: it must be greater than or equal to 0"),
+        ({"judging": "{reply_second: 3}"}, 3, "did you mean 'reply_seconds'?"),
         ({"bootstrap": "{clusters: user}"}, 3, "unknown key 'clusters'; did you mean 'cluster'?"),
         (
             {"aspects": "[claer]"},

@@ -19,14 +19,15 @@ import pytest
 
 import metaeval as me
 from metaeval.cli import main
+from metaeval.llm.limits import Limits
 from metaeval.llm.store import Store
 from metaeval.sources import save
 from metaeval.sources.recexp import import_recexp
-from metaeval.study.asking import export_run
+from metaeval.study.asking import export_run, judging_of
 from metaeval.study.file import make_study
 from tests.conftest import ROOT
 from tests.evaluators.test_judge import KEY, answer
-from tests.llm.server import Server, serving
+from tests.llm.server import HANG, Server, serving
 from tests.tiny import write_study
 
 USERS = 8
@@ -208,6 +209,29 @@ def test_a_budget_ends_the_run_with_exit_3_and_more_of_it_goes_on(
         study_on(server)
         assert main(["run", str(study), "--out", "out"]) == 0
         assert len(server.log) == len(stored())
+
+
+def test_a_server_that_hangs_ends_the_run_with_exit_3_in_the_time_that_the_study_gives(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(lambda _body, _before: HANG) as server:
+        times = "{store: replies.sqlite, reply_seconds: 0.4, patience_seconds: 1, retries: 2}"
+        study = study_on(server, judging=times)
+        started = time.monotonic()
+        assert main(["run", str(study), "--out", "out"]) == 3
+        assert time.monotonic() - started < 15
+        assert "answers no call (timeout): no reply within 0.4 seconds" in capsys.readouterr().err
+        assert len(server.log) < 20
+        server.behave = answer
+        assert main(["run", str(study), "--out", "out"]) == 0
+
+
+def test_the_limits_of_a_study_reach_the_run(data: Path) -> None:
+    times = {"connect_seconds": 1, "reply_seconds": 2, "call_seconds": 3, "patience_seconds": 4, "retries": 5}
+    others = {"concurrency": 6, "requests_per_minute": 7, "tokens_per_minute": 8}
+    study = make_study({"dataset": "sample", "evaluators": ["Length()"], "judging": {**times, **others}})
+    with judging_of(study) as settings:
+        assert settings.limits == Limits(6, 7, 8, **times)
 
 
 def test_the_cost_table(data: Path) -> None:

@@ -112,10 +112,16 @@ def key_for(provider: str, base_url: str) -> str:
     Raises
     ------
     MetaevalError
-        If the provider's own address is used and the variable is not set.
+        If the provider's own address is used and the variable is not set, or holds what is no key.
     """
     entry = provider_named(provider)
     key = os.environ.get(entry.key_variable, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        place = next(i for i, c in enumerate(key, start=1) if not (c.isascii() and c.isprintable()))
+        raise MetaevalError(
+            f"{entry.key_variable} holds a character that no key has, at place {place} of {len(key)}; a key "
+            f"is plain ASCII, so copy it again"
+        )
     if key or base_url != entry.address:
         return key
     raise MetaevalError(f"{entry.key_variable} is not set; {provider!r} models need a key in it")

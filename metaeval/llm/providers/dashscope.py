@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any, cast
 import aiohttp
 from dashscope import AioGeneration
 
-from metaeval.llm.client import (
-    CallError,
-    RetryableError,
-    count,
-    failed,
-    retry_after,
-    scrub,
-    text_of,
-    word,
-)
+from metaeval.llm.client import CallError, count, text_of, word
 from metaeval.llm.providers import key_for
+from metaeval.llm.providers.http import (
+    ENCODING,
+    MISREAD,
+    answered,
+    broken,
+    read_body,
+    read_headers,
+    unreadable,
+)
 from metaeval.llm.request import Reply
+from metaeval.llm.scrub import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,8 +34,37 @@ if TYPE_CHECKING:
     from metaeval.llm.providers import Connection
     from metaeval.llm.request import Request
 
+_WHAT = "reply of DashScope"
 _body: ContextVar[list[str]] = ContextVar("_body")
 """Where the middleware leaves the body of the call that is under way in this task."""
+
+
+class _AnsweredError(Exception):
+    """The answer is no reply; raised before the SDK follows a redirect or takes the body apart."""
+
+    def __init__(self, status: int, headers: Mapping[str, str]) -> None:
+        super().__init__(f"status {status}")
+        self.status, self.headers = status, headers
+
+
+class _Response(aiohttp.ClientResponse):
+    """A response whose body is read with a limit."""
+
+    content_type = "application/json"  # else the SDK may take the body for something else
+
+    async def take(self, secret: str) -> str:
+        """Read the body, and keep it without the key for whoever reads it next."""
+        try:
+            text = await read_body(self.content.iter_any(), self.headers, secret)
+        except BaseException:
+            self.close()
+            raise
+        self._body = text.encode()
+        return text
+
+    def get_encoding(self) -> str:
+        """Return how the body is encoded now."""
+        return "utf-8"
 
 
 class _LostError(Exception):
@@ -83,13 +113,18 @@ class DashScopeClient:
             connector = _Connector(limit=0)  # the runner limits
             connector.connect_seconds = self._connection.connect_seconds
             self._session = aiohttp.ClientSession(
-                connector=connector, trust_env=True, middlewares=(self._watch,)
+                connector=connector,
+                trust_env=True,
+                middlewares=(self._watch,),
+                response_class=_Response,
+                auto_decompress=False,
+                headers={"Accept-Encoding": ENCODING},
             )
         wanted = {} if request.schema is None else {"response_format": {"type": "json_object"}}
         body: list[str] = []
         _body.set(body)
         try:
-            done = await AioGeneration.call(
+            await AioGeneration.call(
                 model=request.model,
                 messages=cast("Any", [{"role": m.role, "content": m.content} for m in request.messages]),
                 api_key=self._key or "none",
@@ -98,27 +133,23 @@ class DashScopeClient:
                 session=self._session,
                 **{"result_format": "message", **wanted, **request.parameters},
             )
-        except _LostError as error:
-            raise self._lost(error.__cause__) from None
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise self._lost(error) from None
-        except (ValueError, TypeError, AttributeError, KeyError) as error:
+        except CallError:
+            raise
+        except _AnsweredError as answer:
+            return answered(answer.status, "".join(body), answer.headers)
+        except (aiohttp.ContentTypeError, *MISREAD) as error:
             # The SDK takes the body apart before it looks whether it is whole.
-            message = f"the body is no reply of DashScope ({error!r}): {''.join(body)[:200]}"
-            raise RetryableError(scrub(message, self._key), "invalid_body", sent=True) from None
-        raw = scrub("".join(body), self._key)
-        response = cast("Mapping[str, Any]", done)  # not the stream that it may be too
-        if response["status_code"] != 200:
-            message = scrub(str(response["message"]), self._key)
-            wait = retry_after(response["headers"] or {})
-            code = word(response["code"]) or ""
-            code = "" if code == "Unknown" else code  # the SDK's own word where the body is no JSON
-            return failed(response["status_code"], code, message, wait=wait)._replace(raw=raw)
+            raise unreadable(error, "".join(body), _WHAT) from None
+        except Exception as error:  # noqa: BLE001 - the SDK lets through what a server can make aiohttp raise
+            raise broken(error, self._key) from None
+        raw = "".join(body)
         try:
-            return _read(json.loads(raw), raw)
-        except (ValueError, TypeError, AttributeError, KeyError) as error:
-            message = f"the body is no reply of DashScope ({error!r}): {raw[:200]}"
-            raise RetryableError(message, "invalid_body", sent=True) from None
+            content = json.loads(raw)
+            if "output" not in content and content.get("code"):
+                return answered(200, raw, {})
+            return _read(content, raw)
+        except MISREAD as error:
+            raise unreadable(error, raw, _WHAT) from None
 
     async def close(self) -> None:
         """Give connections back."""
@@ -133,22 +164,13 @@ class DashScopeClient:
     ) -> aiohttp.ClientResponse:
         """Keep the body as it came, and keep the SDK from sending twice what may be charged twice."""
         try:
-            response = await handler(request)
-            _body.get().append((await response.read()).decode("utf-8", "replace"))
-        except aiohttp.ClientError as error:
+            response = cast("_Response", await handler(request))
+            _body.get().append(await response.take(self._key))
+        except (aiohttp.ClientError, TimeoutError) as error:
             raise _LostError from error
+        if not 200 <= response.status < 300:
+            raise _AnsweredError(response.status, read_headers(response.headers, self._key))
         return response
-
-    def _lost(self, error: BaseException | None) -> CallError:
-        text = scrub(f"{error}" or type(error).__name__, self._key)
-        match error:
-            case aiohttp.ContentTypeError():
-                return RetryableError(f"the body is no JSON: {text}", "invalid_body", sent=True)
-            case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
-                return RetryableError(f"cannot connect: {text}", "connect")
-            case TimeoutError():
-                return RetryableError("no reply in time", "timeout", sent=True)
-        return RetryableError(f"connection lost: {text}", "connection", sent=True)
 
 
 def _read(body: Mapping[str, Any], raw: str) -> Reply:

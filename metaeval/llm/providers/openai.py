@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import aiohttp
 import openai
 
-from metaeval.llm.client import (
-    CallError,
-    RejectedError,
-    RetryableError,
-    count,
-    failed,
-    retry_after,
-    scrub,
-    text_of,
-    word,
-)
+from metaeval.llm.client import CallError, RejectedError, count, text_of, word
 from metaeval.llm.providers import key_for
+from metaeval.llm.providers.http import (
+    ENCODING,
+    MISREAD,
+    answered,
+    broken,
+    read_body,
+    read_headers,
+    unreadable,
+)
 from metaeval.llm.request import Reply
+from metaeval.llm.scrub import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+    from httpx2 import Request as HTTPRequest
+    from httpx2 import Response
 
     from metaeval.llm.providers import Connection
     from metaeval.llm.request import Request
 
 _NO_KEY = "none"  # the SDK insists on one; servers of one's own often want none
+
+
+class _Transport(openai.DefaultAioHttpClient):
+    """Reads bodies by itself: with a limit, and before the SDK sees them; follows no redirect."""
+
+    secret = ""
+
+    async def send(self, request: HTTPRequest, **options: Any) -> Response:  # noqa: ANN401 - the SDK's own
+        """Send a request, and return the response with its body."""
+        response = await super().send(request, **{**options, "stream": True, "follow_redirects": False})
+        try:
+            body = await read_body(response.aiter_raw(), response.headers, self.secret)
+        finally:
+            await response.aclose()
+        headers = read_headers(response.headers, self.secret)
+        return type(response)(response.status_code, headers=headers, content=body.encode(), request=request)
 
 
 class OpenAIClient:
@@ -40,12 +57,15 @@ class OpenAIClient:
 
     def __init__(self, connection: Connection) -> None:
         self._key = key_for(connection.provider, connection.base_url)
+        transport = _Transport()
+        transport.secret = self._key
         self._sdk = openai.AsyncOpenAI(
             api_key=self._key or _NO_KEY,
             base_url=connection.base_url,
             max_retries=0,  # the runner waits and counts
             timeout=openai.Timeout(connection.reply_seconds, connect=connection.connect_seconds),
-            http_client=openai.DefaultAioHttpClient(),
+            http_client=transport,
+            default_headers={"Accept-Encoding": ENCODING},
         )
         # The SDK loads most of itself when it is first asked for this: now, not while a call's time runs.
         self._create = self._sdk.chat.completions.with_raw_response.create
@@ -61,22 +81,26 @@ class OpenAIClient:
                 **request.parameters,
             }
             response = await self._create(model=request.model, messages=[], extra_body=body)
+        except CallError:
+            raise
         except openai.APIStatusError as error:
-            return self._failed(error.response.text, error.status_code, error.response.headers)
+            got = error.response
+            return answered(got.status_code, got.text, got.headers, self.denied)
         except openai.APIConnectionError as error:
-            raise self._lost(error) from None
+            raise broken(error, self._key) from None
         except openai.OpenAIError as error:
             raise RejectedError(scrub(str(error), self._key)) from None
-        raw = scrub(response.text, self._key)
+        except Exception as error:  # noqa: BLE001 - the SDK lets through what a server can make aiohttp raise
+            raise broken(error, self._key) from None
+        raw = response.text
         try:
             answer = json.loads(raw)
             if isinstance(answer, dict) and "choices" not in answer and answer.get("error"):
                 # Some gateways put an error into a body of status 200.
-                return self._failed(raw, 200, response.headers)
+                return answered(200, raw, response.headers, self.denied)
             return read_completion(answer, raw)
-        except (ValueError, TypeError, AttributeError, KeyError) as error:
-            message = f"the body is no chat completion ({error}): {raw[:200]}"
-            raise RetryableError(message, "invalid_body", sent=True) from None
+        except MISREAD as error:
+            raise unreadable(error, raw, "chat completion") from None
 
     async def close(self) -> None:
         """Give connections back."""
@@ -88,33 +112,6 @@ class OpenAIClient:
             return {}
         wanted = {"name": "reply", "strict": True, "schema": request.schema}
         return {"response_format": {"type": "json_schema", "json_schema": wanted}}
-
-    def _failed(self, text: str, status: int, headers: Mapping[str, str]) -> Reply:
-        code, message = "", scrub(text, self._key)
-        with contextlib.suppress(ValueError):
-            body = json.loads(message)
-            error = body.get("error", body) if isinstance(body, dict) else body
-            if isinstance(error, dict):
-                code = str(error.get("code") or error.get("type") or "")
-                message = str(error.get("message") or message)
-                if status == 200:
-                    status = int(code) if code.isdigit() else 500
-            elif isinstance(error, str):
-                message = error
-        reply = failed(status, code, message, wait=retry_after(headers), denied=self.denied)
-        return reply._replace(raw=scrub(text, self._key))
-
-    def _lost(self, error: BaseException) -> CallError:
-        """Say what became of the connection; the SDK calls all of it "Connection error"."""
-        causes = [error]
-        while causes[-1].__cause__ is not None:
-            causes.append(causes[-1].__cause__)
-        text = scrub(f"{causes[-1]}" or type(causes[-1]).__name__, self._key)
-        if any(isinstance(c, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)) for c in causes):
-            return RetryableError(f"cannot connect: {text}", "connect")
-        if isinstance(causes[-1], TimeoutError):
-            return RetryableError(f"no reply in time: {text}", "timeout", sent=True)
-        return RetryableError(f"connection lost: {text}", "connection", sent=True)
 
 
 class DashScopeCompatibleClient(OpenAIClient):

@@ -1,0 +1,244 @@
+"""A server that sends bytes as it is told, HTTP or not; and forty-odd answers that are none.
+
+The text of the last message says which answer a request gets: ``Answer NAME``, else a good one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import re
+import threading
+import zlib
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+Send: TypeAlias = "bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]"
+
+
+def http(body: bytes, *headers: str, status: str = "200 OK", length: int | None = -1) -> bytes:
+    """Return a response; with a length of None there is no such header."""
+    lines = [f"HTTP/1.1 {status}", "Connection: close", *headers]
+    if not any(h.lower().startswith("content-type") for h in headers):
+        lines.append("Content-Type: application/json")
+    if length is not None:
+        lines.append(f"Content-Length: {len(body) if length < 0 else length}")
+    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
+
+
+def completion(text: Any = "Summary: 3", **fields: Any) -> bytes:
+    """Return a body that both APIs understand."""
+    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "input_tokens": 9, "output_tokens": 2}
+    body = {"model": "m", "choices": [choice], "output": {"choices": [choice]}, "usage": usage, **fields}
+    return json.dumps(body).encode()
+
+
+def chunked(*parts: bytes) -> bytes:
+    head = http(b"", "Transfer-Encoding: chunked", length=None)
+    return head + b"".join(parts)
+
+
+def endless(first: bytes, again: bytes, pause: float = 0.01) -> Send:
+    async def send(writer: asyncio.StreamWriter) -> None:
+        writer.write(first)
+        while True:
+            writer.write(again)
+            await writer.drain()
+            await asyncio.sleep(pause)
+
+    return send
+
+
+GOOD = http(completion())
+DEEP = b'{"choices":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+ZIPPED = "Content-Encoding: gzip"
+
+
+def bomb() -> Send:
+    """Return a gzip body without end that grows a thousandfold."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    first, again = (packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    return endless(http(first, ZIPPED, length=10**12), 100 * again)  # 100 MB at a time
+
+
+MALFORMED: dict[str, Send] = {
+    "nothing": b"",
+    "no status line": b"\r\n\r\n",
+    "not http": b"SSH-2.0-OpenSSH_9.6\r\n",
+    "html instead of a status line": b"<html>hello</html>",
+    "status line of one word": b"HTTP/1.1\r\n\r\n",
+    "status that is no number": b"HTTP/1.1 abc OK\r\n\r\n{}",
+    "status of six digits": b"HTTP/1.1 200000 OK\r\nContent-Length: 0\r\n\r\n",
+    "negative status": b"HTTP/1.1 -200 OK\r\nContent-Length: 0\r\n\r\n",
+    "version 9": b"HTTP/9.9 200 OK\r\nContent-Length: 0\r\n\r\n",
+    "reason that is no text": b"HTTP/1.1 500 \xff\xfe\xed\xa0\x80\r\nContent-Length: 0\r\n\r\n",
+    "reason that never ends": b"HTTP/1.1 200 " + b"O" * 100_000,
+    "header without a colon": b"HTTP/1.1 200 OK\r\nnonsense\r\n\r\n{}",
+    "header with a nul": b"HTTP/1.1 200 OK\r\nX-A: a\0b\r\nContent-Length: 2\r\n\r\n{}",
+    "header with a space in its name": b"HTTP/1.1 200 OK\r\nX A: 1\r\nContent-Length: 2\r\n\r\n{}",
+    "header too long": http(completion(), "X-Long: " + "x" * 20_000),
+    "headers by the thousand": http(b"{}", *(f"X-{i}: {'y' * 200}" for i in range(20_000))),
+    "header folded": b"HTTP/1.1 200 OK\r\nX-A: 1\r\n folded\r\nContent-Length: 2\r\n\r\n{}",
+    "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}x",
+    "length that is no number": b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n{}",
+    "negative length": b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n{}",
+    "length too great": http(b"{}", length=1000),
+    "length beyond all": http(b"{}", length=10**30),
+    "length too small": http(completion(), length=20),
+    "length and chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n{}",
+    "chunk size that is none": chunked(b"zz\r\n{}\r\n0\r\n\r\n"),
+    "negative chunk size": chunked(b"-2\r\n{}\r\n0\r\n\r\n"),
+    "chunk size beyond all": chunked(b"f" * 40 + b"\r\n{}\r\n"),
+    "chunk without an end": chunked(b"2\r\n{}"),
+    "chunk longer than it says": chunked(b"2\r\n{}{}{}\r\n0\r\n\r\n"),
+    "chunk extension that is long": chunked(b"2;" + b"e" * 100_000 + b"\r\n{}\r\n0\r\n\r\n"),
+    "coding unknown to http": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: rot13\r\n\r\n{}",
+    "body cut off": http(completion())[:-20],
+    "empty body": http(b""),
+    "status 204": b"HTTP/1.1 204 No Content\r\n\r\n",
+    "html": http(b"<html>Welcome</html>", "Content-Type: text/html"),
+    "multipart": http(b"--x\r\n\r\n{}\r\n--x--", "Content-Type: multipart/mixed; boundary=x"),
+    "gzip that is none": http(b"no gzip", ZIPPED),
+    "gzip cut off": http(gzip.compress(completion())[:-12], ZIPPED),
+    "gzip with a wrong sum": http(gzip.compress(completion())[:-8] + b"\0" * 8, ZIPPED),
+    "gzip bomb": bomb(),
+    "brotli": http(b"\x0b\x02\x80", "Content-Encoding: br"),
+    "an encoding of many": http(gzip.compress(gzip.compress(completion())), "Content-Encoding: gzip, gzip"),
+    "body too long": http(b" " * (3 << 20) + completion()),
+    "not utf-8": http(b'{"choices": "\xff\xfe\x80"}'),
+    "utf-16": http(completion().decode().encode("utf-16"), "Content-Type: application/json; charset=utf-16"),
+    "an encoding that is no text": http(b"zz", "Content-Type: application/json; charset=hex"),
+    "deep json": http(DEEP),
+    "deep error": http(DEEP, status="500 Oh"),
+    "deep code": http(b'{"error":{"code":' + b"[" * 900 + b"]" * 900 + b"}}", status="400 Bad Request"),
+    "nan": http(b"NaN"),
+    "a number of many digits": http(b'{"choices": ' + b"9" * 10_000 + b"}"),
+    "a string": http(b'"Summary: 3"'),
+    "null": http(b"null"),
+    "a list": http(b"[1, 2]"),
+    "choices a string": http(completion(choices="abc", output="abc")),
+    "choices of strings": http(completion(choices=["abc"], output={"choices": ["abc"]})),
+    "choices a number": http(completion(choices=7, output=7)),
+    "message a list": http(completion(choices=[{"message": [1]}], output={"choices": [{"message": [1]}]})),
+    "usage a list": http(completion(usage=[1])),
+    "usage a string": http(completion(usage="a few")),
+    "error of status 200": http(b'{"error": {"code": [1], "message": {"a": 1}}, "code": [1]}'),
+    "retry-after of a far year": http(
+        b"{}", "Retry-After: Sun, 31 Dec 999999 23:59:59 GMT", status="503 Busy"
+    ),
+    "retry-after that is no date": http(b"{}", "Retry-After: Sun, 99 Foo 2020 99:99:99", status="503 Busy"),
+    "redirect": http(b"", "Location: /elsewhere", status="307 Temporary Redirect"),
+    "redirect without a place": http(b"", status="302 Found"),
+    "redirect to nowhere": http(b"", "Location: http://[", status="301 Moved"),
+    "not modified": b"HTTP/1.1 304 Not Modified\r\n\r\n",
+    "switching protocols": b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nxyz",
+    "a thousand times 100": b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
+    "100 without end": endless(b"", b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n" * 50),
+    "headers without end": endless(b"HTTP/1.1 200 OK\r\n", b"X-More: and more\r\n" * 500),
+    "body without end": endless(http(b"", length=10**12), b" " * 65_536),
+    "chunks without end": endless(chunked(), b"10000\r\n" + b" " * 65_536 + b"\r\n"),
+    "body by drops": endless(http(b"", length=10**6), b" ", 0.05),
+    "headers by drops": endless(b"HTTP/1.1 200 OK\r\nX-A: ", b"a", 0.05),
+}
+"""Answers that bring no reply."""
+
+TOLERATED: dict[str, Send] = {
+    "content a number": http(completion(7)),
+    "content an object": http(completion({"a": 1})),
+    "content of parts": http(completion([{"text": "Summary: 3"}, 3, None])),
+    "numbers of tokens that are none": http(
+        completion(usage={"prompt_tokens": "9", "completion_tokens": -1})
+    ),
+    "half a surrogate": http(b'{"choices":[{"message":{"content":"\\ud800"}}],"output":{"text":"\\ud800"}}'),
+    "gzip": http(gzip.compress(completion()), ZIPPED),
+    "nan as a text's number": http(completion(created=float("nan"))),
+    "an encoding unknown": http(completion(), "Content-Type: application/json; charset=nonsense"),
+    "invalid utf-8 in the text": http(completion("xxx").replace(b"xxx", b"\xff\xfe")),
+    "100 and then an answer": b"HTTP/1.1 100 Continue\r\n\r\n" + GOOD,
+}
+"""Answers that are odd and yet bring a reply."""
+
+_NAMED = re.compile(r'"Answer ([^"]+)"')
+_LENGTH = re.compile(rb"(?i)content-length: *(\d+)")
+
+
+class RawServer:
+    """Runs in a thread of its own, and answers each connection once."""
+
+    def __init__(self, answer: Callable[[str], Send] | None = None) -> None:
+        self.answer = answer or self.named
+        self.log: list[str] = []
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.port = 0
+
+    @staticmethod
+    def named(request: str) -> Send:
+        """Return the answer whose name is in the request."""
+        found = _NAMED.search(request)
+        return {**MALFORMED, **TOLERATED}[found[1]] if found else GOOD
+
+    @property
+    def openai(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def dashscope(self) -> str:
+        return f"http://127.0.0.1:{self.port}/api/v1"
+
+    def start(self) -> None:
+        self._thread.start()
+        self._ready.wait()
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        self._loop.run_forever()
+        server.close()
+        rest = asyncio.all_tasks(self._loop)
+        for task in rest:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*rest, server.wait_closed(), return_exceptions=True))
+        self._loop.run_until_complete(asyncio.sleep(0))  # connections that were cut are closed then
+        self._loop.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                head = await reader.readuntil(b"\r\n\r\n")
+                found = _LENGTH.search(head)
+                body = await reader.readexactly(int(found[1]) if found else 0)
+                self.log.append(head.decode() + body.decode())
+                send = self.answer(self.log[-1])
+                if isinstance(send, bytes):
+                    writer.write(send)
+                    await writer.drain()
+                else:
+                    await send(writer)
+                writer.close()
+                await writer.wait_closed()
+        finally:
+            writer.transport.abort()
+
+
+@contextmanager
+def serving_raw(answer: Callable[[str], Send] | None = None) -> Iterator[RawServer]:
+    """Run a server for the length of a block."""
+    server = RawServer(answer)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
