@@ -84,7 +84,7 @@ class Seen:
 class Server:
     """Runs in a thread of its own."""
 
-    def __init__(self, behave: Behave | None = None, delay: float = 0.0) -> None:
+    def __init__(self, behave: Behave | None = None, delay: float = 0.0, port: int = 0) -> None:
         self.behave = behave or always(ANSWER)
         self.delay = delay
         self.log: list[Seen] = []
@@ -93,7 +93,7 @@ class Server:
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self.port = 0
+        self.port = port
 
     @property
     def url(self) -> str:
@@ -135,7 +135,7 @@ class Server:
         app.router.add_post("/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port)
         await site.start()
         self.port = self._runner.addresses[0][1]
 
@@ -208,9 +208,9 @@ def dashscope_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(behave: Behave | None = None, delay: float = 0.0) -> Iterator[Server]:
-    """Run a server for the length of a block."""
-    server = Server(behave, delay)
+def serving(behave: Behave | None = None, delay: float = 0.0, port: int = 0) -> Iterator[Server]:
+    """Run a server for the length of a block; on a free port, if none is given."""
+    server = Server(behave, delay, port)
     server.start()
     try:
         yield server
