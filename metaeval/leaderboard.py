@@ -96,6 +96,8 @@ class Standings:
     truth: str = ""
     simulated: bool = False
     signatures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
+    """Sentences on calls of judges that brought no reply, which are said loudly."""
     ranking: Sheet | None = None
     """The order by one column, with intervals, clusters of rank and costs."""
 
@@ -133,6 +135,7 @@ def standings(
     by: By | None = None,
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
+    lost: Sequence[str] = (),
 ) -> Standings:
     """Put correlations into blocks, rows and columns.
 
@@ -147,6 +150,8 @@ def standings(
         Those to show, in this order; all, if left out.
     by, tests, costs
         Of the ranking; see `metaeval.ranking.ranking`.
+    lost
+        Sentences on calls that brought no reply.
 
     Raises
     ------
@@ -187,6 +192,7 @@ def standings(
         truth=truth,
         simulated=simulated or result.simulated,
         signatures=dict(signatures or {}),
+        lost=tuple(lost),
         ranking=ranking(result, by=by, tests=tests, costs=costs) if found else None,
     )
 

@@ -1,14 +1,14 @@
-"""One progress bar for anything that may take more than two seconds; written to stderr."""
+"""What is being done and how far it is, shown on stderr as long as it takes."""
 
 from __future__ import annotations
 
 import contextlib
-import time
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from rich.console import Console, RenderableType
     from rich.progress import Progress
 
 
@@ -19,19 +19,26 @@ class Advance(Protocol):
         """Count ``steps`` as done; ``note`` is what the line says of itself from now on."""
 
 
-_SHOWN_AFTER = 2.0  # seconds: shorter work needs no bar
 _state = {"quiet": True}
-_shown: list[Progress] = []  # the bar that is up: work within other work adds a line to it
+_shown: list[Progress] = []  # the display that is up: work within other work adds a line to it
 
 
 def show_progress(shown: bool) -> None:
-    """Switch all bars of this process on or off; they are off until the command line switches them on."""
+    """Switch all displays of this process on or off; they are off until the command line switches them on."""
     _state["quiet"] = not shown
 
 
 @contextlib.contextmanager
-def progress(description: str, total: int) -> Iterator[Advance]:
-    """Yield a function to call as the work goes on; the bar appears once the work has taken two seconds."""
+def progress(description: str, total: int | None = None) -> Iterator[Advance]:
+    """Yield a function to call as the work goes on; a line shows the work until it is done.
+
+    Parameters
+    ----------
+    description
+        What is done; it is cut where the terminal is too narrow.
+    total
+        How many steps it has; None if that is not known, and the line only shows that something goes on.
+    """
     if _state["quiet"] or total == 0:
         yield _silent
         return
@@ -40,48 +47,76 @@ def progress(description: str, total: int) -> Iterator[Advance]:
             yield advance
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    if not console.is_terminal:  # a file or a pipe would only get the bar's last state
+    if not console.is_terminal:  # a file or a pipe would only get the display's last state
         yield _silent
         return
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=console,
-        transient=True,
-    )
-    _shown.append(bar)
-    try:
-        with _line(bar, description, total) as advance:
-            yield advance
-    finally:
-        _shown.remove(bar)
-        if bar.live.is_started:
-            bar.stop()
+    with _display(console) as shown:
+        _shown.append(shown)
+        try:
+            with _line(shown, description, total) as advance:
+                yield advance
+        finally:
+            _shown.remove(shown)
 
 
 def _silent(_steps: int = 1, /, note: str | None = None) -> None:
     """Show nothing."""
 
 
+def _display(console: Console) -> Progress:
+    """Return a display of lines; a description gives way where there is no room, counts and times do not."""
+    from rich import progress as parts
+    from rich.table import Column
+    from rich.text import Text
+
+    class Lines(parts.Progress):
+        """The lines, and below them what they say of themselves, each over the whole width."""
+
+        def get_renderables(self) -> Iterable[RenderableType]:
+            yield self.make_tasks_table(self.tasks)
+            for task in self.tasks:
+                if task.fields["note"]:
+                    yield Text(f"  {task.fields['note']}", no_wrap=True, overflow="ellipsis")
+
+    # Each but the description keeps the width that it needs.
+    kept = Column(no_wrap=True, min_width=1)
+    return Lines(
+        parts.SpinnerColumn(table_column=kept),
+        parts.TextColumn(
+            "{task.description}",
+            markup=False,
+            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+        ),
+        parts.BarColumn(12, table_column=kept),
+        parts.TextColumn("{task.fields[count]}", markup=False, table_column=kept),
+        parts.TimeElapsedColumn(table_column=kept),
+        parts.TimeRemainingColumn(table_column=kept),
+        console=console,
+        expand=True,
+        transient=True,
+        redirect_stdout=False,
+    )
+
+
 @contextlib.contextmanager
-def _line(bar: Progress, description: str, total: int) -> Iterator[Advance]:
-    task = bar.add_task(description, total=total, note="")
-    started = time.monotonic()
+def _line(shown: Progress, description: str, total: int | None) -> Iterator[Advance]:
+    done = 0
+
+    def count() -> str:
+        return "" if total is None else f"{done:,}/{total:,}"
+
+    task = shown.add_task(description, total=total, note="", count=count())
 
     def advance(steps: int = 1, /, note: str | None = None) -> None:
-        bar.advance(task, steps)
+        nonlocal done
+        done += steps
+        shown.update(task, advance=steps, count=count())
         if note is not None:
-            bar.update(task, note=note)
-        if not bar.live.is_started and time.monotonic() - started > _SHOWN_AFTER:
-            bar.start()
+            shown.update(task, note=note)
 
     try:
         yield advance
     finally:
-        bar.remove_task(task)
+        shown.remove_task(task)

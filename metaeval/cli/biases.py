@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk, tell_uncalibrated
+from metaeval.cli.group import begin, talk, tell_lost, tell_uncalibrated
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 
@@ -75,3 +75,4 @@ def biases(
     )
     tell_sheets(found, suffix, out)
     tell_uncalibrated(run_folder)
+    tell_lost(run_folder)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk
+from metaeval.cli.group import begin, talk, tell_lost
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 _PATH = click.Path(path_type=Path)
@@ -71,6 +71,7 @@ def calibrate(
             raise click.UsageError("--check calibrates nothing; beside it, give --evaluator at most")
         sheets, whole = state_sheets(folder, check, only=evaluators)
         tell_sheets(sheets, suffix, out)
+        tell_lost(folder)
         raise SystemExit(0 if whole else 1)
     how = Calibrating(
         evaluators=evaluators,
@@ -85,3 +86,4 @@ def calibrate(
         seed=seed,
     )
     tell_sheets(calibration_of(folder, how, save=save), suffix, out)
+    tell_lost(folder)

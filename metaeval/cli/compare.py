@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk
+from metaeval.cli.group import begin, talk, tell_lost
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 
@@ -57,3 +57,4 @@ def compare(
         policy_of=policy_of,
     )
     tell_sheets(found, suffix, out)
+    tell_lost(*runs)

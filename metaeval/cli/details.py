@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk
+from metaeval.cli.group import begin, talk, tell_lost
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 
@@ -25,3 +25,4 @@ def details(run_folder: Path, suffix: str, out: Path | None) -> None:
 
     begin()
     tell_sheets(details_of_run(run_folder), suffix, out)
+    tell_lost(run_folder)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk, tell, tell_uncalibrated
+from metaeval.cli.group import begin, talk, tell, tell_lost, tell_uncalibrated
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 _PATH = click.Path(path_type=Path)
@@ -64,3 +64,4 @@ def disagreements(
         tell(str(labels))
     tell_sheets(found, suffix, out)
     tell_uncalibrated(run_folder)
+    tell_lost(run_folder)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk, tell, tell_json
+from metaeval.cli.group import begin, talk, tell, tell_json, tell_lost
 
 
 @click.command()
@@ -65,3 +65,4 @@ def figures(
     for path in paths:
         tell(str(path))
     tell_json({"files": [str(path) for path in paths]})
+    tell_lost(run_folder)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_simulated
+from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_lost, tell_simulated
 from metaeval.cli.sheets import sheet_options
 
 if TYPE_CHECKING:
@@ -113,9 +113,11 @@ def gate(
         if baseline is not None:
             raise click.UsageError("--write-baseline accepts RUN as it is; leave --baseline out")
         _write(run_folder, asked, write_baseline)
+        tell_lost(run_folder)
         return
     result = gate_run(run_folder, asked, baseline, accept_judge_change=accept_judge_change)
     _tell(result, suffix, out, junit=junit, summary=summary)
+    tell_lost(run_folder)
     if _EXIT[result.verdict]:
         raise click.exceptions.Exit(_EXIT[result.verdict])
 

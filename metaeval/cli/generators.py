@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk
+from metaeval.cli.group import begin, talk, tell_lost
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 
@@ -46,3 +46,4 @@ def generators(
         run_folder, evaluators, aspect=aspect, labelled=labelled, resamples=resamples, seed=seed
     )
     tell_sheets(found, suffix, out)
+    tell_lost(run_folder)

@@ -9,8 +9,10 @@ import click
 from metaeval.errors import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+_STOPPED = 3  # the exit code of what can be gone on with
 
 
 class Group(click.Group):
@@ -73,11 +75,41 @@ def tell_simulated(simulated: bool) -> None:
 
 def tell_uncalibrated(run_folder: Path) -> None:
     """Say beside the result, on stderr, which judges of a run are no longer those that were calibrated."""
+    from metaeval.trust.calibration import CALIBRATION
+
+    if not (run_folder / CALIBRATION).is_file():
+        return  # nobody ever calibrated, and what would say more takes long to load
     from metaeval.study.calibrating import uncalibrated_note
 
     note = uncalibrated_note(run_folder)
     if note is not None and not is_on("quiet"):
         click.echo(f"metaeval: {note}", err=True)
+
+
+def allow_failures(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that asks models ``--allow-failures``."""
+    return click.option(
+        "--allow-failures", is_flag=True, help="Exit with 0 though calls of judges brought no reply."
+    )(command)
+
+
+def tell_lost(*folders: Path) -> None:
+    """Say beside the result, on stderr, which calls of judges brought no reply in those that are runs."""
+    from metaeval.study.folder import RECORD, read_record
+    from metaeval.study.lost import lost_sentences
+
+    for folder in folders if not is_on("quiet") else ():
+        if (folder / RECORD).is_file():
+            for sentence in lost_sentences(read_record(folder)):
+                click.echo(f"metaeval: {sentence}", err=True)
+
+
+def end_lost(lost: Sequence[str], *, allowed: bool) -> None:
+    """Say last, on stderr, which calls brought no reply, and end with exit code 3 unless that is allowed."""
+    for sentence in lost:
+        click.echo(f"metaeval: {sentence}", err=True)
+    if lost and not allowed:
+        click.get_current_context().exit(_STOPPED)
 
 
 def tell_json(value: object) -> None:

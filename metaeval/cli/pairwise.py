@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from metaeval.cli.group import begin, talk
+from metaeval.cli.group import begin, talk, tell_lost
 from metaeval.cli.problems import every_problem
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
@@ -54,3 +54,4 @@ def pairwise(
     with every_problem():
         found = pairwise_of(path, evaluators, flips=flips, resamples=resamples, seed=seed)
     tell_sheets(found, suffix, out)
+    tell_lost(path)

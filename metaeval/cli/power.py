@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk
+from metaeval.cli.group import begin, talk, tell_lost
 from metaeval.cli.sheets import sheet_options, tell_sheets
 from metaeval.types import COEFFICIENTS, LEVELS
 
@@ -73,3 +73,4 @@ def power(
         seed=seed,
     )
     tell_sheets(found, suffix, out)
+    tell_lost(run_folder)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from metaeval.cli.group import begin, talk, tell, tell_json, tell_uncalibrated
+from metaeval.cli.group import (
+    allow_failures,
+    begin,
+    end_lost,
+    talk,
+    tell,
+    tell_json,
+    tell_lost,
+    tell_uncalibrated,
+)
+from metaeval.progress import progress
 
 if TYPE_CHECKING:
-    from metaeval.study import Run
-    from metaeval.study.asking import Estimate
-    from metaeval.study.plan import Plan
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from metaeval.study.estimating import Estimate
 
 _PATH = click.Path(path_type=Path)
 
@@ -23,13 +33,15 @@ _PATH = click.Path(path_type=Path)
 def demo(out: Path | None) -> None:
     """Run the study of the bundled, simulated sample."""
     from metaeval.resources import bundled
-    from metaeval.study import run as run_study
-    from metaeval.study.steps import leaderboard_text
 
     begin()
-    done = run_study(bundled("studies/demo.yaml"), out)
-    tell(leaderboard_text(done.folder, "md", done.record["study"]["coefficients"][:1]))
-    _tell_done(done)
+    with progress("metaeval demo"):
+        folder, record, already = _run(bundled("studies/demo.yaml"), out)
+        from metaeval.study.steps import leaderboard_text
+
+        table = leaderboard_text(folder, "md", record["study"]["coefficients"][:1])
+    tell(table)
+    _tell_done(folder, record, already=already)
 
 
 @click.command()
@@ -37,31 +49,35 @@ def demo(out: Path | None) -> None:
 @click.option("--out", type=_PATH, help="The run folder.  [default: results/ and the study's name]")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and cost; write and send nothing.")
 @click.option("--offline", is_flag=True, help="Take all replies of judges from the store.")
+@allow_failures
 @talk
-def run(study: Path, out: Path | None, dry_run: bool, offline: bool) -> None:
+def run(study: Path, out: Path | None, *, dry_run: bool, offline: bool, allow_failures: bool) -> None:
     """Score, correlate, rank and report the study in the file STUDY.
 
-    A run that broke off goes on where it stopped when it is run again.
+    A run that broke off goes on where it stopped when it is run again. One that is finished is not made
+    again, unless the study, the data, the code or the replies in the store have changed.
     """
-    from metaeval.study import run as run_study
-    from metaeval.study.plan import plan
-
     begin()
     if dry_run:
-        _tell_plan(plan(study, out))
-    else:
-        _tell_done(run_study(study, out, offline=offline))
+        _tell_plan(study, out)
+        return
+    with progress(f"metaeval run {study.name}"):
+        folder, record, already = _run(study, out, offline=offline)
+    _tell_done(folder, record, already=already, allow_failures=allow_failures)
 
 
 @click.command()
 @click.argument("run_folder", metavar="RUN", type=_PATH)
+@allow_failures
 @talk
-def reparse(run_folder: Path) -> None:
+def reparse(run_folder: Path, allow_failures: bool) -> None:
     """Read the stored replies of the run in the folder RUN again, without a call."""
-    from metaeval.study import rerun
-
     begin()
-    _tell_done(rerun(run_folder, offline=True))
+    with progress(f"metaeval reparse {run_folder}"):
+        from metaeval.study import rerun
+
+        done = rerun(run_folder, offline=True)
+    _tell_done(done.folder, done.record, allow_failures=allow_failures)
 
 
 @click.command()
@@ -82,26 +98,50 @@ def leaderboard(run_folder: Path, coefficient: tuple[str, ...], order: str | Non
     else:
         click.echo(leaderboard_text(run_folder, suffix, coefficient, order), nl=False)
     tell_uncalibrated(run_folder)
+    tell_lost(run_folder)
 
 
-def _tell_done(done: Run) -> None:
+def _run(study: Path, out: Path | None, *, offline: bool = False) -> tuple[Path, Mapping[str, Any], bool]:
+    """Run a study unless it is finished; return its folder, its record, and whether it was finished."""
+    from metaeval.study.finished import finished
+    from metaeval.study.pipeline import carry_out
+    from metaeval.study.plan import plan
+
+    todo = plan(study, out)
+    record = finished(todo, offline=offline)
+    if record is not None:
+        return todo.out, record, True
+    return todo.out, carry_out(todo, offline=offline).record, False
+
+
+def _tell_done(
+    folder: Path, record: Mapping[str, Any], *, already: bool = False, allow_failures: bool = False
+) -> None:
     from metaeval.study.folder import REPORT
+    from metaeval.study.lost import lost_sentences
 
-    simulated = " on SIMULATED data" if done.record["data"]["simulated"] else ""
+    simulated = " on SIMULATED data" if record["data"]["simulated"] else ""
+    if already:
+        tell(f"Finished already, {record['finished']}; nothing that it depends on has changed.")
     tell(
-        f"{len(done.record['evaluators'])} evaluators on {done.record['data']['units']:,} units{simulated}: "
-        f"{done.folder / 'leaderboard.md'}\nReport: {done.folder / REPORT}"
+        f"{len(record['evaluators'])} evaluators on {record['data']['units']:,} units{simulated}: "
+        f"{folder / 'leaderboard.md'}\nReport: {folder / REPORT}"
     )
-    tell_json({"folder": str(done.folder), "report": str(done.folder / REPORT), **done.record})
-    tell_uncalibrated(done.folder)
+    report = {"folder": str(folder), "report": str(folder / REPORT), "already_finished": already}
+    tell_json({**report, **record})
+    tell_uncalibrated(folder)
+    end_lost(lost_sentences(record), allowed=allow_failures)
 
 
-def _tell_plan(todo: Plan) -> None:
+def _tell_plan(study: Path, out: Path | None) -> None:
     from dataclasses import asdict
 
-    from metaeval.study.asking import estimates
+    with progress(f"metaeval run {study.name} --dry-run"):
+        from metaeval.study.estimating import estimates, total_of
+        from metaeval.study.plan import plan
 
-    asking = estimates(todo)
+        todo = plan(study, out)
+        asking = estimates(todo)
     simulated = ", SIMULATED" if todo.data.simulated else ""
     lines = [
         f"study       {todo.study.name}",
@@ -115,16 +155,36 @@ def _tell_plan(todo: Plan) -> None:
             f"            {name}" + (f" = {s}" if str(s) != name else "")
             for name, s in todo.evaluators.items()
         ),
-        *(line for e in asking for line in _estimate_lines(e)),
+        *_estimate_lines(asking),
         *(["", "The first prompt:", "", asking[0].prompt, ""] if asking else []),
         "Nothing was written.",
     ]
     tell("\n".join(lines))
     record = {"out": str(todo.out), "units": len(todo.data), "study": todo.as_record()}
-    tell_json({**record, "judges": [asdict(e) for e in asking]})
+    total = asdict(total_of(asking)) if asking else None
+    tell_json({**record, "judges": [asdict(e) for e in asking], "total": total})
 
 
-def _estimate_lines(e: Estimate) -> list[str]:
-    usd = "price unknown" if e.usd is None else f"at most {e.usd:.4g} USD"
-    calls = f"{e.requests - e.in_store:,} calls to make, {e.in_store:,} in the store"
-    return [f"judge       {e.judge}", f"            {calls}, about {e.tokens:,} tokens to send, {usd}"]
+def _estimate_lines(asking: Sequence[Estimate]) -> Iterator[str]:
+    from metaeval.study.estimating import total_of
+
+    for e in [*asking, *([total_of(asking)] if len(asking) > 1 else [])]:
+        yield f"judge       {e.judge}"
+        yield f"            {e.calls:,} calls to make, {e.in_store:,} in the store"
+        if e.calls:
+            yield f"            about {e.tokens:,} tokens to send and {e.reply_tokens:,} back, {_usd(e)}"
+    open_ = [e for e in asking if e.calls]
+    unknown = sum(e.usd_likely is None for e in open_)
+    if unknown and len(open_) > 1:
+        yield f"            The price of {unknown} of them is not known, and is in no sum."
+    if open_:
+        guessed = any(e.basis == "guess" for e in open_)
+        length = "guessed where the store has none of the model" if guessed else "that of those in the store"
+        yield f"            Likely: one attempt per call; the length of the replies is {length}."
+        yield "            At most: one attempt per call; prompts and replies as long as they can be."
+
+
+def _usd(e: Estimate) -> str:
+    if e.usd_likely is None:
+        return "price unknown"
+    return f"likely {e.usd_likely:.4g} USD" + ("" if e.usd is None else f", at most {e.usd:.4g} USD")

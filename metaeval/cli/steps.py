@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Literal
 
 import click
 
-from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_simulated
+from metaeval.cli.group import (
+    allow_failures,
+    begin,
+    end_lost,
+    is_on,
+    talk,
+    tell,
+    tell_json,
+    tell_simulated,
+)
+from metaeval.progress import progress
 
 _PATH = click.Path(path_type=Path)
 
@@ -26,18 +37,26 @@ def _fill(context: click.Context, parameter: click.Parameter, value: str) -> flo
 @click.argument("data")
 @click.argument("evaluators", metavar="EVALUATOR...", nargs=-1, required=True)
 @click.option("--out", type=_PATH, required=True, help="The file to write: .csv, .parquet or .jsonl.")
+@allow_failures
 @talk
-def score(data: str, evaluators: tuple[str, ...], out: Path) -> None:
+def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: bool) -> None:
     """Score the data set DATA with evaluators, such as "BLEU(n=4)"."""
-    from metaeval.study.pipeline import counts_of
-    from metaeval.study.steps import score_file
-
     begin()
-    table = score_file(data, evaluators, out)
+    with progress("metaeval score"):
+        from metaeval.study.lost import lost_sentences
+        from metaeval.study.pipeline import counts_of
+        from metaeval.study.steps import score_file
+
+        table, lost = score_file(data, evaluators, out)
     tell_simulated(table.simulated)
     what = "evaluator" if len(table.evaluators) == 1 else "evaluators"
     tell(f"{len(table):,} scores of {len(table.evaluators)} {what}: {out}")
-    tell_json({"out": str(out), "rows": len(table), "evaluators": counts_of(table)})
+    tell_json(
+        {"out": str(out), "rows": len(table), "evaluators": counts_of(table)}
+        | ({"lost": lost} if lost else {})
+    )
+    again = shlex.join(["metaeval", "score", data, *evaluators, "--out", str(out)])
+    end_lost(lost_sentences({"lost": lost, "again": again}), allowed=allow_failures)
 
 
 @click.command()

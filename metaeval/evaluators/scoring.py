@@ -104,6 +104,12 @@ class Scoring:
         signatures = {str(evaluator.spec): table.signatures[name]}
         self._memo[id(evaluator)] = replace(table, signatures=signatures)
 
+    def asked(self) -> dict[str, ScoreTable]:
+        """Return the scores of all that asked a model, by short name; parts of ensembles by their spec."""
+        names = {id(evaluator): name for name, evaluator in reversed(self.named.items())}
+        judges = [j for j in judges_of(self.named.values()) if id(j) in self._memo]
+        return {names.get(id(j), str(j.spec)): self._memo[id(j)] for j in judges}
+
     def _scored(self, evaluator: Evaluator) -> ScoreTable:
         # By identity: equal specs were built once, and two evaluators of someone else may print alike.
         key = id(evaluator)

@@ -107,6 +107,10 @@ class Prices:
             return 0.0 if request.provider == "simulated" else None
         return self._usd(request, None, prompt_at_most(request), limit, 0)
 
+    def about(self, request: Request, completion: int) -> float | None:
+        """Return USD for the request's own tokens, guessed, and a reply of a number of tokens."""
+        return self._usd(request, None, tokens_about(request), completion, 0)
+
     def _usd(
         self, request: Request, named: str | None, prompt: int, completion: int, cached: int
     ) -> float | None:

@@ -203,7 +203,9 @@ class Reply(NamedTuple):
 
     @property
     def total_tokens(self) -> int | None:
-        """Tokens of prompt and reply together; None if either is not known."""
+        """Tokens of prompt and reply together, none of a failure; None if either is not known."""
+        if self.error is not None:
+            return 0
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         return (self.prompt_tokens or 0) + (self.completion_tokens or 0) if known else None
 

@@ -57,6 +57,7 @@ class Tally:
     failed: int = 0
     """Requests without a usable reply; those not sent for want of budget among them."""
     from_store: int = 0
+    """Requests whose replies were there before; what is equal to one that was sent is not among them."""
     calls: int = 0
     """Requests sent, repeated ones included."""
     usd: float = 0.0
@@ -116,7 +117,7 @@ class Work:
         self._emit, self._behind = emit, behind
         self._others_seconds = others_seconds
         self._later: list[_Item] = []
-        self._moved = clock()  # when one of these was last brought to its end
+        self._sent: set[str] = set()  # keys, in this run
         self._online = False
         self.seen = self.missing = 0
 
@@ -207,11 +208,10 @@ class Work:
     def _answer(self, item: _Item) -> Answer:
         self._tally.done += 1
         self._tally.failed += not item.usable
-        self._tally.from_store += not item.asked
+        last = item.request.again(len(item.replies) - 1).key
         error = item.replies[-1].error
-        if error is not None and error.kind != "budget":
-            reason = (f"{item.request.provider}/{item.request.model}", error.kind, error.code)
-            self._tally.lost.setdefault(reason, Lost(error.message)).count += 1
+        unsent = error is not None and error.kind == "budget"
+        self._tally.from_store += not (item.asked or unsent or last in self._sent)
         return Answer(item.position, item.request, tuple(item.replies), not item.asked)
 
     async def _ask_all(self, todo: asyncio.Queue[_Item | None], caller: Caller) -> None:
@@ -269,6 +269,7 @@ class Work:
             reply = await caller.call(request, item.since)
             if reply.error is None or reply.error.kind != "budget":
                 item.asked = kept = True
+                self._sent.add(request.key)
                 usd = self._prices.cost(request, reply)
                 self._tally.usd += usd or 0.0
                 self._tally.unpriced += usd is None

@@ -68,6 +68,7 @@ def leaderboard(
     by: By | None = None,
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
+    lost: Sequence[str] = (),
 ) -> Leaderboard:
     """Put correlations into a table like that of a paper: blocks of evaluators, a column an aspect.
 
@@ -87,6 +88,8 @@ def leaderboard(
     by, tests, costs
         Of the ranking that comes first: the column that orders it (aspect, level, coefficient), what
         `metaeval.compare` returned for that column, and what the evaluators cost.
+    lost
+        Sentences on calls of judges that brought no reply, which are then said loudly.
 
     Raises
     ------
@@ -113,6 +116,7 @@ def leaderboard(
         by=by if by is None else By(*by),
         tests=tests,
         costs=costs,
+        lost=lost,
     )
     return Leaderboard(**{f.name: getattr(found, f.name) for f in fields(found)})
 

@@ -10,19 +10,24 @@ from metaeval.reports.escapes import markdown as escape
 if TYPE_CHECKING:
     import pandas as pd
 
+_PER_TEXT = ("USD", "tokens", "seconds")
+
 
 def cost_table(costs: pd.DataFrame) -> str:
     """Return a table with a row a judge, its heading and its caption."""
+    titles = ["Judge", "prompt", "texts", "lost calls", *(f"{what} per text" for what in _PER_TEXT)]
+    titles += ["parse rate", "USD"]
     lines = [
         "# What the judges cost",
         "",
-        "| Judge | prompt | texts | USD a text | tokens a text | seconds a text | parse rate | USD |",
-        "| :--- | :--- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        f"| {' | '.join(titles)} |",
+        f"| :--- | :--- |{' ---: |' * (len(titles) - 2)}",
     ]
     for row in costs.to_dict("records"):
         name = escape(str(row["evaluator"])) + (" (simulated)" if row["simulated"] else "")
         numbers = [
             f"{row['texts']:,}",
+            _number(row["lost"], ".1%"),
             _number(row["usd_per_text"], ".3g"),
             _number(row["tokens_per_text"], ",.0f"),
             _number(row["seconds_per_text"], ".2f"),
@@ -30,7 +35,10 @@ def cost_table(costs: pd.DataFrame) -> str:
             _number(row["usd"], ",.2f"),
         ]
         lines.append(f"| {name} | {escape(str(row['prompt']))} | {' | '.join(numbers)} |")
-    about = "A text is judged on all aspects, in one call or several; repeated attempts are included."
+    about = (
+        "A text is judged on all aspects, in one call or several; repeated attempts are included. "
+        "Calls that brought no reply cost nothing and are left out."
+    )
     return "\n".join([*lines, "", f"{about} An unknown price is shown as —.", ""])
 
 

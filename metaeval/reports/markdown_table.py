@@ -20,6 +20,8 @@ def to_markdown(board: Standings) -> str:
     parts = [f"# {escapes.markdown(words.heading(board))}"]
     if board.simulated:
         parts.append(f"> **SIMULATED DATA.** {words.SIMULATED}")
+    if board.lost:
+        parts.append(words.notice(board.lost).rstrip())
     if board.ranking is not None:
         # What is simulated has been said.
         parts.append(sheet_to_markdown(replace(board.ranking, simulated=False)).rstrip())

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metaeval.reports.escapes import markdown
 from metaeval.types import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from metaeval.leaderboard import Standings, Table
 
 COEFFICIENTS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ-b"}
@@ -24,6 +27,14 @@ NOTHING = "—"
 """What stands for a value that is undefined."""
 
 SIMULATED = "The data are simulated: these numbers say nothing about people."
+
+LOST = "CALLS WITHOUT A REPLY."
+"""What stands before the sentences on calls that brought no reply."""
+
+
+def notice(lost: Sequence[str]) -> str:
+    """Return what a Markdown text begins with if calls brought no reply; empty if none did."""
+    return f"> **{LOST}** {' '.join(map(markdown, lost))}\n\n" if lost else ""
 
 
 def heading(board: Standings) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metaeval.study.lost import calls_of
 from metaeval.types import KEYS, Kind, Status
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ COLUMNS = (
     "model",
     "prompt",
     "texts",
+    "lost",
     "usd",
     "usd_per_text",
     "tokens_per_text",
@@ -34,10 +36,10 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``texts`` that were asked about; ``usd`` in all; ``usd_per_text``, ``tokens_per_text`` and
-        ``seconds_per_text`` for one text on all aspects, whether in one call or several, repeated attempts
-        included; ``parse_rate``: the share of wanted scores that are there. NaN where it is not known: an
-        unknown price is never 0.
+        ``texts`` that were asked about; ``lost``: the share of calls that brought no reply; ``usd`` in all;
+        ``usd_per_text``, ``tokens_per_text`` and ``seconds_per_text`` for one text on all aspects, whether in
+        one call or several, repeated attempts included, over the calls that brought a reply; ``parse_rate``:
+        the share of wanted scores that are there. NaN where it is not known: an unknown price is never 0.
     """
     import pandas as pd
 
@@ -45,19 +47,24 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
     for name, signature in scores.signatures.items():
         if scores.kinds.get(name) == Kind.JUDGE and "model" in signature:
             frame = scores.frame[scores.frame["evaluator"] == name]
-            rows.append(_row(name, signature, frame[frame["call"].notna() & (frame["call"] != "")]))
+            pairs = scores.verdicts
+            calls, lost = calls_of(frame, None if pairs is None else pairs[pairs["evaluator"] == name])
+            asked = frame[frame["call"].notna() & (frame["call"] != "")]
+            rows.append(_row(name, signature, asked, len(lost) / len(calls) if calls else float("nan")))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _row(name: str, signature: Mapping[str, Any], asked: pd.DataFrame) -> dict[str, object]:
+def _row(name: str, signature: Mapping[str, Any], asked: pd.DataFrame, lost: float) -> dict[str, object]:
     texts = len(asked[[k for k in KEYS if k in asked.columns]].drop_duplicates())
     sums = {c: float(asked[c].sum(skipna=False)) for c in ("usd", "tokens", "seconds")}
-    per_text = {c: total / texts if texts else float("nan") for c, total in sums.items()}
+    answered = texts * (1 - lost) if texts else 0.0
+    per_text = {c: total / answered if answered else float("nan") for c, total in sums.items()}
     return {
         "evaluator": name,
         "model": signature["model"],
         "prompt": signature["prompt"]["name"],
         "texts": texts,
+        "lost": lost,
         "usd": sums["usd"],
         "usd_per_text": per_text["usd"],
         "tokens_per_text": per_text["tokens"],

@@ -212,6 +212,11 @@ class Study(_Part):
         return _error(self._lines, message, *where)
 
     @property
+    def file(self) -> str:
+        """The study file, as it was named; empty if the study was not read from one."""
+        return self._lines.file
+
+    @property
     def folder(self) -> Path | None:
         """The folder of the study file, if the study was read from one."""
         return Path(self._lines.file).parent if self._lines.file else None

@@ -113,6 +113,12 @@ def read_output(path: Path, name: str) -> Path:
     return file
 
 
+def is_whole(path: Path, record: Mapping[str, Any]) -> bool:
+    """Say whether all files of a finished run are there, and are those that it wrote."""
+    files = {path / name: digest for name, digest in record["outputs"].items()}
+    return all(file.is_file() and _digest(file) == digest for file, digest in files.items())
+
+
 def _json(record: Mapping[str, Any]) -> str:
     return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 

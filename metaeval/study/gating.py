@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval.errors import MetaevalError, nearest
+from metaeval.study.lost import lost_sentences
 from metaeval.study.opened import open_run
 from metaeval.study.run_data import column_of
 from metaeval.trust.gate import gate
@@ -92,7 +93,7 @@ def gate_run(
             "makes other intervals: leave --cluster out, or write a new baseline"
         )
     current = _scored(run, asked, by, kept.scored.evaluator if kept else None)
-    notes: list[str] = []
+    notes = lost_sentences(run.record)
     rules = asked.rules(kept.rules if kept else None)
     if kept:
         rules = joined(rules, kept.rules, cells_of(current, kept.scored, by), str(baseline))

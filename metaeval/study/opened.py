@@ -31,8 +31,11 @@ class OpenRun:
     """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
     raters: pd.DataFrame | None
     """What annotators gave: key columns, ``rater``, ``aspect`` and ``rating``; None if there are none."""
-    verdicts: pd.DataFrame | None = None
-    """What pairwise evaluators said (`metaeval.evaluators.verdicts`); None if there are none."""
+
+    @property
+    def verdicts(self) -> pd.DataFrame | None:
+        """What pairwise evaluators said (`metaeval.evaluators.verdicts`); None if there are none."""
+        return self.scores.verdicts
 
     def policy(
         self, *, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
@@ -86,13 +89,14 @@ def open_run(folder: str | os.PathLike[str]) -> OpenRun:
     path = Path(folder)
     record = read_record(path)
     scores = pd.read_parquet(read_output(path, SCORES))
+    verdicts = pd.read_parquet(read_output(path, VERDICTS)) if VERDICTS in record["outputs"] else None
     of_run = record["evaluators"]
     table = ScoreTable(
         scores,
         {name: e["signature"] for name, e in of_run.items()},
         {name: Kind(e["kind"]) for name, e in of_run.items()},
         record["data"]["simulated"],
+        verdicts,
     )
     raters = pd.read_parquet(read_output(path, RATERS)) if RATERS in record["outputs"] else None
-    verdicts = pd.read_parquet(read_output(path, VERDICTS)) if VERDICTS in record["outputs"] else None
-    return OpenRun(path, record, table, pd.read_parquet(read_output(path, TRUTH)), raters, verdicts)
+    return OpenRun(path, record, table, pd.read_parquet(read_output(path, TRUTH)), raters)

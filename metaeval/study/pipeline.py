@@ -1,87 +1,40 @@
-"""A study → its run folder: score, correlate, rank, report; what was scored is kept if it breaks off."""
+"""A study → its run folder; what was scored is kept if it breaks off, what is finished is not done again."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
+import shlex
 import sys
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from html import escape
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from metaeval import __version__, evaluators
-from metaeval.correlate import correlate
 from metaeval.errors import StoppedError
-from metaeval.policy import Policy
 from metaeval.progress import progress
-from metaeval.reports import FORMATS, Leaderboard
-from metaeval.reports.cost_table import cost_table
-from metaeval.reports.html_page import to_html
-from metaeval.reports.report.page import report_page
-from metaeval.reports.sheets import sheet_to_csv, to_markdown
 from metaeval.study.asking import judging_of
-from metaeval.study.costs import costs_of
-from metaeval.study.details import details_of
-from metaeval.study.figures import figures_of
 from metaeval.study.file import Study, make_study
-from metaeval.study.folder import (
-    CORRELATIONS,
-    COST_TABLE,
-    COSTS,
-    DETAILS,
-    RANKING,
-    RATERS,
-    RECORD,
-    REPORT,
-    SCORES,
-    TESTS,
-    TRUTH,
-    VERDICTS,
-    RunFolder,
-    read_record,
-    write_csv,
-    write_parquet,
-)
+from metaeval.study.finished import finished, inputs_of
+from metaeval.study.folder import RECORD, RunFolder, read_record
+from metaeval.study.lost import lost_calls
 from metaeval.study.plan import Plan, plan
-from metaeval.study.report import report_of
-from metaeval.study.results import board_of, tests_of
-from metaeval.types import KEYS, USER_RATER, Correlations, ScoreTable, Status
+from metaeval.study.replies import calls_in, replies_state, store_path
+from metaeval.types import KEYS, ScoreTable, Status
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import pandas as pd
 
+    from metaeval.evaluators import Scoring
+    from metaeval.study.results import Run
+
 
 _LIBRARIES = ("numpy", "pandas", "pyarrow", "rouge-score", "sacrebleu", "scipy")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Run:
-    """A finished run: what it made, and the folder that holds it."""
-
-    folder: Path
-    record: Mapping[str, Any]
-    """The content of ``run.json``."""
-    scores: ScoreTable
-    correlations: Correlations
-    leaderboard: Leaderboard
-
-    def _repr_html_(self) -> str:
-        """Show a notebook what was run, the leaderboard, and where the report lies."""
-        report = self.folder.resolve() / REPORT
-        here = Path.cwd()
-        # A notebook's page may link to what lies below it, a browser elsewhere only to a whole address.
-        below = report.is_relative_to(here)
-        link = quote(report.relative_to(here).as_posix()) if below else report.as_uri()
-        where = f'<a href="{escape(link)}">{escape(REPORT)}</a> in <code>{escape(str(self.folder))}</code>'
-        return f"{self.leaderboard._repr_html_()}<p>The whole report: {where}</p>"
 
 
 def run(
@@ -93,7 +46,8 @@ def run(
     """Run a study: score, correlate, rank and report, into a run folder.
 
     A run that broke off goes on where it stopped when it is run again: scores of an evaluator whose
-    signature and data are the same are not made anew.
+    signature and data are the same are not made anew. A finished run of the same study, data, code and
+    replies is read back from its folder. What brought no reply from a model is asked again.
 
     Parameters
     ----------
@@ -112,6 +66,44 @@ def run(
         If it was interrupted.
     """
     todo = plan(study, out)
+    if finished(todo, offline=offline) is None:
+        return carry_out(todo, offline=offline)
+    from metaeval.study.results import read_back
+
+    return read_back(todo.out)
+
+
+def rerun(folder: str | os.PathLike[str], *, offline: bool = False) -> Run:
+    """Run the study of a run folder again, into that folder, be it finished or not.
+
+    Raises
+    ------
+    RunFolderError
+        If it is no run folder.
+    """
+    path = Path(folder)
+    record = read_record(path)
+    return carry_out(plan(study_of(record), path), offline=offline, again=record.get("again", ""))
+
+
+def study_of(record: Mapping[str, Any]) -> Study:
+    """Return the study that ``run.json`` holds."""
+    return make_study(record["study"])
+
+
+def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
+    """Run a study that was read, be it finished or not.
+
+    Parameters
+    ----------
+    todo, offline
+        As `run` makes them.
+    again
+        The command that runs it again, if the study is not from a file.
+    """
+    # Here, for it loads what takes a second, and a run that is finished needs nothing of it.
+    from metaeval.study.outputs import write_outputs
+
     with RunFolder.claim(todo.out) as folder:
         record: dict[str, Any] = {
             "metaeval": __version__,
@@ -133,110 +125,25 @@ def run(
         finished_before = (todo.out / RECORD).exists() and read_record(todo.out).get("status") == "done"
         done: list[str] = []
         try:
-            truth = _truth(todo)
-            if not finished_before:
-                folder.write_record(record)
-            return _finish(todo, folder, record, _score(todo, folder, done, offline), truth)
+            specs = {name: str(spec) for name, spec in todo.evaluators.items()}
+            scoring = evaluators.Scoring(todo.data, specs, todo.aspects)
+            inputs = inputs_of(todo, scoring, offline=offline)
+            of_truth = evaluators.Scoring(todo.data, {"truth": str(todo.truth)}, todo.aspects)
+            with contextlib.ExitStack() as stack:
+                if evaluators.judges_of([*scoring.named.values(), *of_truth.named.values()]):
+                    stack.enter_context(judging_of(todo.study, offline=offline))
+                truth = of_truth.table("truth")
+                if not finished_before:
+                    folder.write_record(record)
+                scores = _score(folder, scoring, done)
+            record |= _made(todo, scores, truth) | _asked(todo, scoring, of_truth, scores, again)
+            return write_outputs(todo, folder, record | {"inputs": inputs}, scores, truth_ratings(truth))
         except (KeyboardInterrupt, StoppedError) as error:
             if not finished_before:
                 folder.write_record({**record, "status": "stopped", "stopped": _now()})
             why = str(error) or "interrupted"
             kept = f"{len(done)} of {len(todo.evaluators)} evaluators are kept in {todo.out}"
             raise StoppedError(f"{why}: the scores of {kept}; run the same command again to go on") from error
-
-
-def _finish(
-    todo: Plan, folder: RunFolder, record: dict[str, Any], scores: ScoreTable, truth: ScoreTable
-) -> Run:
-    study = todo.study
-    ratings = truth_ratings(truth)
-    policy = Policy.of(
-        todo.levels, study.coefficients, study.missing.model_dump(), study.undefined_groups, study.units
-    )
-    result = correlate(
-        scores,
-        ratings,
-        levels=policy.levels,
-        coefficients=policy.coefficients,
-        missing=policy.missing,
-        undefined_groups=policy.undefined,
-        units=study.units,
-        bootstrap=study.bootstrap.model_dump() if study.bootstrap else None,
-    )
-    tests = tests_of(scores.frame, ratings, policy, todo.by, study.tests)
-    (truth_signature,) = truth.signatures.values()
-    counts = counts_of(scores)
-    record = {
-        **record,
-        "status": "done",
-        "finished": _now(),
-        "truth": {"spec": str(todo.truth), "signature": dict(truth_signature)},
-        "evaluators": {
-            name: {
-                "spec": str(spec),
-                "kind": str(scores.kinds[name]),
-                "signature": dict(scores.signatures[name]),
-                "scores": counts[name],
-            }
-            for name, spec in todo.evaluators.items()
-        },
-        "policy": dict(result.policy),
-        "tests": dict(tests.policy) if tests else None,
-    }
-    costs = costs_of(scores)
-    board = board_of(result, record, tests=tests, costs=costs)
-    # Seconds differ from run to run; these files are to depend on the scores alone.
-    steady = replace(board, ranking=board.ranking and board.ranking.without("seconds_per_text"))
-    raters = todo.data.ratings[todo.data.ratings["rater"] != USER_RATER]
-    rated = raters if len(raters) else None
-    details = details_of(scores, ratings, rated, record) if study.details else []
-    report = report_of(
-        todo.data,
-        scores,
-        ratings,
-        result,
-        record,
-        board=board,
-        tests=tests,
-        costs=costs,
-        figures=figures_of(scores, ratings, rated, record, result.frame),
-        sheets=details,
-    )
-    writers = {
-        SCORES: lambda file: write_parquet(scores.frame, file),
-        TRUTH: lambda file: write_parquet(ratings, file),
-        **({RATERS: lambda file: write_parquet(raters, file)} if rated is not None else {}),
-        **({VERDICTS: _parquet_writer(scores.verdicts)} if scores.verdicts is not None else {}),
-        CORRELATIONS: lambda file: write_csv(result.frame, file),
-        **({RANKING: _writer(sheet_to_csv(board.ranking))} if board.ranking else {}),
-        **({TESTS: _writer(tests.frame.to_csv(index=False, lineterminator="\n"))} if tests else {}),
-        **(
-            {COSTS: lambda file: write_csv(costs, file), COST_TABLE: _writer(cost_table(costs))}
-            if len(costs)
-            else {}
-        ),
-        **({DETAILS: _writer(to_markdown(details))} if details else {}),
-        **{f"leaderboard.{suffix}": _writer(FORMATS[suffix](steady)) for suffix in ("csv", "md", "tex")},
-        REPORT: _writer(report_page(report.payload(), static=to_html(board))),
-    }
-    return Run(todo.out, folder.finish(writers, record), scores, result, board)
-
-
-def rerun(folder: str | os.PathLike[str], *, offline: bool = False) -> Run:
-    """Run the study of a run folder again, into that folder.
-
-    Raises
-    ------
-    RunFolderError
-        If it is no run folder.
-    """
-    path = Path(folder)
-    return run(study_of(read_record(path)), path, offline=offline)
-
-
-def study_of(record: Mapping[str, Any]) -> Study:
-    """Return the study that ``run.json`` holds."""
-    return make_study(record["study"])
 
 
 def counts_of(table: ScoreTable) -> dict[str, dict[str, int]]:
@@ -254,18 +161,13 @@ def truth_ratings(truth: ScoreTable) -> pd.DataFrame:
     return frame[[c for c in (*KEYS, "aspect", "rating") if c in frame.columns]]
 
 
-def _score(todo: Plan, folder: RunFolder, done: list[str], offline: bool) -> ScoreTable:
+def _score(folder: RunFolder, scoring: Scoring, done: list[str]) -> ScoreTable:
     """Score with one evaluator after the other, keeping each one's scores in the run folder."""
-    specs = {name: str(spec) for name, spec in todo.evaluators.items()}
-    scoring = evaluators.Scoring(todo.data, specs, todo.aspects)
-    fingerprint = todo.data.fingerprint
+    fingerprint = scoring.data.fingerprint
     tables: list[ScoreTable] = []
-    with contextlib.ExitStack() as stack:
-        if evaluators.judges_of(scoring.named.values()):
-            stack.enter_context(judging_of(todo.study, offline=offline))
-        advance = stack.enter_context(progress("scoring", len(specs)))
-        for name in specs:
-            key = _key(fingerprint, name, todo.aspects, scoring.signature(name))
+    with progress("scoring", len(scoring.named)) as advance:
+        for name, evaluator in scoring.named.items():
+            key = _key(fingerprint, name, scoring.aspects, scoring.signature(name))
             table = folder.part(key)
             if table is not None:
                 scoring.remember(name, table)
@@ -278,29 +180,57 @@ def _score(todo: Plan, folder: RunFolder, done: list[str], offline: bool) -> Sco
                     f"the budget is used up and {unsent:,} scores of {name} were not asked for"
                 )
             of_pairs = [] if table.verdicts is None else [table.verdicts["status"]]
-            if not any((s == Status.TRANSPORT.value).any() for s in (statuses, *of_pairs)):
+            lost = any((s == Status.TRANSPORT.value).any() for s in (statuses, *of_pairs))
+            # An ensemble of judges does not show what a judge in it lost, and is made again in no time.
+            if not lost and evaluators.judges_of([evaluator]) in ([], [evaluator]):
                 folder.keep_part(key, table)
             tables.append(table)
             done.append(name)
             advance()
-    return evaluators.joined(tables, todo.data)
+    return evaluators.joined(tables, scoring.data)
 
 
-def _truth(todo: Plan) -> ScoreTable:
-    return evaluators.score(todo.data, {"truth": str(todo.truth)}, aspects=todo.aspects)
+def _made(todo: Plan, scores: ScoreTable, truth: ScoreTable) -> dict[str, Any]:
+    """Return what ``run.json`` says of the scores."""
+    (truth_signature,) = truth.signatures.values()
+    counts = counts_of(scores)
+    return {
+        "status": "done",
+        "finished": _now(),
+        "truth": {"spec": str(todo.truth), "signature": dict(truth_signature)},
+        "evaluators": {
+            name: {
+                "spec": str(spec),
+                "kind": str(scores.kinds[name]),
+                "signature": dict(scores.signatures[name]),
+                "scores": counts[name],
+            }
+            for name, spec in todo.evaluators.items()
+        },
+    }
+
+
+def _asked(todo: Plan, scoring: Scoring, of_truth: Scoring, scores: ScoreTable, again: str) -> dict[str, Any]:
+    """Return what ``run.json`` says of the calls of judges, also of those whose scores it does not hold."""
+    asked = of_truth.asked() | scoring.asked()
+    if not asked:
+        return {}
+    store = store_path(todo.study.judging)
+    lost = lost_calls(asked, store)
+    if lost:
+        return {"lost": lost, "again": _command(todo) or again}
+    return {"replies": replies_state(store, calls_in([scores.frame, scores.verdicts]), asked.values())}
+
+
+def _command(todo: Plan) -> str:
+    """Return the command that runs a study again; empty if the study is not from a file."""
+    file = todo.study.file
+    return shlex.join(["metaeval", "run", str(file), "--out", str(todo.out)]) if file else ""
 
 
 def _key(*parts: object) -> str:
     text = json.dumps([__version__, *parts], sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _writer(text: str) -> Callable[[Path], object]:
-    return lambda file: file.write_text(text, encoding="utf-8", newline="\n")
-
-
-def _parquet_writer(frame: pd.DataFrame) -> Callable[[Path], object]:
-    return lambda file: write_parquet(frame, file)
 
 
 def _now() -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metaeval import sources
 from metaeval.compare import By
 from metaeval.errors import StudyError
+from metaeval.progress import progress
 from metaeval.resources import bundled
 from metaeval.study.file import Study, make_study, read_study
 from metaeval.study.folder import check_usable
@@ -64,7 +65,9 @@ def plan(
     elif not isinstance(study, Study):
         study = read_study(study)
     hub = study.dataset.startswith("hf://")
-    data = _without(study, sources.load(study.dataset if hub else _find(study)))
+    place = study.dataset if hub else _find(study)
+    with progress("loading the data"):
+        data = _without(study, sources.load(place))
     aspects = tuple(study.aspects or data.aspects)
     for at, aspect in enumerate(aspects):
         if aspect not in data.aspects:

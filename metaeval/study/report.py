@@ -79,6 +79,7 @@ def report_of(
         statements=data.aspects,
         correlations=result.frame,
         policy=board.policy,
+        lost=board.lost,
         costs=costs,
         ranked=list(_ranked(result, prepared, tests, study["tests"])),
         people=list(_people(figures)),

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from metaeval.compare import By, Tests, compare_prepared
+from metaeval.errors import MetaevalError, nearest
 from metaeval.policy import Policy, prepare
+from metaeval.ranking import check_by
 from metaeval.reports import Leaderboard, leaderboard
-from metaeval.study.folder import CORRELATIONS, read_output, read_record
+from metaeval.study.costs import costs_of
+from metaeval.study.file import TestOptions
+from metaeval.study.folder import CORRELATIONS, REPORT, read_output, read_record
+from metaeval.study.lost import lost_sentences
+from metaeval.study.opened import open_run
 from metaeval.types import Correlations, Kind, ScoreTable
 
 if TYPE_CHECKING:
@@ -20,7 +28,31 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.compare import Comparisons
-    from metaeval.study.file import TestOptions
+    from metaeval.study.opened import OpenRun
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A finished run: what it made, and the folder that holds it."""
+
+    folder: Path
+    record: Mapping[str, Any]
+    """The content of ``run.json``."""
+    scores: ScoreTable
+    correlations: Correlations
+    leaderboard: Leaderboard
+    already: bool = False
+    """Whether it was finished before, and was read back from its folder."""
+
+    def _repr_html_(self) -> str:
+        """Show a notebook what was run, the leaderboard, and where the report lies."""
+        report = self.folder.resolve() / REPORT
+        here = Path.cwd()
+        # A notebook's page may link to what lies below it, a browser elsewhere only to a whole address.
+        below = report.is_relative_to(here)
+        link = quote(report.relative_to(here).as_posix()) if below else report.as_uri()
+        where = f'<a href="{escape(link)}">{escape(REPORT)}</a> in <code>{escape(str(self.folder))}</code>'
+        return f"{self.leaderboard._repr_html_()}<p>The whole report: {where}</p>"
 
 
 def tests_of(
@@ -55,7 +87,52 @@ def board_of(
         by=by or By(**record["study"]["order_by"]),
         tests=tests,
         costs=costs,
+        lost=lost_sentences(record),
     )
+
+
+def read_back(folder: str | os.PathLike[str]) -> Run:
+    """Return a finished run as `metaeval.run` returned it.
+
+    Raises
+    ------
+    RunFolderError
+        If it is no run folder, the run is not finished, or its files are not those that it wrote.
+    """
+    opened = open_run(folder)
+    result, record = read_run(folder)
+    board = board_of(result, record, tests=opened.tests(), costs=costs_of(opened.scores))
+    return Run(opened.folder, record, opened.scores, result, board, already=True)
+
+
+def read_board(
+    folder: str | os.PathLike[str], coefficients: Sequence[str] | None = None, order_by: str | None = None
+) -> Leaderboard:
+    """Return the leaderboard of a finished run, with these coefficients, ordered by this column.
+
+    Raises
+    ------
+    MetaevalError
+        If it is no finished run, or it has no such coefficient or column to order by.
+    """
+    result, record = read_run(folder)
+    for name in coefficients or ():
+        have = record["study"]["coefficients"]
+        if name not in have:
+            raise MetaevalError(
+                f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
+            )
+    ordered = By(**record["study"]["order_by"])
+    by = check_by(By.read(order_by, ordered), result)
+    opened = open_run(folder)
+    tests = opened.tests() if by == ordered else _tests_by(opened, by)
+    return board_of(result, record, coefficients or None, by=by, tests=tests, costs=costs_of(opened.scores))
+
+
+def _tests_by(run: OpenRun, by: By) -> Comparisons | None:
+    options = run.record["study"]["tests"]
+    wanted = TestOptions(**options) if options else None
+    return tests_of(run.scores.frame, run.truth, run.policy(), by, wanted)
 
 
 def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, dict[str, Any]]:

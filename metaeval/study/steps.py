@@ -7,19 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from metaeval import evaluators, sources
-from metaeval.compare import By
 from metaeval.correlate import correlate
 from metaeval.errors import DataError, MetaevalError, Problem, nearest
 from metaeval.files import replacing
-from metaeval.ranking import check_by
+from metaeval.llm.store import default_path
+from metaeval.progress import progress
 from metaeval.reports import FORMATS
 from metaeval.sources.columns import number_column, text_column
 from metaeval.sources.tables import read_table
-from metaeval.study.costs import costs_of
-from metaeval.study.file import TestOptions
-from metaeval.study.opened import open_run
+from metaeval.study.lost import lost_calls
 from metaeval.study.pipeline import truth_ratings
-from metaeval.study.results import board_of, read_run, tests_of
+from metaeval.study.results import read_board
 from metaeval.types import COEFFICIENTS, KEYS, LEVELS, ScoreTable
 
 if TYPE_CHECKING:
@@ -28,14 +26,15 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.reports import Leaderboard
     from metaeval.types import Correlations
 
 _WRITES = (".csv", ".parquet", ".jsonl")
 
 
-def score_file(data: str | os.PathLike[str], specs: Sequence[str], out: str | os.PathLike[str]) -> ScoreTable:
-    """Score a data set and write the scores, long, to a file.
+def score_file(
+    data: str | os.PathLike[str], specs: Sequence[str], out: str | os.PathLike[str]
+) -> tuple[ScoreTable, list[dict[str, Any]]]:
+    """Score a data set and write the scores, long, to a file; return them, and what calls were lost.
 
     Raises
     ------
@@ -44,9 +43,12 @@ def score_file(data: str | os.PathLike[str], specs: Sequence[str], out: str | os
     """
     target = Path(out)
     check_writable(target)
-    table = evaluators.score(sources.load(data), list(specs))
+    with progress("loading the data"):
+        loaded = sources.load(data)
+    scoring = evaluators.Scoring(loaded, list(specs))
+    table = evaluators.joined([scoring.table(name) for name in scoring.named], loaded)
     write_frame(table.frame, target)
-    return table
+    return table, lost_calls(scoring.asked(), default_path())
 
 
 def correlate_file(
@@ -105,7 +107,7 @@ def leaderboard_text(
     MetaevalError
         If ``run`` is no finished run, or it has no such coefficient or column to order by.
     """
-    return FORMATS[suffix](_board(run, coefficients, by))
+    return FORMATS[suffix](read_board(run, coefficients, by))
 
 
 def leaderboard_records(
@@ -118,7 +120,7 @@ def leaderboard_records(
     MetaevalError
         If ``run`` is no finished run, or it has no such coefficient or column to order by.
     """
-    board = _board(run, coefficients, by)
+    board = read_board(run, coefficients, by)
     return {
         "dataset": board.dataset,
         "truth": board.truth,
@@ -135,30 +137,6 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [
         {str(k): v for k, v in row.items()} for row in plain.where(plain.notna(), None).to_dict("records")
     ]
-
-
-def _board(
-    run: str | os.PathLike[str], coefficients: Sequence[str] | None, order_by: str | None
-) -> Leaderboard:
-    result, record = read_run(run)
-    for name in coefficients or ():
-        have = record["study"]["coefficients"]
-        if name not in have:
-            raise MetaevalError(
-                f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
-            )
-    ordered = By(**record["study"]["order_by"])
-    by = check_by(By.read(order_by, ordered), result)
-    opened = open_run(run)
-    if by == ordered:
-        tests = opened.tests()
-    else:
-        options = record["study"]["tests"]
-        policy = opened.policy()
-        tests = tests_of(
-            opened.scores.frame, opened.truth, policy, by, TestOptions(**options) if options else None
-        )
-    return board_of(result, record, coefficients or None, by=by, tests=tests, costs=costs_of(opened.scores))
 
 
 def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:

@@ -45,6 +45,17 @@ def texts(answers: list[Any]) -> list[str]:
     return [a.reply.text for a in sorted(answers)]
 
 
+def test_from_store_is_what_was_there_before(store: Store) -> None:
+    """Neither what equals a request of the same run, nor what the budget kept from being sent."""
+    with serving() as server:
+        fresh = Run([*requests(10, server.openai)] * 4, store, limits=FAST)
+        assert len(list(fresh)) == 40
+        assert (fresh.tally.calls, fresh.tally.from_store) == (10, 0)
+        later = run(server, store, 20, budget=Budget(max_calls=4))
+        assert len(list(later)) == 20
+        assert (later.tally.calls, later.tally.from_store) == (4, 10)
+
+
 @pytest.mark.parametrize("provider", ALL)
 def test_nothing_is_paid_twice(store: Store, provider: str) -> None:
     with serving() as server:

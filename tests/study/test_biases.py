@@ -262,7 +262,8 @@ def test_verdicts_in_one_order_alone_tell_nothing(run: Path) -> None:
     assert opened.verdicts is not None
     one_order = opened.verdicts[opened.verdicts["order"] == "first"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("metaeval.study.biases.open_run", lambda _: replace(opened, verdicts=one_order))
+        scores = replace(opened.scores, verdicts=one_order)
+        patch.setattr("metaeval.study.biases.open_run", lambda _: replace(opened, scores=scores))
         with pytest.raises(MetaevalError, match="nothing can be measured of placed"):
             biases_of(run, ["placed"])
         # Beside another judge it is left out.

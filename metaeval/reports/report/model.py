@@ -51,6 +51,8 @@ class Report:
     correlations: pd.DataFrame
     policy: Sequence[str]
     """Sentences on what was done with missing values and undefined groups."""
+    lost: Sequence[str]
+    """Sentences on calls of judges that brought no reply."""
     costs: pd.DataFrame
     ranked: Sequence[Ranked]
     people: Sequence[Mapping[str, Any]]
@@ -94,6 +96,7 @@ class Report:
             "views": self._views(),
             "orderBy": dict(study["order_by"]),
             "policy": list(self.policy),
+            "lost": list(self.lost),
             "evaluators": self._evaluators(),
             "cells": self._cells(),
             "tests": [self._tests(ranked) for ranked in self.ranked],

@@ -84,6 +84,7 @@ def payload(
         "views": {"aspects": views, "levels": levels, "coefficients": COEFFICIENTS},
         "orderBy": {"aspect": "average", "level": levels[1], "coefficient": "pearson"},
         "policy": ["Missing ratings are filled with 3.", "Undefined groups are skipped."],
+        "lost": [],
         "evaluators": [_evaluator(e, name, units, e in failing) for e, name in enumerate(named)],
         "cells": _cells(rng, evaluators, len(views), len(levels), failing),
         "tests": [_tests(evaluators, levels[1], failing)],

@@ -42,6 +42,16 @@ def params(page: Page) -> str:
     return page.url.partition("#")[2]
 
 
+def test_lost_calls_are_said_on_top_of_every_view(show: Show) -> None:
+    lost = "5 of 24 calls of <b>judge</b> brought no reply."
+    page = show({**payload(), "lost": [lost, "Ask again with: metaeval run s.yaml"]}, "#units")
+    said = page.locator("header p", has_text="CALLS WITHOUT A REPLY.")
+    assert said.is_visible()
+    assert lost in said.inner_text()
+    assert "metaeval run s.yaml" in said.inner_text()
+    assert not show(payload()).get_by_text("CALLS WITHOUT A REPLY.").count()
+
+
 def test_the_leaderboard_opens_with_the_column_that_orders_it(show: Show) -> None:
     given = payload()
     page = show(given)

@@ -29,6 +29,11 @@ function Header({ study, current }) {
         html`<p class="simulated"><strong>SIMULATED DATA.</strong> The data are simulated: these
         numbers say nothing about people.</p>`
       }
+      ${
+        study.lost.length > 0 &&
+        html`<p class="simulated"><strong>CALLS WITHOUT A REPLY.</strong>${' '}
+        <${Words}>${study.lost.join(' ')}</${Words}></p>`
+      }
       <nav class="views" aria-label="Views"><ul>
         ${Object.entries(VIEWS)
           .filter(([, { there }]) => there(study))
