@@ -11,10 +11,11 @@ from metaeval.compare import By
 from metaeval.errors import MetaevalError, nearest
 from metaeval.sheet import Column, Sheet
 from metaeval.stats.ranking import rank_clusters
+from metaeval.stats.true_means import NoInterval
 from metaeval.types import AVERAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -91,19 +92,18 @@ def ranking(
     places = rows["estimate"].rank(method="min", ascending=False)  # equals share a rank
     rows.insert(0, "rank", ["" if math.isnan(place) else f"{place:.0f}" for place in places])
     rows["label"] = [f"{e} (simulated)" if e in result.simulated_evaluators else e for e in rows["evaluator"]]
-    columns = [
-        Column("rank", "rank"),
-        Column("label", "evaluator"),
-        Column("estimate", by.coefficient, "hundred", "ci_low", "ci_high"),
-    ]
+    columns = [Column("rank", "rank"), Column("label", "evaluator")]
     notes = [f"Ordered by {by.words}, × 100."]
-    if by.level == "generator":
-        notes.append(
-            "Means of generators are uncertain, which lowers their correlation; resampled means are more so, "
-            "so that intervals at this level lie too low."
-        )
-    if rows["ci_low"].notna().any():
-        notes.append(interval_sentence(result.policy.get("bootstrap", {})))
+    if by.level != "generator":
+        columns.append(Column("estimate", by.coefficient, "hundred", "ci_low", "ci_high"))
+        if rows["ci_low"].notna().any():
+            notes.append(interval_sentence(result.policy.get("bootstrap", {})))
+    else:
+        columns.append(Column("estimate", by.coefficient, "hundred"))
+        if result.policy.get("bootstrap"):
+            columns.append(Column("corrected", "corrected", "hundred", "ci_low", "ci_high"))
+            notes.append(true_means_sentence(result.policy["bootstrap"]))
+            notes += no_interval_sentences(result.policy.get("no_interval", {}))
     if tests is not None:
         rows, more = _clusters(rows, tests)
         columns[1:1] = [Column("cluster", "cluster")]
@@ -147,15 +147,41 @@ def _verdict(p: float, alpha: float) -> str:
     return f"worse, {text}" if p <= alpha else text
 
 
-def interval_sentence(options: Mapping[str, Any]) -> str:
-    """Say how intervals were made."""
+def interval_sentence(options: Mapping[str, Any], levels: Sequence[str] = ()) -> str:
+    """Say how intervals were made, those at generator level too if it is one of the levels."""
     if not options:
         return ""
     how = "bias-corrected and accelerated" if options["method"] == "bca" else "percentiles"
     how += ", widened for few clusters" if options["expand"] else ""
     drawn = f"{options['resamples']:,} resamples of {options['n_clusters']:,} {options['cluster']}s"
     confidence = f"{100 * options['confidence']:g} %"
-    return f"Brackets hold {confidence} bootstrap intervals ({how}; {drawn}, seed {options['seed']})."
+    told = f"Brackets hold {confidence} bootstrap intervals ({how}; {drawn}, seed {options['seed']})."
+    return f"{told} {GENERATOR_INTERVALS}" if "generator" in levels else told
+
+
+GENERATOR_INTERVALS = (
+    "At generator level they are intervals of the correlation that very many would give, corrected for the "
+    "noise of the means, so that the plain estimate can lie outside."
+)
+
+
+def true_means_sentence(options: Mapping[str, Any]) -> str:
+    """Say what is corrected at generator level."""
+    return (
+        "Corrected: the correlation of the means that very many "
+        f"{options['cluster']}s would give, as noise in the means lowers the plain one. Brackets hold "
+        f"{100 * options['confidence']:g} % intervals of it ({options['resamples']:,} draws of the true "
+        f"means, {options['n_clusters']:,} {options['cluster']}s, seed {options['seed']})."
+    )
+
+
+def no_interval_sentences(found: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
+    """Say what has no interval at generator level, and why: reason → evaluator → aspects."""
+    told = []
+    for reason, by_name in found.items():
+        listed = "; ".join(f"{name} ({', '.join(aspects)})" for name, aspects in by_name.items())
+        told.append(f"No interval at generator level where {NoInterval(reason).words}: {listed}.")
+    return told
 
 
 def tests_sentence(policy: Mapping[str, Any]) -> str:
