@@ -12,9 +12,10 @@ from metaeval.errors import MetaevalError, nearest
 from metaeval.policy import CLUSTERS, Prepared, allowed, whole_number
 from metaeval.progress import progress
 from metaeval.stats.levels import Grouping
+from metaeval.stats.noisy_means import NoisyMeans
 from metaeval.stats.resampling import Method, Resamples, expanded, interval, left_out
 from metaeval.stats.threads import one_thread
-from metaeval.stats.true_means import NoisyMeans, Normals, draw, interval_of_draws
+from metaeval.stats.true_means import Normals, draw, interval_of_draws
 from metaeval.stats.weighted import Clusters, statistic
 
 if TYPE_CHECKING:
@@ -158,8 +159,9 @@ def _of_true_means(  # noqa: PLR0917 - one evaluator's part of `intervals`
         x, y = data.scores[evaluator, a, units], data.truth[a, units]
         of_units = Clusters(clusters.of_unit[units], clusters.n)
         aspects.append(NoisyMeans.of(x, y, g.group[units], g.n_groups, of_units))
-    drawn = draw(aspects, normals, data.policy.coefficients, undefined=data.policy.undefined)
-    draws = np.stack([d.draws for d in drawn])
+    drawn = draw(aspects, normals)
+    coefficients, n = data.policy.coefficients, normals.n
+    draws = np.stack([d.coefficients(coefficients, n, undefined=data.policy.undefined) for d in drawn])
     draws = np.concatenate([draws, draws.mean(axis=0, keepdims=True)])
     at = np.flatnonzero(cells)
     low, corrected, high = interval_of_draws(draws, confidence)

@@ -10,8 +10,8 @@ import numpy as np
 from metaeval.compare import By
 from metaeval.errors import MetaevalError, nearest
 from metaeval.sheet import Column, Sheet
+from metaeval.stats.noisy_means import NoInterval
 from metaeval.stats.ranking import rank_clusters
-from metaeval.stats.true_means import NoInterval
 from metaeval.types import AVERAGE
 
 if TYPE_CHECKING:

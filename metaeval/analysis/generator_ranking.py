@@ -13,9 +13,11 @@ from metaeval.intervals import Bootstrap
 from metaeval.progress import progress
 from metaeval.stats.effects import top_agreement
 from metaeval.stats.multiplicity import holm
+from metaeval.stats.noisy_means import NoisyMeans
 from metaeval.stats.ranking import rank_clusters, soft_pairwise_accuracy, weighted_kendall
 from metaeval.stats.resampling import percentile_interval, permutation_p
 from metaeval.stats.threads import one_thread
+from metaeval.stats.true_means import Normals, draw, interval_of_draws
 from metaeval.types import AVERAGE
 
 if TYPE_CHECKING:
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     from metaeval.align import Bools
     from metaeval.analysis.generator_draws import Draws
     from metaeval.policy import Prepared
+    from metaeval.stats.noisy_means import NoInterval
     from metaeval.stats.tables import Floats, Ints
+    from metaeval.stats.true_means import TrueMeans
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,11 +54,19 @@ class RankAgreement:
 
     tau: Floats
     """Kendall's τ-b of the means."""
+    tau_corrected: Floats
+    """Of the means that very many users would give (`metaeval.stats.true_means`), with its interval."""
     tau_low: Floats
     tau_high: Floats
     weighted_tau: Floats
     soft_accuracy: Floats
     """Soft pairwise accuracy."""
+    soft_corrected: Floats
+    """With the p-values that the true means would have at this study's standard errors; with its interval."""
+    soft_low: Floats
+    soft_high: Floats
+    no_interval: tuple[NoInterval | None, ...]
+    """Why there is no interval, if there is none."""
     same_top: Bools
     """Whether both have the same generator on top."""
     top_agreement: Floats
@@ -142,7 +154,7 @@ def rank_generators(
             own = design.draws(data.scores[e, chosen], masks)
             of_ratings = ratings if same else _ranking(beside, confidence, alpha)
             of_scores = _ranking(own, confidence, alpha)
-            agreement = _agreement(beside, own, of_ratings, of_scores, confidence)
+            agreement = _agreement(beside, own, of_ratings, of_scores, options)
             compared.append(Compared(data.evaluators[e], of_scores, of_ratings, agreement))
             advance()
     names = [data.aspects[a] for a in chosen]
@@ -191,30 +203,65 @@ def _p_better(mean: Floats, replicates: Floats) -> Floats:
 
 
 def _agreement(
-    truth: Draws, score: Draws, by_truth: Ranking, by_score: Ranking, confidence: float
+    truth: Draws, score: Draws, by_truth: Ranking, by_score: Ranking, options: Bootstrap
 ) -> RankAgreement:
-    low, high = percentile_interval(
-        np.stack([kendall_of_draws(a, b) for a, b in zip(truth.replicates, score.replicates, strict=True)]),
-        confidence,
-    )
-    soft, top, same = [], [], []
+    normals = Normals.of(1, truth.mean.shape[1], options.resamples, options.seed)
+    soft, top, same, drawn, reasons = [], [], [], [], []
     for a in range(len(truth.mean)):
         x, y = truth.mean[a], score.mean[a]
         there = np.flatnonzero(~np.isnan(x + y))
+        noisy = _noisy(truth, score, a, there)
+        true = draw([noisy], normals)[0]
+        drawn.append([true.coefficients(("kendall",), normals.n)[0], _soft_draws(true, noisy, normals.n)])
+        reasons.append(true.reason)
         among = np.ix_(there, there)
         soft.append(soft_pairwise_accuracy(by_truth.p_better[a][among], by_score.p_better[a][among]))
         top.append(top_agreement(truth.replicates[a].T, score.replicates[a].T))
         same.append(top_agreement(x[None], y[None]) == 1)
     pairs = list(zip(truth.mean, score.mean, strict=True))
+    low, corrected, high = interval_of_draws(np.array(drawn), options.confidence)
     return RankAgreement(
         np.array([kendall_of_draws(x[:, None], y[:, None])[0] for x, y in pairs]),
-        low,
-        high,
+        corrected[:, 0],
+        low[:, 0],
+        high[:, 0],
         np.array([weighted_kendall(x, y) for x, y in pairs]),
         np.array(soft),
+        corrected[:, 1],
+        low[:, 1],
+        high[:, 1],
+        tuple(reasons),
         np.array(same),
         np.array(top),
     )
+
+
+def _noisy(truth: Draws, score: Draws, aspect: int, there: Ints) -> NoisyMeans:
+    """Return the means of scores and of ratings with their errors, which the resamples show."""
+    replicates = np.stack([d.replicates[aspect, there] for d in (score, truth)])
+    known = replicates[:, :, ~np.isnan(replicates).any(axis=(0, 1))]
+    # A bootstrap of n clusters has (n - 1) / n of the variance that it should have.
+    n, k = float(truth.n_clusters[aspect, there].mean()) if there.size else 0.0, known.shape[2]
+    by = np.sqrt(n / max(1.0, n - 1) / max(1, k))
+    errors = (known - known.mean(axis=2, keepdims=True)) * by if k else known
+    means = np.stack([d.mean[aspect, there] for d in (score, truth)])
+    return NoisyMeans.of_errors(means, errors, n if k else 0.0)
+
+
+def _soft_draws(true: TrueMeans, noisy: NoisyMeans, n: int) -> Floats:
+    """Return the soft pairwise accuracy of drawn true means, at the standard errors of the study."""
+    from scipy.special import ndtr
+
+    if true.reason is not None:
+        return np.full(n, np.nan)
+    first, second = np.triu_indices(len(true.x), 1)
+    apart = np.zeros((len(first), true.x.shape[1]))
+    for values, errors, sign in ((true.x, noisy.errors[0], 1), (true.y, noisy.errors[1], -1)):
+        error = np.sqrt(((errors[first] - errors[second]) ** 2).sum(axis=1))[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = (values[first] - values[second]) / error
+        apart += sign * ndtr(np.nan_to_num(z))
+    return np.broadcast_to(1 - np.abs(apart).mean(axis=0), (n,))
 
 
 def kendall_of_draws(x: Floats, y: Floats) -> Floats:

@@ -16,11 +16,11 @@ of the coefficient of the true means. No chain has to settle, and the draws are 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.stats.noisy_means import NoInterval, NoisyMeans
 from metaeval.stats.weighted import coefficients_of_means
 from metaeval.stats.weighted_sums import in_blocks
 
@@ -30,152 +30,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from metaeval.stats.levels import Undefined
-    from metaeval.stats.tables import Floats, Ints
-    from metaeval.stats.weighted_sums import Clusters
-
-LEAST_GENERATORS = 5
-"""With fewer means, T is not estimated."""
-LEAST_CLUSTERS = 10.0
-"""With fewer (the effective number of a generator's clusters), the noise is not known well enough."""
+    from metaeval.stats.tables import Floats
 
 _NUMBERS, _FEWEST = 2**25, 1000  # normal numbers that are made at most, and draws that are made at least
 _KEPT = 0.05  # share of the draws that must leave differences between the true means
-_EXACT = 1e-12  # of the variance of means: noise that is added so that nothing is divided by zero
-_ROUNDING = 1e-12  # of the largest value: means that differ less are equal
+_TRACE = 1e-12  # of the variance of means: noise that is added so that nothing is divided by zero
 _EQUAL = 1e-5  # of the standard deviation of means: drawn means that are closer tie
-_LEAST_SCALE = 0.25  # of the mean noise: a generator's own is not taken to be smaller
-
-
-class NoInterval(StrEnum):
-    """Why a correlation of means has no interval."""
-
-    FEW_GENERATORS = "few_generators"
-    FEW_CLUSTERS = "few_clusters"
-    NOISE = "noise"
-    UNDEFINED = "undefined"
-
-    @property
-    def words(self) -> str:
-        """The reason in a sentence."""
-        return _WORDS[self]
-
-
-_WORDS = {
-    NoInterval.FEW_GENERATORS: f"there are fewer than {LEAST_GENERATORS} generators",
-    NoInterval.FEW_CLUSTERS: f"the means rest on fewer than {LEAST_CLUSTERS:g} of what is resampled",
-    NoInterval.NOISE: "the means of the generators differ by no more than their noise",
-    NoInterval.UNDEFINED: "the coefficient is undefined",
-}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NoisyMeans:
-    """Means of G generators in the two variables, standardized, and how uncertain they are."""
-
-    means: Floats
-    """Shape (2, G): of x and of y."""
-    noise: Floats
-    """Shape (2, 2): covariance of the noise of a generator's two means, averaged over generators."""
-    scale: Floats
-    """Shape (G,): noise of each generator over the average."""
-    influence: Floats
-    """Shape (2, G, n_clusters): what each cluster adds to the errors of the means."""
-    reason: NoInterval | None
-    """Why they tell too little of the true means, if they do."""
-
-    @classmethod
-    def of(cls, x: Floats, y: Floats, group: Ints, n_groups: int, clusters: Clusters) -> NoisyMeans:
-        """Sum units by generator and cluster; generators without units are left out.
-
-        Parameters
-        ----------
-        x, y
-            Finite values, shape (n,).
-        group
-            The generator of each unit, in ``range(n_groups)``.
-        clusters
-            The units that are sampled together, such as those of a user.
-        """
-        present, group = np.unique(group, return_inverse=True)
-        size = (len(present), clusters.n)
-        cell = group * np.int64(clusters.n) + clusters.of_unit
-        counts = np.bincount(cell, minlength=size[0] * size[1]).reshape(size)
-        n = counts.sum(axis=1, keepdims=True)
-        share = counts / n
-        means, influence = np.empty((2, size[0])), np.empty((2, *size))
-        constant = False
-        # An error of a cluster shows in what it has less the mean, which it pulls along by its share (HC2).
-        pulled = np.sqrt(np.where(share < 1, 1 - share, 1.0))
-        for row, given in enumerate((x, y)):
-            v = given - given.mean() if len(given) else given
-            sums = np.bincount(cell, v, size[0] * size[1]).reshape(size)
-            mean = sums.sum(axis=1, keepdims=True) / n
-            spread = float(mean.std()) if size[0] else 0.0
-            if spread <= _ROUNDING * np.abs(given).max(initial=0.0):
-                constant, spread = True, 1.0
-            means[row] = (mean[:, 0] - mean.mean()) / spread
-            error = (sums - counts * mean) / (n * pulled * spread)
-            # What a cluster adds to all means alike changes no correlation.
-            influence[row] = error - error.mean(axis=0)
-        # Kish's effective number of clusters, and whether some mean is that of a single cluster.
-        effective = float((1 / (share**2).sum(axis=1)).mean()) if len(present) else 0.0
-        if effective < LEAST_CLUSTERS * (1 - _ROUNDING) or (share == 1).any():
-            return cls(means, np.zeros((2, 2)), np.ones(size[0]), influence, NoInterval.FEW_CLUSTERS)
-        if size[0] < LEAST_GENERATORS:
-            return cls(means, np.zeros((2, 2)), np.ones(size[0]), influence, NoInterval.FEW_GENERATORS)
-        if constant:
-            return cls(means, np.zeros((2, 2)), np.ones(size[0]), influence, NoInterval.UNDEFINED)
-        own = np.einsum("igc,jgc->gij", influence, influence)
-        noise = own.sum(axis=0) / (size[0] - 1)
-        # The mean over generators that was taken off holds part of each one's noise.
-        own = (own - noise / size[0]) / (1 - 2 / size[0])
-        variance = np.diag(noise) > 0
-        ratios = np.diagonal(own, axis1=1, axis2=2)[:, variance] / np.diag(noise)[variance]
-        scale = np.maximum(ratios.mean(axis=1), _LEAST_SCALE) if variance.any() else np.ones(size[0])
-        return cls(means, noise, scale / scale.mean(), influence, None)
-
-    @property
-    def exact(self) -> bool:
-        """Whether the means have no noise."""
-        return bool((np.diag(self.noise) <= _EXACT**2).all())
-
-    def whitened(self) -> _Whitened:
-        """Return means and influences in units of the noise; a trace of noise is added to both."""
-        g = self.means.shape[1]
-        root = _lower(self.noise + _EXACT * np.eye(2))
-        z = np.linalg.solve(root, self.means)
-        trace = np.linalg.solve(root, np.linalg.solve(root, 2 * g * _EXACT * np.eye(2)).T)
-        spread = _lower(z @ z.T + trace)
-        of_noise = np.linalg.solve(root, self.influence.reshape(2, -1)) / np.sqrt(g - 1)
-        return _Whitened(root, z, spread, np.linalg.solve(spread, z), of_noise)
-
-
-def _lower(covariance: Floats) -> Floats:
-    """Return the lower Cholesky factor."""
-    return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Whitened:
-    root: Floats
-    """Shape (2, 2): the lower Cholesky factor of the noise."""
-    z: Floats
-    """Shape (2, G): means in units of the noise."""
-    spread: Floats
-    """Shape (2, 2): the lower Cholesky factor of their sums of squares."""
-    directions: Floats
-    """Shape (2, G): orthonormal rows, the means in units of their own spread."""
-    of_noise: Floats
-    """Shape (2, G × n_clusters): influences, likewise."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """Draws of the coefficients of true means, or why there are none."""
-
-    draws: Floats
-    """Shape (coefficients, draws); NaN where there are none."""
-    reason: NoInterval | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,6 +48,11 @@ class Normals:
     """Shape (2 aspects, draws)."""
     of_noise: Floats
     """Shape (2 aspects, G, draws)."""
+
+    @property
+    def n(self) -> int:
+        """How many draws they make."""
+        return int(self.of_centre.shape[-1])
 
     @classmethod
     def of(cls, n_aspects: int, n_groups: int, n: int, seed: int) -> Normals:
@@ -202,20 +67,38 @@ class Normals:
         )
 
 
-def draw(
-    aspects: Sequence[NoisyMeans],
-    normals: Normals,
-    coefficients: Sequence[str],
-    *,
-    undefined: Undefined = "skip",
-) -> list[Found]:
-    """Draw the coefficients of the true means of one evaluator, aspect by aspect.
+@dataclass(frozen=True, slots=True, eq=False)
+class TrueMeans:
+    """Draws of the true means, or why there are none."""
 
-    The draws of aspects go together as far as the means and their errors do, so that the average of their
-    draws is a draw of the average.
+    x: Floats
+    """Shape (G, draws), standardized by the spread of the means; shape (G, 0) if there are none."""
+    y: Floats
+    reason: NoInterval | None
+
+    def coefficients(self, coefficients: Sequence[str], n: int, *, undefined: Undefined = "skip") -> Floats:
+        """Return the coefficients of each draw, shape (coefficients, n); NaN where there are no draws."""
+        if self.reason is not None:
+            return np.full((len(coefficients), n), np.nan)
+        slack = (_EQUAL * float(self.x.std(axis=0).mean()), _EQUAL * float(self.y.std(axis=0).mean()))
+
+        def of(both: Floats) -> Floats:
+            x, y = np.split(both, 2)
+            everywhere = np.ones(x.shape, dtype=bool)
+            return coefficients_of_means(x, y, everywhere, slack, coefficients, undefined=undefined)
+
+        found = in_blocks(of, np.concatenate([self.x, self.y]), len(self.x) ** 2)
+        return np.broadcast_to(found, (len(coefficients), n))
+
+
+def draw(aspects: Sequence[NoisyMeans], normals: Normals) -> list[TrueMeans]:
+    """Draw the true means of one evaluator and of the truth, aspect by aspect.
+
+    The draws of aspects go together as far as the means and their errors do, so that the average of what
+    comes of them is a draw of the average.
     """
     noisy = [a.reason is None and not a.exact for a in aspects]
-    whitened = [a.whitened() for a, there in zip(aspects, noisy, strict=True) if there]
+    whitened = [_Whitened.of(a) for a, there in zip(aspects, noisy, strict=True) if there]
     rows = 2 * len(whitened)
     at_spread, at_centre = normals.of_spread[:rows], normals.of_centre[:rows]
     at_noise = normals.of_noise[:rows]
@@ -223,14 +106,10 @@ def draw(
         together = _root(np.concatenate([w.directions for w in whitened]))
         at_spread = np.tensordot(together, at_spread, 1)
         at_centre = together @ at_centre
-        at_noise = np.tensordot(_root(np.concatenate([w.of_noise for w in whitened])), at_noise, 1)
-    none = np.full((len(coefficients), normals.of_noise.shape[-1]), np.nan)
+        at_noise = np.tensordot(_root(np.concatenate([w.errors for w in whitened])), at_noise, 1)
     found, row = [], 0
     for means, there in zip(aspects, noisy, strict=True):
-        if means.reason is not None:
-            found.append(Found(none, means.reason))
-            continue
-        drawn: Floats | None = means.means[:, :, None]
+        drawn: Floats | None = means.means[:, :, None] if means.reason is None else None
         if there:
             own = slice(row, row + 2)
             drawn = _true_means(
@@ -238,25 +117,47 @@ def draw(
             )
             row += 2
         if drawn is None:
-            found.append(Found(none, NoInterval.NOISE))
-            continue
-        x, y = drawn
-        slack = (_EQUAL * float(x.std(axis=0).mean()), _EQUAL * float(y.std(axis=0).mean()))
-        r = _coefficients(x, y, slack, coefficients, undefined)
-        reason = NoInterval.UNDEFINED if np.isnan(r).any() else None
-        found.append(Found(np.broadcast_to(r, none.shape), reason))
+            nothing = np.zeros((means.means.shape[1], 0))
+            found.append(TrueMeans(nothing, nothing, means.reason or NoInterval.NOISE))
+        else:
+            found.append(TrueMeans(drawn[0], drawn[1], None))
     return found
 
 
-def _coefficients(
-    x: Floats, y: Floats, slack: tuple[float, float], coefficients: Sequence[str], undefined: Undefined
-) -> Floats:
-    def of(both: Floats) -> Floats:
-        a, b = np.split(both, 2)
-        everywhere = np.ones(a.shape, dtype=bool)
-        return coefficients_of_means(a, b, everywhere, slack, coefficients, undefined=undefined)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Whitened:
+    """Means in units of their noise."""
 
-    return in_blocks(of, np.concatenate([x, y]), len(x) ** 2)
+    root: Floats
+    """Shape (2, 2): the lower Cholesky factor of the noise."""
+    z: Floats
+    """Shape (2, G): means in units of the noise."""
+    spread: Floats
+    """Shape (2, 2): the lower Cholesky factor of their sums of squares."""
+    directions: Floats
+    """Shape (2, G): orthonormal rows, the means in units of their own spread."""
+    errors: Floats
+    """Shape (2, G × K): errors, likewise."""
+
+    @classmethod
+    def of(cls, means: NoisyMeans) -> _Whitened:
+        """Divide by the noise; a trace of noise is added to both, so that nothing is divided by zero."""
+        g = means.means.shape[1]
+        root = _lower(means.noise + _TRACE * np.eye(2))
+        z = _solved(root, means.means)
+        trace = _solved(root, _solved(root, 2 * g * _TRACE * np.eye(2)).T)
+        spread = _lower(z @ z.T + trace)
+        errors = _solved(root, means.errors.reshape(2, -1)) / np.sqrt(g - 1)
+        return cls(root, z, spread, _solved(spread, z), errors)
+
+
+def _lower(covariance: Floats) -> Floats:
+    """Return the lower Cholesky factor."""
+    return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+
+
+def _solved(lower: Floats, values: Floats) -> Floats:
+    return np.asarray(np.linalg.solve(lower, values), dtype=np.float64)
 
 
 def _root(rows: Floats) -> Floats:

@@ -1,13 +1,16 @@
 """Correlations of the means that very many users would give, from means that are noisy."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.stats.coefficients import kendall, pearson, spearman
+from metaeval.stats.noisy_means import NoInterval, NoisyMeans
 from metaeval.stats.threads import one_thread
-from metaeval.stats.true_means import NoInterval, NoisyMeans, Normals, draw, interval_of_draws
+from metaeval.stats.true_means import Normals, draw, interval_of_draws
 from metaeval.stats.weighted_sums import Clusters
 from metaeval.types import COEFFICIENTS
 
@@ -32,9 +35,14 @@ def noisy(x, y, g, u):
     return NoisyMeans.of(x, y, g, int(g.max()) + 1, Clusters(u, int(u.max()) + 1))
 
 
+class Drawn(NamedTuple):
+    draws: np.ndarray
+    reason: NoInterval | None
+
+
 def found(x, y, g, u, draws=500, seed=0):
-    means = noisy(x, y, g, u)
-    return draw([means], Normals.of(1, int(g.max()) + 1, draws, seed), COEFFICIENTS)[0]
+    true = draw([noisy(x, y, g, u)], Normals.of(1, int(g.max()) + 1, draws, seed))[0]
+    return Drawn(true.coefficients(COEFFICIENTS, draws), true.reason)
 
 
 def of_true(true):
@@ -157,10 +165,12 @@ def test_aspects_that_are_alike_are_drawn_alike_and_others_are_not():
     x, y, g, u, _ = study(8)
     a, b, _, _, _ = study(9)
     normals = Normals.of(2, 8, 2000, 0)
-    one, same = draw([noisy(x, y, g, u), noisy(x, y, g, u)], normals, ("pearson",))
-    np.testing.assert_allclose(one.draws, same.draws, atol=1e-5)
-    one, other = draw([noisy(x, y, g, u), noisy(a, b, g, u)], normals, ("pearson",))
-    assert abs(np.corrcoef(one.draws, other.draws)[0, 1]) < 0.6
+    one, same = draw([noisy(x, y, g, u), noisy(x, y, g, u)], normals)
+    np.testing.assert_allclose(one.x, same.x, atol=1e-5)
+    np.testing.assert_allclose(one.y, same.y, atol=1e-5)
+    pair = draw([noisy(x, y, g, u), noisy(a, b, g, u)], normals)
+    one, other = (d.coefficients(("pearson",), 2000)[0] for d in pair)
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.6
 
 
 @given(st.lists(st.integers(-5, 5), min_size=40, max_size=80))
@@ -183,7 +193,9 @@ def test_intervals_cover_the_correlation_of_the_true_means(rho, users, generator
     missed = np.zeros((3, studies))
     for i in range(studies):
         x, y, g, u, true = study(i, generators, users, noise=2.5, rho=rho)
-        low, _, high = interval_of_draws(draw([noisy(x, y, g, u)], normals, COEFFICIENTS)[0].draws, 0.95)
+        low, _, high = interval_of_draws(
+            draw([noisy(x, y, g, u)], normals)[0].coefficients(COEFFICIENTS, 400), 0.95
+        )
         exact = np.round(of_true(true), 9)
         missed[:, i] = (exact < low) | (exact > high)
     assert (missed.mean(axis=1) <= 0.08).all()
