@@ -262,9 +262,11 @@ def _agreement_sheet(found: GeneratorRankings, whose: str, simulated: bool) -> S
     n = len(found.generators)
     notes = (
         f"Of the means of {n} generators by {whose} and by the evaluator.",
-        f"Corrected: of the means that very many {found.bootstrap.cluster}s would give, with "
-        f"{100 * found.bootstrap.confidence:g} % intervals of it; soft pairwise accuracy with the p-values "
-        "that these means would have in a study of this size.",
+        (
+            f"Corrected: of the means that very many {found.bootstrap.cluster}s would give, with "
+            f"{100 * found.bootstrap.confidence:g} % intervals of it; soft pairwise accuracy with the "
+            "p-values that these means would have in a study of this size."
+        ),
         *_without_interval(rows),
         "Coefficients and accuracy × 100; an order by chance has about 0, and 50 or a little more.",
         "Weighted τ counts the upper ranks more (hyperbolic weights).",
