@@ -25,7 +25,7 @@ _COSTS: dict[Unit, tuple[str, Form]] = {
 
 _NOISIER = (
     "Generators' means over a fold are noisier than over all, which lowers accuracy there; flattery is free "
-    "of that."
+    "of that. Resampled means are noisier, too: at generator level there are no bootstrap intervals."
 )
 _UNEQUAL = 3.0  # times another's spread, from which on a judge has most of the say in a mean
 

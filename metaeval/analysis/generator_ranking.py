@@ -1,4 +1,4 @@
-"""Generators ranked by ratings and by each evaluator, from the same resamples, and how the rankings agree."""
+"""Generators ranked by ratings and by each evaluator, from the same resamples."""
 
 from __future__ import annotations
 
@@ -7,28 +7,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.analysis.generator_agreement import agreement_of
 from metaeval.analysis.generator_draws import Design
 from metaeval.errors import MetaevalError, nearest
 from metaeval.intervals import Bootstrap
 from metaeval.progress import progress
-from metaeval.stats.effects import top_agreement
 from metaeval.stats.multiplicity import holm
-from metaeval.stats.noisy_means import NoisyMeans
-from metaeval.stats.ranking import rank_clusters, soft_pairwise_accuracy, weighted_kendall
-from metaeval.stats.resampling import percentile_interval, permutation_p
+from metaeval.stats.ranking import rank_clusters
+from metaeval.stats.resampling import EQUAL, percentile_interval, permutation_p
 from metaeval.stats.threads import one_thread
-from metaeval.stats.true_means import Normals, draw, interval_of_draws
 from metaeval.types import AVERAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.align import Bools
+    from metaeval.analysis.generator_agreement import RankAgreement
     from metaeval.analysis.generator_draws import Draws
     from metaeval.policy import Prepared
-    from metaeval.stats.noisy_means import NoInterval
     from metaeval.stats.tables import Floats, Ints
-    from metaeval.stats.true_means import TrueMeans
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,31 +43,6 @@ class Ranking:
     """Resampled users (or items) that have a unit of the generator."""
     p_better: Floats
     """Shape (aspects, G, G): one-sided p-values, not corrected, that the row's mean is above the column's."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RankAgreement:
-    """How the ranking by an evaluator agrees with that by the ratings; arrays are (aspects,)."""
-
-    tau: Floats
-    """Kendall's τ-b of the means."""
-    tau_corrected: Floats
-    """Of the means that very many users would give (`metaeval.stats.true_means`), with its interval."""
-    tau_low: Floats
-    tau_high: Floats
-    weighted_tau: Floats
-    soft_accuracy: Floats
-    """Soft pairwise accuracy."""
-    soft_corrected: Floats
-    """With the p-values that the true means would have at this study's standard errors; with its interval."""
-    soft_low: Floats
-    soft_high: Floats
-    no_interval: tuple[NoInterval | None, ...]
-    """Why there is no interval, if there is none."""
-    same_top: Bools
-    """Whether both have the same generator on top."""
-    top_agreement: Floats
-    """Share of the resamples in which they have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,8 +81,8 @@ def rank_generators(
     """Rank generators by their means with the effects of users removed (`metaeval.stats.effects`).
 
     Every mean is recomputed in the same bootstrap resamples of users. That a generator is worse than another
-    is tested by the resamples in which it is not below it, p = (k + 1) / (n + 1), Holm-corrected over all
-    pairs in both directions, because the direction is read off the same data.
+    is tested by Student's t with the standard error that these show, Holm-corrected over all pairs in both
+    directions, because the direction is read off the same data.
 
     Parameters
     ----------
@@ -154,7 +126,7 @@ def rank_generators(
             own = design.draws(data.scores[e, chosen], masks)
             of_ratings = ratings if same else _ranking(beside, confidence, alpha)
             of_scores = _ranking(own, confidence, alpha)
-            agreement = _agreement(beside, own, of_ratings, of_scores, options)
+            agreement = agreement_of(beside, own, of_ratings.p_better, of_scores.p_better, options)
             compared.append(Compared(data.evaluators[e], of_scores, of_ratings, agreement))
             advance()
     names = [data.aspects[a] for a in chosen]
@@ -185,8 +157,12 @@ def _entering(data: Prepared, evaluator: int, aspect: int) -> Bools:
 def _ranking(draws: Draws, confidence: float, alpha: float) -> Ranking:
     low, high = percentile_interval(draws.replicates, confidence)
     p = np.stack([_p_better(m, r) for m, r in zip(draws.mean, draws.replicates, strict=True)])
-    # The p-value that the column is worse than the row is that of the row being better.
-    cluster = np.stack([rank_clusters(m, holm(q), alpha) for m, q in zip(draws.mean, p, strict=True)])
+    cluster = np.stack(
+        [
+            rank_clusters(m, holm(_p_worse(m, r, n)), alpha)
+            for m, r, n in zip(draws.mean, draws.replicates, draws.n_clusters, strict=True)
+        ]
+    )
     return Ranking(draws.mean, low, high, cluster, draws.n_units, draws.n_clusters, p)
 
 
@@ -202,89 +178,28 @@ def _p_better(mean: Floats, replicates: Floats) -> Floats:
     return p
 
 
-def _agreement(
-    truth: Draws, score: Draws, by_truth: Ranking, by_score: Ranking, options: Bootstrap
-) -> RankAgreement:
-    normals = Normals.of(1, truth.mean.shape[1], options.resamples, options.seed)
-    soft, top, same, drawn, reasons = [], [], [], [], []
-    for a in range(len(truth.mean)):
-        x, y = truth.mean[a], score.mean[a]
-        there = np.flatnonzero(~np.isnan(x + y))
-        noisy = _noisy(truth, score, a, there)
-        true = draw([noisy], normals)[0]
-        drawn.append([true.coefficients(("kendall",), normals.n)[0], _soft_draws(true, noisy, normals.n)])
-        reasons.append(true.reason)
-        among = np.ix_(there, there)
-        soft.append(soft_pairwise_accuracy(by_truth.p_better[a][among], by_score.p_better[a][among]))
-        top.append(top_agreement(truth.replicates[a].T, score.replicates[a].T))
-        same.append(top_agreement(x[None], y[None]) == 1)
-    pairs = list(zip(truth.mean, score.mean, strict=True))
-    low, corrected, high = interval_of_draws(np.array(drawn), options.confidence)
-    return RankAgreement(
-        np.array([kendall_of_draws(x[:, None], y[:, None])[0] for x, y in pairs]),
-        corrected[:, 0],
-        low[:, 0],
-        high[:, 0],
-        np.array([weighted_kendall(x, y) for x, y in pairs]),
-        np.array(soft),
-        corrected[:, 1],
-        low[:, 1],
-        high[:, 1],
-        tuple(reasons),
-        np.array(same),
-        np.array(top),
-    )
+def _p_worse(mean: Floats, replicates: Floats, n_clusters: Ints) -> Floats:
+    """Return p-values that the column's generator is worse than the row's, by Student's t.
 
-
-def _noisy(truth: Draws, score: Draws, aspect: int, there: Ints) -> NoisyMeans:
-    """Return the means of scores and of ratings with their errors, which the resamples show."""
-    replicates = np.stack([d.replicates[aspect, there] for d in (score, truth)])
-    known = replicates[:, :, ~np.isnan(replicates).any(axis=(0, 1))]
-    # A bootstrap of n clusters has (n - 1) / n of the variance that it should have.
-    n, k = float(truth.n_clusters[aspect, there].mean()) if there.size else 0.0, known.shape[2]
-    by = np.sqrt(n / max(1.0, n - 1) / max(1, k))
-    errors = (known - known.mean(axis=2, keepdims=True)) * by if k else known
-    means = np.stack([d.mean[aspect, there] for d in (score, truth)])
-    return NoisyMeans.of_errors(means, errors, n if k else 0.0)
-
-
-def _soft_draws(true: TrueMeans, noisy: NoisyMeans, n: int) -> Floats:
-    """Return the soft pairwise accuracy of drawn true means, at the standard errors of the study."""
-    from scipy.special import ndtr
-
-    if true.reason is not None:
-        return np.full(n, np.nan)
-    first, second = np.triu_indices(len(true.x), 1)
-    apart = np.zeros((len(first), true.x.shape[1]))
-    for values, errors, sign in ((true.x, noisy.errors[0], 1), (true.y, noisy.errors[1], -1)):
-        error = np.sqrt(((errors[first] - errors[second]) ** 2).sum(axis=1))[:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = (values[first] - values[second]) / error
-        apart += sign * ndtr(np.nan_to_num(z))
-    return np.broadcast_to(1 - np.abs(apart).mean(axis=0), (n,))
-
-
-def kendall_of_draws(x: Floats, y: Floats) -> Floats:
-    """Return Kendall's τ-b of each column of x with that of y.
-
-    Parameters
-    ----------
-    x, y
-        Shape (G, columns); entries where either is NaN are left out.
-
-    Returns
-    -------
-    ndarray
-        Shape (columns,); NaN where a variable is constant.
+    Resamples give the standard errors alone: their tails are too thin for few clusters, and too coarse for
+    many pairs. Where no resample differs, all clusters agree, which signs by chance do in one of 2^n.
     """
-    together, of_x, of_y = np.zeros((3, x.shape[1]))
-    for g in range(len(x) - 1):
-        dx, dy = np.sign(x[g + 1 :] - x[g]), np.sign(y[g + 1 :] - y[g])
-        lacking = np.isnan(dx + dy)
-        dx[lacking] = dy[lacking] = 0.0
-        together += (dx * dy).sum(axis=0)
-        of_x += np.abs(dx).sum(axis=0)
-        of_y += np.abs(dy).sum(axis=0)
-    untied = np.sqrt(of_x * of_y)
-    found: Floats = np.divide(together, untied, out=np.full(untied.shape, np.nan), where=untied > 0)
-    return found
+    from scipy.special import stdtr
+
+    p = np.full((mean.size, mean.size), np.nan)
+    for g in range(mean.size):
+        apart = replicates[g] - replicates
+        there = ~np.isnan(apart)
+        drawn = np.maximum(1, there.sum(axis=1))
+        n = np.minimum(n_clusters[g], n_clusters).astype(np.float64)
+        middle = np.where(there, apart, 0.0).sum(axis=1) / drawn
+        variance = np.where(there, (apart - middle[:, None]) ** 2, 0.0).sum(axis=1) / drawn
+        error = np.sqrt(variance * n / np.maximum(1, n - 1))
+        difference = mean[g] - mean
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_t = stdtr(np.maximum(1, n - 1), -difference / error)
+        alike = np.where(difference > 0, 2.0**-n, 1.0)
+        p[g] = np.where(error > EQUAL * (1 + np.abs(mean[g])), by_t, alike)
+        p[g, np.isnan(difference) | (n < 2)] = np.nan
+    np.fill_diagonal(p, np.nan)
+    return p

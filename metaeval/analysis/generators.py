@@ -104,18 +104,13 @@ def _sampling(found: GeneratorRankings) -> str:
 
 
 def _testing(found: GeneratorRankings) -> list[str]:
-    pairs = len(found.generators) * (len(found.generators) - 1)
-    level = f"{100 * found.alpha:g} %"
-    told = [
+    return [
         "A generator shares a rank cluster with the cluster's best unless it is significantly worse.",
-        f"One-sided tests at {level}: p = (k + 1)/(n + 1) by the same resamples, Holm over ordered pairs.",
+        (
+            f"One-sided tests at {100 * found.alpha:g} %: Student's t with standard errors from the same "
+            "resamples, Holm over ordered pairs."
+        ),
     ]
-    if pairs / (found.bootstrap.resamples + 1) > found.alpha:
-        told.append(
-            f"{found.bootstrap.resamples:,} resamples are too few for any difference to be significant: take "
-            f"{int(np.ceil(pairs / found.alpha)):,} or more."
-        )
-    return told
 
 
 def _truth_policy(data: Prepared, found: GeneratorRankings) -> list[str]:

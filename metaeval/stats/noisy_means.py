@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 LEAST_GENERATORS = 5
 """With fewer means, their true spread is not estimated."""
-LEAST_CLUSTERS = 10.0
+LEAST_CLUSTERS = 8.0
 """With fewer (the effective number of a generator's clusters), the noise is not known well enough."""
 
 _EXACT = 1e-24  # variance of noise in units of the means' that counts as none
