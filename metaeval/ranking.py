@@ -197,7 +197,12 @@ def tests_sentence(policy: Mapping[str, Any]) -> str:
     least = min(1.0, policy["least_p"] * (policy["pairs"] if policy["correction"] == "holm" else 1))
     floor = f" No p can be below {least:.3f} here." if least >= 0.01 else ""
     if least > policy["alpha"]:
+        # n clusters can be swapped in 2^n ways, of which half are the others with the sides exchanged.
+        of_clusters = 2.0 ** (1 - policy.get("n_clusters", 0)) * policy["pairs"]
         floor = (
             f" There are too few {policy['swap']}s to tell anybody apart: no p can be far below {least:.3f}."
+            if min(1.0, of_clusters) > policy["alpha"] or policy["correction"] != "holm"
+            else f" There are too few permutations for so many pairs: no p can be below {least:.3f}. Set "
+            f"permutations to {math.ceil(2 * policy['pairs'] / policy['alpha']):,} or more."
         )
     return f"p: two-sided paired permutation tests ({swapped}, {corrected}, seed {policy['seed']}).{floor}"
