@@ -165,6 +165,12 @@ GENERATOR_INTERVALS = (
 )
 
 
+NO_BOOTSTRAP = (
+    "At generator level there are no intervals here: resampled means are noisier than means, so that those "
+    "of a bootstrap lie too low."
+)
+
+
 def true_means_sentence(options: Mapping[str, Any]) -> str:
     """Say what is corrected at generator level."""
     return (

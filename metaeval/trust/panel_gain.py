@@ -133,6 +133,9 @@ def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iter
     drawn, without = np.split(gains[..., 1:], [how.resamples], axis=-1)
     # A fold has a few clusters only, of which a bootstrap varies too little: the jackknife makes up for it.
     low, high = interval(gains[..., 0], drawn, without, n_clusters=clusters.n, confidence=how.confidence)
+    if data.groupings[level].between:
+        # Of the correlation of resampled means, which are noisier than means, intervals would not hold.
+        low, high = np.full((2, *low.shape), np.nan)
     for a, aspect in enumerate(agreement.aspects):
         for p, panel in enumerate(panels):
             yield Gain(
