@@ -1,4 +1,4 @@
-"""``python -m benchmarks.coverage_page < coverage.jsonl``: the lines of ``--coverage`` as the tables of a page."""
+"""``python -m benchmarks.coverage_page < coverage.jsonl``: the lines of ``--coverage`` as Markdown tables."""
 
 from __future__ import annotations
 
