@@ -7,8 +7,6 @@ from typing import Any
 
 COVERS = (0.93, 0.97)
 """What 95 % intervals should hold."""
-AT_LEAST = (0.93, 1.0)
-"""The same of what has few values: an interval that is certain of one holds it always."""
 SIZE = (0.04, 0.06)
 """What tests at 5 % should find where there is nothing."""
 AT_MOST = (0.0, 0.06)

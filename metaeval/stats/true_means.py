@@ -9,8 +9,8 @@ that very many users would give are unknowns of a two-level normal model (Everso
 The noise C (2 × 2) and the noise h_g of a generator relative to it come from the users' influences on the
 means, so errors that scores and truth share are in it. With the prior det(T + C)^(-1/2), T + C is drawn from
 an inverse Wishart distribution, draws that leave no positive T are refused, and given T the true means μ_g
-are normal: z_g shrunk towards m, with the uncertainty that is left. Any coefficient of drawn true means is a draw
-of the coefficient of the true means. No chain has to settle, and the draws are independent.
+are normal: z_g shrunk towards m, with the uncertainty that is left. Any coefficient of drawn true means is a
+draw of the coefficient of the true means. No chain has to settle, and the draws are independent.
 """
 
 from __future__ import annotations
