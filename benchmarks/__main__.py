@@ -1,4 +1,4 @@
-"""``python -m benchmarks [--quick|--coverage]``: a JSON object a line; exit code 1 if a target was missed."""
+"""``python -m benchmarks [--quick] [--coverage [--studies N]]``: a JSON object a line; 1: a missed target."""
 
 from __future__ import annotations
 
@@ -19,10 +19,20 @@ def main() -> int:
     parser.add_argument(
         "--coverage", action="store_true", help="how often intervals and tests are right: hours"
     )
+    parser.add_argument(
+        "--studies",
+        type=int,
+        default=coverage.STUDIES,
+        metavar="N",
+        help="with --coverage: simulated studies for each figure  [default: %(default)s]",
+    )
     held = True
     options = parser.parse_args()
-    parts = (coverage,) if options.coverage else PARTS
-    for result in itertools.chain.from_iterable(part.run(quick=options.quick) for part in parts):
+    if options.coverage:
+        results = coverage.run(options.studies, quick=options.quick)
+    else:
+        results = itertools.chain.from_iterable(part.run(quick=options.quick) for part in PARTS)
+    for result in results:
         print(json.dumps(result, ensure_ascii=False), flush=True)
         held &= result["held"]
     return 0 if held else 1

@@ -1,7 +1,8 @@
 """How often intervals hold what they should, and tests find what is not there: many simulated studies.
 
 `tests/stats/test_coverage.py` is the small version. Users rate, and evaluators score, with levels of their
-own: ``own`` is the standard deviation of these levels, where that of the units' noise is 1.
+own: ``own`` is the standard deviation of these levels, where that of the units' noise is 1. Means of
+generators, and what is made of them, have files of their own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
+from benchmarks import generator_means, rankings, trust
+from benchmarks.shares import COVERS, SIZE, row
 from metaeval.stats.levels import Grouping, estimate
 from metaeval.stats.paired import Scored, paired_permutation
 from metaeval.stats.resampling import Method, Resamples, Swaps, interval, left_out
@@ -25,10 +28,10 @@ if TYPE_CHECKING:
 
     from metaeval.stats.tables import Floats, Ints
 
-LEVELS = ("dataset", "user", "pair")
+LEVELS = ("dataset", "user", "pair", "item")
 ITEMS, GENERATORS = 3, 8
 SLOPE = 0.5  # of the scores on the signal that makes the ratings
-STUDIES, POPULATION = 10_000, 50_000
+STUDIES, POPULATION = 10_000, 20_000
 METHODS: tuple[Method, ...] = ("percentile", "bca")
 SURE = 40  # users from which every percentile interval has to hold; the others are shown
 
@@ -57,6 +60,7 @@ def study(rng: np.random.Generator, users: int, own: float, *, likert: bool, eva
         "dataset": Grouping(np.zeros(n, dtype=np.int64), 1),
         "user": Grouping(user, users),
         "pair": Grouping(np.repeat(np.arange(users * ITEMS), GENERATORS), users * ITEMS),
+        "item": Grouping(np.tile(np.repeat(np.arange(ITEMS), GENERATORS), users), ITEMS),
     }
     return Study(x, y, user, groupings)
 
@@ -101,14 +105,11 @@ def intervals(studies: int, users: int, own: float, *, likert: bool) -> Iterator
     kind = "Likert" if likert else "continuous"
     for method, share in covered(studies, users, own, likert=likert).items():
         for level, of_coefficients in zip(LEVELS, share, strict=True):
+            what = f"{method} intervals, {level} level, {users} users with levels of {own}, {kind}"
+            shares = dict(zip(COEFFICIENTS, of_coefficients.tolist(), strict=False))
+            # The others are shown alone.
             sure = users >= SURE and method == "percentile"
-            yield {
-                "benchmark": f"95 % {method} intervals, {users} users with levels of {own}, {kind}, {level}",
-                "studies": studies,
-                "coverage": dict(zip(COEFFICIENTS, of_coefficients.round(4).tolist(), strict=False)),
-                "target": "0.93 to 0.97" if sure else "none: shown only",
-                "held": not sure or bool(((of_coefficients >= 0.93) & (of_coefficients <= 0.97)).all()),
-            }
+            yield row(what, studies, shares, COVERS if sure else (0.0, 1.0))
 
 
 def paired(
@@ -126,19 +127,13 @@ def paired(
     spread = p - rng.random(studies) / (permutations + 1)  # between the values that p can have
     uniform = float(stats.kstest(spread, "uniform").pvalue)
     kind = "Likert" if likert else "continuous"
-    return {
-        "benchmark": f"paired permutation of equal evaluators, {users} users, {kind}, {level}, {coefficient}",
-        "studies": studies,
-        "false_positives": round(positives, 4),
-        "p_uniform": round(uniform, 4),
-        "target": "0.04 to 0.06",
-        "held": 0.04 <= positives <= 0.06 and uniform > 0.001,
-    }
+    what = f"paired tests of equal evaluators, {level} level, {coefficient}, {users} users, {kind}"
+    found = row(what, studies, {"false_positives": positives}, SIZE, p_uniform=round(uniform, 4))
+    return found | {"held": found["held"] and uniform > 0.001}
 
 
-def run(quick: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield one result after the other; ``quick`` leaves out what takes minutes."""
-    studies = 1000 if quick else STUDIES
+def run(studies: int = STUDIES, *, quick: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield one result after the other; ``quick`` leaves most sizes and evaluators out."""
     for users in (SURE,) if quick else (20, SURE, 100):
         for own in (0.5,) if quick else (0.5, 1.0):
             for likert in (True,) if quick else (True, False):
@@ -148,3 +143,6 @@ def run(quick: bool = False) -> Iterator[dict[str, Any]]:
             yield paired(studies, 40, level, coefficient, likert=True)
         if not quick:
             yield paired(studies, 10, level, "pearson", likert=False)
+    yield from generator_means.run(studies, quick=quick)
+    yield from rankings.run(studies, quick=quick)
+    yield from trust.run(studies, quick=quick)

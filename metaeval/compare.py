@@ -223,8 +223,13 @@ class Tests:
         return found
 
 
-def compare_prepared(data: Prepared, by: By, tests: Tests, *, seed: int = 0) -> Comparisons:
+def compare_prepared(
+    data: Prepared, by: By, tests: Tests, *, seed: int = 0, corrected_with: int = 0
+) -> Comparisons:
     """Test the evaluators of aligned data by one column of a leaderboard.
+
+    ``corrected_with`` says of how many tests these are a part, if the p-values are to be corrected with those
+    of others: so many permutations are made that the correction leaves something.
 
     Raises
     ------
@@ -243,8 +248,9 @@ def compare_prepared(data: Prepared, by: By, tests: Tests, *, seed: int = 0) -> 
     # With Holm's correction no pair of many is significant if p cannot be small enough. Few clusters can be
     # swapped in so few ways that more permutations do not help.
     least = 2.0 ** (1 - clusters.n)
-    useful = tests.correction == "holm" and pairs * least <= tests.alpha
-    needed = math.ceil(2 * pairs / tests.alpha) if useful else 0
+    together = max(pairs, corrected_with)
+    useful = tests.correction == "holm" and together * least <= tests.alpha
+    needed = math.ceil(2 * together / tests.alpha) if useful else 0
     swaps = Swaps(clusters.n, max(tests.permutations, min(_MOST, needed)), seed)
     found, p_williams = _tested(data, by, [*chosen], clusters, swaps)
     return Comparisons(
@@ -262,6 +268,7 @@ def compare_prepared(data: Prepared, by: By, tests: Tests, *, seed: int = 0) -> 
             "alpha": tests.alpha,
             "pairs": pairs,
             "least_p": max(1 / (swaps.n + 1), least),
+            "n_clusters": clusters.n,
             "seed": seed,
             "by": by._asdict(),
             "evaluators": list(data.evaluators),

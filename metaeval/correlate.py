@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from metaeval.intervals import Bootstrap, intervals
+from metaeval.intervals import Bootstrap, Ends, intervals
 from metaeval.policy import Policy, Prepared, prepare
 from metaeval.stats.levels import Estimates, estimate
 from metaeval.types import AVERAGE, COEFFICIENTS, Correlation, Correlations, ScoreTable
@@ -99,7 +99,10 @@ def correlate(
         "n_truth_missing": dict(zip(data.aspects, map(int, data.truth_missing), strict=True)),
         **({"bootstrap": wanted.record(data)} if wanted else {}),
     }
-    result = _frame(data, found, intervals(data, found, wanted) if wanted else None)
+    ends = intervals(data, found, wanted) if wanted else None
+    if ends is not None and ends.no_interval:
+        recorded["no_interval"] = ends.no_interval
+    result = _frame(data, found, ends)
     if isinstance(scores, ScoreTable):
         return Correlations(result, recorded, scores.kinds, scores.simulated, scores.simulated_evaluators)
     return Correlations(result, recorded)
@@ -142,9 +145,7 @@ def estimates(p: Prepared) -> dict[tuple[str, str], Estimates]:
     }
 
 
-def _frame(
-    p: Prepared, found: Mapping[tuple[str, str], Estimates], ends: tuple[Floats, Floats] | None
-) -> pd.DataFrame:
+def _frame(p: Prepared, found: Mapping[tuple[str, str], Estimates], ends: Ends | None) -> pd.DataFrame:
     """Put the estimates and their mean over aspects into the columns of `Correlation`."""
     policy = p.policy
     shape = (len(p.evaluators), len(p.aspects))
@@ -168,10 +169,11 @@ def _frame(
         "level": repeated(policy.levels, len(policy.coefficients)),
         "coefficient": repeated(policy.coefficients, 1),
         "estimate": column("estimate"),
-        "ci_low": np.nan if ends is None else ends[0].ravel(),
-        "ci_high": np.nan if ends is None else ends[1].ravel(),
+        "ci_low": np.nan if ends is None else ends.low.ravel(),
+        "ci_high": np.nan if ends is None else ends.high.ravel(),
     }
     for count in ("n_units", "n_groups", "n_undefined"):
         columns[count] = column(count).astype(np.int64)
     columns["n_missing"] = np.repeat(missing.ravel(), len(cells))
+    columns["corrected"] = np.nan if ends is None else ends.corrected.ravel()
     return pd.DataFrame(columns)[list(Correlation._fields)]

@@ -12,12 +12,16 @@ from metaeval.errors import MetaevalError, nearest
 from metaeval.policy import CLUSTERS, Prepared, allowed, whole_number
 from metaeval.progress import progress
 from metaeval.stats.levels import Grouping
+from metaeval.stats.noisy_means import NoisyMeans
 from metaeval.stats.resampling import Method, Resamples, expanded, interval, left_out
 from metaeval.stats.threads import one_thread
+from metaeval.stats.true_means import Normals, draw, interval_of_draws
 from metaeval.stats.weighted import Clusters, statistic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from numpy.typing import NDArray
 
     from metaeval.stats.levels import Estimates
     from metaeval.stats.tables import Floats
@@ -82,40 +86,91 @@ class Bootstrap:
         return {**asdict(self), "cluster": cluster, "n_clusters": data.clusters(cluster).n}
 
 
-@one_thread()
-def intervals(
-    data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted: Bootstrap
-) -> tuple[Floats, Floats]:
-    """Return the ends of the intervals of all estimates, which are ``found``.
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """Intervals of all estimates, shape (E, A + 1, levels × coefficients); the last aspect is the average."""
 
-    Returns
-    -------
-    low, high
-        Shape (E, A + 1, levels × coefficients); the last aspect is the average.
+    low: Floats
+    high: Floats
+    corrected: Floats
+    """At generator level, the estimate corrected for the noise of the means; NaN at other levels."""
+    no_interval: dict[str, dict[str, list[str]]]
+    """At generator level, what has none: the reason (`NoInterval`) → the evaluator → its aspects."""
+
+
+@one_thread()
+def intervals(data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted: Bootstrap) -> Ends:
+    """Return the intervals of all estimates, which are ``found``.
+
+    At levels of groups they are those of the bootstrap; of the correlation of generators' means, those of
+    `metaeval.stats.true_means`.
     """
     clusters = data.clusters(data.cluster_name(wanted.cluster))
+    levels, n_coefficients = data.policy.levels, len(data.policy.coefficients)
+    shape = (len(data.evaluators), len(data.aspects) + 1, len(levels) * n_coefficients)
+    ends = Ends(np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan), {})
+    between = [data.groupings[level].between for level in levels]
+    resampled = np.repeat(~np.array(between), n_coefficients)
+    kept = None
+    normals = None
     resamples = Resamples(clusters.n, wanted.resamples, wanted.seed)
-    # Drawn once where there is room for them; else drawn again, the same, for each evaluator.
-    kept = list(resamples.blocks()) if clusters.n * wanted.resamples <= _KEPT else None
-    cells = len(data.policy.levels) * len(data.policy.coefficients)
-    low, high = np.full((2, len(data.evaluators), len(data.aspects) + 1, cells), np.nan)
+    if resampled.any() and clusters.n * wanted.resamples <= _KEPT:
+        # Drawn once where there is room for them; else drawn again, the same, for each evaluator.
+        kept = list(resamples.blocks())
+    if any(between):
+        n_groups = data.groupings[levels[between.index(True)]].n_groups
+        normals = Normals.of(len(data.aspects), n_groups, wanted.resamples, wanted.seed)
     with progress("intervals", len(data.evaluators)) as advance:
         for e in range(len(data.evaluators)):
-            statistics = [statistics_of(data, found, e, a, clusters) for a in range(len(data.aspects))]
-            replicates = _with_average(statistics, kept if kept is not None else resamples.blocks())
-            points = _with_average(statistics, [np.ones((clusters.n, 1))])[..., 0]
-            without = _with_average(statistics, left_out(clusters.n))
-            low[e], high[e] = interval(
-                points,
-                replicates,
-                without,
-                n_clusters=clusters.n,
-                confidence=wanted.confidence,
-                method=wanted.method,
-                expand=wanted.expand,
-            )
+            if resampled.any():
+                statistics = [statistics_of(data, found, e, a, clusters) for a in range(len(data.aspects))]
+                replicates = _with_average(statistics, kept if kept is not None else resamples.blocks())
+                points = _with_average(statistics, [np.ones((clusters.n, 1))])[..., 0]
+                without = _with_average(statistics, left_out(clusters.n))
+                ends.low[e][:, resampled], ends.high[e][:, resampled] = interval(
+                    points,
+                    replicates,
+                    without,
+                    n_clusters=clusters.n,
+                    confidence=wanted.confidence,
+                    method=wanted.method,
+                    expand=wanted.expand,
+                )
+            if normals is not None:
+                _of_true_means(ends, data, e, ~resampled, clusters, normals, wanted.confidence)
             advance()
-    return low, high
+    return ends
+
+
+def _of_true_means(  # noqa: PLR0917 - one evaluator's part of `intervals`
+    ends: Ends,
+    data: Prepared,
+    evaluator: int,
+    cells: NDArray[np.bool_],
+    clusters: Clusters,
+    normals: Normals,
+    confidence: float,
+) -> None:
+    """Fill in an evaluator's correlations of generators' means."""
+    g = data.groupings["generator"]
+    aspects = []
+    for a in range(len(data.aspects)):
+        units = data.units(evaluator, a)
+        x, y = data.scores[evaluator, a, units], data.truth[a, units]
+        of_units = Clusters(clusters.of_unit[units], clusters.n)
+        aspects.append(NoisyMeans.of(x, y, g.group[units], g.n_groups, of_units))
+    drawn = draw(aspects, normals)
+    coefficients, n = data.policy.coefficients, normals.n
+    draws = np.stack([d.coefficients(coefficients, n, undefined=data.policy.undefined) for d in drawn])
+    draws = np.concatenate([draws, draws.mean(axis=0, keepdims=True)])
+    at = np.flatnonzero(cells)
+    low, corrected, high = interval_of_draws(draws, confidence)
+    ends.low[evaluator][:, at], ends.high[evaluator][:, at] = low, high
+    ends.corrected[evaluator][:, at] = corrected
+    for aspect, d in zip(data.aspects, drawn, strict=True):
+        if d.reason is not None:
+            of_reason = ends.no_interval.setdefault(d.reason.value, {})
+            of_reason.setdefault(data.evaluators[evaluator], []).append(aspect)
 
 
 def statistics_of(
@@ -125,7 +180,7 @@ def statistics_of(
     aspect: int,
     clusters: Clusters,
 ) -> list[Statistic]:
-    """Return an evaluator's coefficients for an aspect as functions of the clusters' weights, by level."""
+    """Return an evaluator's coefficients within groups, as functions of the clusters' weights, by level."""
     units = data.units(evaluator, aspect)
     x, y = data.scores[evaluator, aspect, units], data.truth[aspect, units]
     of_units = Clusters(clusters.of_unit[units], clusters.n)
@@ -133,16 +188,18 @@ def statistics_of(
     statistics = []
     for level in data.policy.levels:
         g = data.groupings[level]
+        if g.between:
+            continue
         terms = [found[level, c].terms[row] for c in data.policy.coefficients]
         statistics.append(
             statistic(
                 x,
                 y,
-                Grouping(g.group[units], g.n_groups, g.between),
+                Grouping(g.group[units], g.n_groups),
                 of_units,
                 data.policy.coefficients,
                 undefined=data.policy.undefined,
-                terms=None if g.between else np.stack(terms),
+                terms=np.stack(terms),
             )
         )
     return statistics

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
-from metaeval.ranking import ranking
+from metaeval.ranking import no_interval_sentences, ranking
 from metaeval.types import AVERAGE, Correlation, Kind
 
 if TYPE_CHECKING:
@@ -333,6 +333,7 @@ def policy_sentences(policy: Mapping[str, Any]) -> tuple[str, ...]:
             out.append("All evaluators are compared on the same units.")
         case "own":
             out.append("Each evaluator is compared on the units that it scored.")
+    out += no_interval_sentences(words.pop("no_interval", None) or {})
     out += [
         f"{key.replace('_', ' ').capitalize()}: {value}." for key, value in words.items() if value is not None
     ]

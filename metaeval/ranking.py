@@ -10,11 +10,12 @@ import numpy as np
 from metaeval.compare import By
 from metaeval.errors import MetaevalError, nearest
 from metaeval.sheet import Column, Sheet
+from metaeval.stats.noisy_means import NoInterval
 from metaeval.stats.ranking import rank_clusters
 from metaeval.types import AVERAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -91,19 +92,18 @@ def ranking(
     places = rows["estimate"].rank(method="min", ascending=False)  # equals share a rank
     rows.insert(0, "rank", ["" if math.isnan(place) else f"{place:.0f}" for place in places])
     rows["label"] = [f"{e} (simulated)" if e in result.simulated_evaluators else e for e in rows["evaluator"]]
-    columns = [
-        Column("rank", "rank"),
-        Column("label", "evaluator"),
-        Column("estimate", by.coefficient, "hundred", "ci_low", "ci_high"),
-    ]
+    columns = [Column("rank", "rank"), Column("label", "evaluator")]
     notes = [f"Ordered by {by.words}, × 100."]
-    if by.level == "generator":
-        notes.append(
-            "Means of generators are uncertain, which lowers their correlation; resampled means are more so, "
-            "so that intervals at this level lie too low."
-        )
-    if rows["ci_low"].notna().any():
-        notes.append(interval_sentence(result.policy.get("bootstrap", {})))
+    if by.level != "generator":
+        columns.append(Column("estimate", by.coefficient, "hundred", "ci_low", "ci_high"))
+        if rows["ci_low"].notna().any():
+            notes.append(interval_sentence(result.policy.get("bootstrap", {})))
+    else:
+        columns.append(Column("estimate", by.coefficient, "hundred"))
+        if result.policy.get("bootstrap"):
+            columns.append(Column("corrected", "corrected", "hundred", "ci_low", "ci_high"))
+            notes.append(true_means_sentence(result.policy["bootstrap"]))
+            notes += no_interval_sentences(result.policy.get("no_interval", {}))
     if tests is not None:
         rows, more = _clusters(rows, tests)
         columns[1:1] = [Column("cluster", "cluster")]
@@ -147,15 +147,47 @@ def _verdict(p: float, alpha: float) -> str:
     return f"worse, {text}" if p <= alpha else text
 
 
-def interval_sentence(options: Mapping[str, Any]) -> str:
-    """Say how intervals were made."""
+def interval_sentence(options: Mapping[str, Any], levels: Sequence[str] = ()) -> str:
+    """Say how intervals were made, those at generator level too if it is one of the levels."""
     if not options:
         return ""
     how = "bias-corrected and accelerated" if options["method"] == "bca" else "percentiles"
     how += ", widened for few clusters" if options["expand"] else ""
     drawn = f"{options['resamples']:,} resamples of {options['n_clusters']:,} {options['cluster']}s"
     confidence = f"{100 * options['confidence']:g} %"
-    return f"Brackets hold {confidence} bootstrap intervals ({how}; {drawn}, seed {options['seed']})."
+    told = f"Brackets hold {confidence} bootstrap intervals ({how}; {drawn}, seed {options['seed']})."
+    return f"{told} {GENERATOR_INTERVALS}" if "generator" in levels else told
+
+
+GENERATOR_INTERVALS = (
+    "At generator level they are intervals of the correlation that very many would give, corrected for the "
+    "noise of the means, so that the plain estimate can lie outside."
+)
+
+
+NO_BOOTSTRAP = (
+    "At generator level there are no intervals here: resampled means are noisier than means, so that those "
+    "of a bootstrap lie too low."
+)
+
+
+def true_means_sentence(options: Mapping[str, Any]) -> str:
+    """Say what is corrected at generator level."""
+    return (
+        "Corrected: the correlation of the means that very many "
+        f"{options['cluster']}s would give, as noise in the means lowers the plain one. Brackets hold "
+        f"{100 * options['confidence']:g} % intervals of it ({options['resamples']:,} draws of the true "
+        f"means, {options['n_clusters']:,} {options['cluster']}s, seed {options['seed']})."
+    )
+
+
+def no_interval_sentences(found: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
+    """Say what has no interval at generator level, and why: reason → evaluator → aspects."""
+    told = []
+    for reason, by_name in found.items():
+        listed = "; ".join(f"{name} ({', '.join(aspects)})" for name, aspects in by_name.items())
+        told.append(f"No interval at generator level where {NoInterval(reason).words}: {listed}.")
+    return told
 
 
 def tests_sentence(policy: Mapping[str, Any]) -> str:
@@ -171,7 +203,12 @@ def tests_sentence(policy: Mapping[str, Any]) -> str:
     least = min(1.0, policy["least_p"] * (policy["pairs"] if policy["correction"] == "holm" else 1))
     floor = f" No p can be below {least:.3f} here." if least >= 0.01 else ""
     if least > policy["alpha"]:
+        # n clusters can be swapped in 2^n ways, of which half are the others with the sides exchanged.
+        of_clusters = 2.0 ** (1 - policy.get("n_clusters", 0)) * policy["pairs"]
         floor = (
             f" There are too few {policy['swap']}s to tell anybody apart: no p can be far below {least:.3f}."
+            if min(1.0, of_clusters) > policy["alpha"] or policy["correction"] != "holm"
+            else f" There are too few permutations for so many pairs: no p can be below {least:.3f}. Set "
+            f"permutations to {math.ceil(2 * policy['pairs'] / policy['alpha']):,} or more."
         )
     return f"p: two-sided paired permutation tests ({swapped}, {corrected}, seed {policy['seed']}).{floor}"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from metaeval import html
-from metaeval.frames import typed
+from metaeval.frames import flat, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -260,6 +261,9 @@ class Correlation(NamedTuple):
     """Groups without a defined coefficient."""
     n_missing: int
     """Units for which the evaluator gave no score: filled or dropped as the policy says."""
+    corrected: float = math.nan
+    """At generator level with intervals: the correlation that very many users would give, as the estimate
+    corrected for the noise of the means (a median of draws). The interval is of that correlation."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,10 +289,16 @@ class Correlations:
         DataError
             If a column is missing, a value is no number, or a row stands twice.
         """
+        import pandas as pd
+
         fields = Correlation._fields
-        plain = typed(frame, fields[:4], fields[4:], "the table of correlations")
-        counts = [c for c in fields if c.startswith("n_")]
+        needed = [f for f in fields if f not in Correlation._field_defaults]
+        plain = typed(frame, needed[:4], needed[4:], "the table of correlations")
+        counts = [c for c in needed if c.startswith("n_")]
         plain[counts] = plain[counts].fillna(0).astype("int64")
+        given = flat(frame, fields).reset_index(drop=True)
+        for name, default in Correlation._field_defaults.items():
+            plain[name] = pd.to_numeric(given[name]).astype("float64") if name in given else default
         return cls(plain, {"policy": "not known, for the numbers came as a table"}, simulated=simulated)
 
     def __len__(self) -> int:
@@ -302,4 +312,7 @@ class Correlations:
 
     def __iter__(self) -> Iterator[Correlation]:
         """Yield a `Correlation` a row."""
-        return (Correlation(*row) for row in self.frame[list(Correlation._fields)].itertuples(index=False))
+        for row in self.frame[list(Correlation._fields)].itertuples(index=False):
+            found = Correlation(*row)
+            # One NaN for all, so that equal rows are equal.
+            yield found._replace(corrected=math.nan) if math.isnan(found.corrected) else found

@@ -6,8 +6,11 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 import metaeval as me
-from metaeval.compare import By, Comparisons
+from metaeval.compare import By, Comparisons, compare_prepared
+from metaeval.compare import Tests as How  # under its own name it would be collected
 from metaeval.errors import DataError, MetaevalError
+from metaeval.policy import Policy, prepare
+from metaeval.ranking import tests_sentence as sentence
 from metaeval.types import AVERAGE
 from tests.stats import naive
 
@@ -291,3 +294,28 @@ def test_few_users_are_said_to_be_too_few():
     notes = " ".join(me.leaderboard(result, tests=tests).ranking.notes)
     assert "There are too few users to tell anybody apart" in notes
     assert tests.policy["permutations"] == 200  # more would not help
+
+
+def test_so_many_permutations_are_made_that_a_correction_with_others_leaves_something():
+    """One of 703 tests: with 10,000 permutations no p that is corrected with the others is below 0.07."""
+    scores, truth = judges()
+    data = prepare(scores, truth, Policy.of(["dataset"], ["pearson"], None, "skip", "common"))
+    alone = compare_prepared(data, By(AVERAGE), How(permutations=50))
+    together = compare_prepared(data, By(AVERAGE), How(permutations=50), corrected_with=703)
+    assert together.policy["permutations"] > alone.policy["permutations"]
+    assert 703 * together.policy["least_p"] <= 0.05
+
+
+def test_the_reason_why_no_pair_can_be_significant_is_said():
+    many = {
+        "permutations": 200_000,
+        "least_p": 1 / 200_001,
+        "pairs": 11_000,
+        "n_clusters": 60,
+        "swap": "user",
+    }
+    rest = {"correction": "holm", "alpha": 0.05, "seed": 0}
+    assert "too few permutations for so many pairs" in sentence({**many, **rest})
+    assert "440,000" in sentence({**many, **rest})
+    few = {**many, "permutations": 10_000, "least_p": 2.0**-9, "n_clusters": 10, "pairs": 703}
+    assert "too few users to tell anybody apart" in sentence({**few, **rest})

@@ -83,7 +83,8 @@ def test_equals_the_naive_path(kind, undefined, missing):
 def test_columns_are_the_contract():
     result = me.correlate(*study())
     assert ",".join(result.frame.columns) == (
-        "evaluator,aspect,level,coefficient,estimate,ci_low,ci_high,n_units,n_groups,n_undefined,n_missing"
+        "evaluator,aspect,level,coefficient,estimate,ci_low,ci_high,n_units,n_groups,n_undefined,n_missing,"
+        "corrected"
     )
     assert isinstance(next(iter(result)), Correlation)
     assert len(result) == 2 * 3 * 3 * 3

@@ -60,7 +60,7 @@ def test_intervals_are_those_of_frames_put_together_from_the_drawn_clusters(clus
     scores, truth = frames(users=8)
     n = 40
     options = {"resamples": n, "cluster": cluster, "confidence": 0.8, "seed": 3, "expand": False}
-    levels = ["dataset", "user", "pair", "generator"]
+    levels = ["dataset", "user", "pair"]
     frame = me.correlate(scores, truth, levels=levels, bootstrap=options).frame.set_index(CELL)
     column = f"{cluster}_id"
     names = sorted(truth[column].unique(), key=str)  # clusters are numbered by name

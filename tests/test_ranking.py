@@ -7,6 +7,7 @@ import pytest
 import metaeval as me
 from metaeval.compare import By
 from metaeval.errors import MetaevalError
+from metaeval.leaderboard import policy_sentences
 from metaeval.ranking import default_by, ranking
 from metaeval.types import AVERAGE, Correlations
 from tests.test_compare import judges
@@ -179,3 +180,36 @@ def test_equals_share_a_rank_and_what_is_undefined_has_none():
     assert frame.loc["good", "rank"] == frame.loc["same", "rank"]
     assert frame.loc["constant", "rank"] == ""
     assert sorted(map(int, frame["rank"].drop("constant"))) != [1, 2, 3, 4, 5, 6]
+
+
+def by_generator(generators):
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_product([range(20), range(2), range(generators)])
+    unit = index.to_frame(index=False, name=["user_id", "item_id", "generator"])
+    rating = unit["generator"] / 2 + rng.normal(size=len(unit))
+    truth = unit.assign(aspect="fit", rating=rating)
+    score = unit["generator"] / 2 + rng.normal(size=len(unit))
+    options = {"levels": ["generator"], "coefficients": ["pearson"], "bootstrap": {"resamples": 400}}
+    return me.correlate(unit.assign(aspect="fit", evaluator="judge", score=score), truth, **options)
+
+
+def test_at_generator_level_the_corrected_estimate_has_the_interval():
+    result = by_generator(6)
+    sheet = ranking(result)
+    columns = {c.name: c for c in sheet.columns}
+    assert (columns["estimate"].low, columns["corrected"].low) == ("", "ci_low")
+    row = sheet.frame.iloc[0]
+    assert row["ci_low"] < row["corrected"] < row["ci_high"]
+    assert any("Corrected: the correlation of the means that very many users" in n for n in sheet.notes)
+    assert not any("No interval" in n for n in sheet.notes)
+
+
+def test_without_an_interval_at_generator_level_the_reason_is_told():
+    result = by_generator(4)
+    assert result.policy["no_interval"] == {"few_generators": {"judge": ["fit"]}}
+    frame = result.frame
+    assert frame["estimate"].notna().all()
+    assert frame[["corrected", "ci_low", "ci_high"]].isna().all(axis=None)
+    told = "No interval at generator level where there are fewer than 5 generators: judge (fit)."
+    assert told in ranking(result).notes
+    assert told in policy_sentences(result.policy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from metaeval.ranking import NO_BOOTSTRAP
 from metaeval.sheet import Column, Sheet
 from metaeval.types import AVERAGE
 
@@ -159,6 +160,7 @@ def _frontier(found: Ensembles, simulated: bool) -> Sheet:
             f"p is one-sided, of being as good as the best; at {how.alpha:g} or below, an ensemble is "
             "significantly worse. It is not corrected for the number of ensembles."
         ),
+        *([NO_BOOTSTRAP] if "generator" in found.levels else []),
         *_costs(found),
     )
     return Sheet("frontier", "What accuracy costs", _frame(rows), columns, notes, simulated)

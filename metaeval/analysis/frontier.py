@@ -138,6 +138,9 @@ def frontier(
     blocks = Resamples(accuracy.n_clusters, how.resamples, how.seed).blocks()
     replicates = np.concatenate([accuracy.average(w, points) for w in blocks], axis=1)
     low, high = percentile_interval(replicates, expanded(how.confidence, accuracy.n_clusters))
+    if accuracy.level == "generator":
+        # Resampled means are noisier than means: of their correlation, a bootstrap interval lies too low.
+        low, high = np.full((2, len(points)), np.nan)
     p = _p_of(replicates)
     cheapest = _cheapest(p, how.alpha)
     found = [

@@ -1,4 +1,4 @@
-"""Generators ranked by ratings and by each evaluator, from the same resamples, and how the rankings agree."""
+"""Generators ranked by ratings and by each evaluator, from the same resamples."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.analysis.generator_agreement import agreement_of
 from metaeval.analysis.generator_draws import Design
 from metaeval.errors import MetaevalError, nearest
 from metaeval.intervals import Bootstrap
 from metaeval.progress import progress
-from metaeval.stats.effects import top_agreement
 from metaeval.stats.multiplicity import holm
-from metaeval.stats.ranking import rank_clusters, soft_pairwise_accuracy, weighted_kendall
-from metaeval.stats.resampling import percentile_interval, permutation_p
+from metaeval.stats.ranking import rank_clusters
+from metaeval.stats.resampling import EQUAL, percentile_interval, permutation_p
 from metaeval.stats.threads import one_thread
 from metaeval.types import AVERAGE
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.align import Bools
+    from metaeval.analysis.generator_agreement import RankAgreement
     from metaeval.analysis.generator_draws import Draws
     from metaeval.policy import Prepared
     from metaeval.stats.tables import Floats, Ints
@@ -42,23 +43,6 @@ class Ranking:
     """Resampled users (or items) that have a unit of the generator."""
     p_better: Floats
     """Shape (aspects, G, G): one-sided p-values, not corrected, that the row's mean is above the column's."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RankAgreement:
-    """How the ranking by an evaluator agrees with that by the ratings; arrays are (aspects,)."""
-
-    tau: Floats
-    """Kendall's τ-b of the means."""
-    tau_low: Floats
-    tau_high: Floats
-    weighted_tau: Floats
-    soft_accuracy: Floats
-    """Soft pairwise accuracy."""
-    same_top: Bools
-    """Whether both have the same generator on top."""
-    top_agreement: Floats
-    """Share of the resamples in which they have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,8 +81,8 @@ def rank_generators(
     """Rank generators by their means with the effects of users removed (`metaeval.stats.effects`).
 
     Every mean is recomputed in the same bootstrap resamples of users. That a generator is worse than another
-    is tested by the resamples in which it is not below it, p = (k + 1) / (n + 1), Holm-corrected over all
-    pairs in both directions, because the direction is read off the same data.
+    is tested by Student's t with the standard error that these show, Holm-corrected over all pairs in both
+    directions, because the direction is read off the same data.
 
     Parameters
     ----------
@@ -142,7 +126,7 @@ def rank_generators(
             own = design.draws(data.scores[e, chosen], masks)
             of_ratings = ratings if same else _ranking(beside, confidence, alpha)
             of_scores = _ranking(own, confidence, alpha)
-            agreement = _agreement(beside, own, of_ratings, of_scores, confidence)
+            agreement = agreement_of(beside, own, of_ratings.p_better, of_scores.p_better, options)
             compared.append(Compared(data.evaluators[e], of_scores, of_ratings, agreement))
             advance()
     names = [data.aspects[a] for a in chosen]
@@ -173,8 +157,12 @@ def _entering(data: Prepared, evaluator: int, aspect: int) -> Bools:
 def _ranking(draws: Draws, confidence: float, alpha: float) -> Ranking:
     low, high = percentile_interval(draws.replicates, confidence)
     p = np.stack([_p_better(m, r) for m, r in zip(draws.mean, draws.replicates, strict=True)])
-    # The p-value that the column is worse than the row is that of the row being better.
-    cluster = np.stack([rank_clusters(m, holm(q), alpha) for m, q in zip(draws.mean, p, strict=True)])
+    cluster = np.stack(
+        [
+            rank_clusters(m, holm(_p_worse(m, r, n)), alpha)
+            for m, r, n in zip(draws.mean, draws.replicates, draws.n_clusters, strict=True)
+        ]
+    )
     return Ranking(draws.mean, low, high, cluster, draws.n_units, draws.n_clusters, p)
 
 
@@ -190,54 +178,28 @@ def _p_better(mean: Floats, replicates: Floats) -> Floats:
     return p
 
 
-def _agreement(
-    truth: Draws, score: Draws, by_truth: Ranking, by_score: Ranking, confidence: float
-) -> RankAgreement:
-    low, high = percentile_interval(
-        np.stack([kendall_of_draws(a, b) for a, b in zip(truth.replicates, score.replicates, strict=True)]),
-        confidence,
-    )
-    soft, top, same = [], [], []
-    for a in range(len(truth.mean)):
-        x, y = truth.mean[a], score.mean[a]
-        there = np.flatnonzero(~np.isnan(x + y))
-        among = np.ix_(there, there)
-        soft.append(soft_pairwise_accuracy(by_truth.p_better[a][among], by_score.p_better[a][among]))
-        top.append(top_agreement(truth.replicates[a].T, score.replicates[a].T))
-        same.append(top_agreement(x[None], y[None]) == 1)
-    pairs = list(zip(truth.mean, score.mean, strict=True))
-    return RankAgreement(
-        np.array([kendall_of_draws(x[:, None], y[:, None])[0] for x, y in pairs]),
-        low,
-        high,
-        np.array([weighted_kendall(x, y) for x, y in pairs]),
-        np.array(soft),
-        np.array(same),
-        np.array(top),
-    )
+def _p_worse(mean: Floats, replicates: Floats, n_clusters: Ints) -> Floats:
+    """Return p-values that the column's generator is worse than the row's, by Student's t.
 
-
-def kendall_of_draws(x: Floats, y: Floats) -> Floats:
-    """Return Kendall's τ-b of each column of x with that of y.
-
-    Parameters
-    ----------
-    x, y
-        Shape (G, columns); entries where either is NaN are left out.
-
-    Returns
-    -------
-    ndarray
-        Shape (columns,); NaN where a variable is constant.
+    Resamples give the standard errors alone: their tails are too thin for few clusters, and too coarse for
+    many pairs. Where no resample differs, all clusters agree, which signs by chance do in one of 2^n.
     """
-    together, of_x, of_y = np.zeros((3, x.shape[1]))
-    for g in range(len(x) - 1):
-        dx, dy = np.sign(x[g + 1 :] - x[g]), np.sign(y[g + 1 :] - y[g])
-        lacking = np.isnan(dx + dy)
-        dx[lacking] = dy[lacking] = 0.0
-        together += (dx * dy).sum(axis=0)
-        of_x += np.abs(dx).sum(axis=0)
-        of_y += np.abs(dy).sum(axis=0)
-    untied = np.sqrt(of_x * of_y)
-    found: Floats = np.divide(together, untied, out=np.full(untied.shape, np.nan), where=untied > 0)
-    return found
+    from scipy.special import stdtr
+
+    p = np.full((mean.size, mean.size), np.nan)
+    for g in range(mean.size):
+        apart = replicates[g] - replicates
+        there = ~np.isnan(apart)
+        drawn = np.maximum(1, there.sum(axis=1))
+        n = np.minimum(n_clusters[g], n_clusters).astype(np.float64)
+        middle = np.where(there, apart, 0.0).sum(axis=1) / drawn
+        variance = np.where(there, (apart - middle[:, None]) ** 2, 0.0).sum(axis=1) / drawn
+        error = np.sqrt(variance * n / np.maximum(1, n - 1))
+        difference = mean[g] - mean
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_t = stdtr(np.maximum(1, n - 1), -difference / error)
+        alike = np.where(difference > 0, 2.0**-n, 1.0)
+        p[g] = np.where(error > EQUAL * (1 + np.abs(mean[g])), by_t, alike)
+        p[g, np.isnan(difference) | (n < 2)] = np.nan
+    np.fill_diagonal(p, np.nan)
+    return p

@@ -9,10 +9,11 @@ import pandas as pd
 
 from metaeval.errors import MetaevalError, nearest
 from metaeval.sheet import Column, Sheet
+from metaeval.stats.noisy_means import NoInterval
 from metaeval.types import AVERAGE, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from metaeval.analysis.generator_ranking import GeneratorRankings, Ranking
     from metaeval.policy import Prepared
@@ -103,18 +104,13 @@ def _sampling(found: GeneratorRankings) -> str:
 
 
 def _testing(found: GeneratorRankings) -> list[str]:
-    pairs = len(found.generators) * (len(found.generators) - 1)
-    level = f"{100 * found.alpha:g} %"
-    told = [
+    return [
         "A generator shares a rank cluster with the cluster's best unless it is significantly worse.",
-        f"One-sided tests at {level}: p = (k + 1)/(n + 1) by the same resamples, Holm over ordered pairs.",
+        (
+            f"One-sided tests at {100 * found.alpha:g} %: Student's t with standard errors from the same "
+            "resamples, Holm over ordered pairs."
+        ),
     ]
-    if pairs / (found.bootstrap.resamples + 1) > found.alpha:
-        told.append(
-            f"{found.bootstrap.resamples:,} resamples are too few for any difference to be significant: take "
-            f"{int(np.ceil(pairs / found.alpha)):,} or more."
-        )
-    return told
 
 
 def _truth_policy(data: Prepared, found: GeneratorRankings) -> list[str]:
@@ -216,16 +212,30 @@ def _evaluators_sheet(found: GeneratorRankings, data: Prepared, whose: str, simu
     return Sheet("evaluators", title, pd.concat(blocks, ignore_index=True), columns, notes, simulated)
 
 
+def _without_interval(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    told = []
+    for reason in NoInterval:
+        names = dict.fromkeys(str(row["evaluator"]) for row in rows if row["no_interval"] == reason)
+        if names:
+            told.append(f"No interval where {reason.words}: {', '.join(names)}.")
+    return told
+
+
 def _agreement_sheet(found: GeneratorRankings, whose: str, simulated: bool) -> Sheet:
     rows = [
         {
             "aspect": aspect,
             "evaluator": compared.evaluator,
             "tau": compared.agreement.tau[a],
+            "tau_corrected": compared.agreement.tau_corrected[a],
             "tau_ci_low": compared.agreement.tau_low[a],
             "tau_ci_high": compared.agreement.tau_high[a],
             "weighted_tau": compared.agreement.weighted_tau[a],
             "soft_pairwise_accuracy": compared.agreement.soft_accuracy[a],
+            "soft_corrected": compared.agreement.soft_corrected[a],
+            "soft_ci_low": compared.agreement.soft_low[a],
+            "soft_ci_high": compared.agreement.soft_high[a],
+            "no_interval": compared.agreement.no_interval[a] or "",
             "same_top": bool(compared.agreement.same_top[a]),
             "top_agreement": compared.agreement.top_agreement[a],
             "n_generators": int((~np.isnan(compared.ranking.mean[a] + compared.ratings.mean[a])).sum()),
@@ -236,15 +246,23 @@ def _agreement_sheet(found: GeneratorRankings, whose: str, simulated: bool) -> S
     columns = (
         *([Column("aspect", "Aspect")] if len(found.aspects) > 1 else []),
         Column("evaluator", "Evaluator"),
-        Column("tau", "Kendall's τ-b", "hundred", "tau_ci_low", "tau_ci_high"),
+        Column("tau", "Kendall's τ-b", "hundred"),
+        Column("tau_corrected", "τ-b, corrected", "hundred", "tau_ci_low", "tau_ci_high"),
         Column("weighted_tau", "Weighted τ", "hundred"),
         Column("soft_pairwise_accuracy", "Soft pairwise accuracy", "hundred"),
+        Column("soft_corrected", "Soft, corrected", "hundred", "soft_ci_low", "soft_ci_high"),
         Column("same_top", "Same best"),
         Column("top_agreement", "Chance of the same best", "share"),
     )
     n = len(found.generators)
     notes = (
-        f"Of the means of {n} generators by {whose} and by the evaluator; {_sampling(found)}.",
+        f"Of the means of {n} generators by {whose} and by the evaluator.",
+        (
+            f"Corrected: of the means that very many {found.bootstrap.cluster}s would give, with "
+            f"{100 * found.bootstrap.confidence:g} % intervals of it; soft pairwise accuracy with the "
+            "p-values that these means would have in a study of this size."
+        ),
+        *_without_interval(rows),
         "Coefficients and accuracy × 100; an order by chance has about 0, and 50 or a little more.",
         "Weighted τ counts the upper ranks more (hyperbolic weights).",
         "Soft pairwise accuracy compares one-sided p-values of pairs: a pair left open costs little.",

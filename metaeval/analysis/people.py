@@ -10,6 +10,7 @@ import pandas as pd
 
 from metaeval.correlate import correlate
 from metaeval.intervals import Bootstrap
+from metaeval.ranking import GENERATOR_INTERVALS
 from metaeval.sheet import Column, Sheet
 from metaeval.types import AVERAGE, KEYS, USER_RATER
 
@@ -213,6 +214,8 @@ def _notes(
         f"intervals from {bootstrap.resamples:,} bootstrap resamples of {bootstrap.cluster}s (seed "
         f"{bootstrap.seed})."
     )
+    if "generator" in policy.levels:
+        yield GENERATOR_INTERVALS
     if bootstrap.cluster == "item" and "user_id" not in truth.columns:
         yield "The data name no users: items take their place."
     part = [n for n in names if n in in_truth]

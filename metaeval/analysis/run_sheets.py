@@ -69,7 +69,10 @@ def side_by_side(
     cells = [f"{field} @ {run}" for run in runs for field in (*_ESTIMATE, *_COUNTS)]
     chosen = np.logical_and.reduce([result.frame[field] == value for field, value in by._asdict().items()])
     numbers = result.frame[chosen].set_index("evaluator")
-    tested = {e: _tested(data, [*of_run.values()], by, tests, seed) for e, of_run in columns.items()}
+    together = sum(len(of_run) > 1 for of_run in columns.values())
+    tested = {
+        e: _tested(data, [*of_run.values()], by, tests, seed, together) for e, of_run in columns.items()
+    }
     rows: list[dict[str, Any]] = []
     for evaluator, of_run in columns.items():
         in_runs = list(of_run)
@@ -129,7 +132,9 @@ class _Tested(NamedTuple):
     policy: Mapping[str, Any] | None = None
 
 
-def _tested(data: Prepared, names: Sequence[str], by: By, tests: Tests, seed: int) -> _Tested:
+def _tested(  # noqa: PLR0917 - an evaluator's part of `side_by_side`
+    data: Prepared, names: Sequence[str], by: By, tests: Tests, seed: int, together: int
+) -> _Tested:
     if len(names) < 2:
         return _Tested()
     at = [data.evaluators.index(name) for name in (names[-1], names[0])]
@@ -143,7 +148,7 @@ def _tested(data: Prepared, names: Sequence[str], by: By, tests: Tests, seed: in
         mask=None if data.mask is None else data.mask[at],
         n_missing=data.n_missing[at],
     )
-    found = compare_prepared(both, by, tests, seed=seed)
+    found = compare_prepared(both, by, tests, seed=seed, corrected_with=together)
     return _Tested(float(found.difference[0, 1]), float(found.p[0, 1]), found.policy)
 
 
@@ -194,7 +199,7 @@ def _said(result: Correlations, by: By, data: Prepared, tested: Sequence[_Tested
         entering = int(data.mask[:, _aspects(data, by)].any(axis=(0, 1)).sum())
         said.append(f"{entering:,} units enter: those that all evaluators of all runs scored.")
     if result.frame["ci_low"].notna().any():
-        said.append(interval_sentence(result.policy["bootstrap"]))
+        said.append(interval_sentence(result.policy["bootstrap"], [by.level]))
     if any(not math.isnan(test.difference) for test in tested):
         units = "" if data.policy.common else ", on the units that it scored in both"
         said.append(

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from metaeval.stats.levels import Undefined
     from metaeval.stats.weighted_sums import Matrix
 
-__all__ = ["Clusters", "Linear", "Nested", "Statistic", "cluster_of_groups", "statistic"]
+__all__ = [
+    "Clusters",
+    "Linear",
+    "Nested",
+    "Statistic",
+    "cluster_of_groups",
+    "coefficients_of_means",
+    "statistic",
+]
 
 _ROUNDING = 1e-12  # of means near one: closer ones differ by the rounding of their sums
 
@@ -229,26 +237,62 @@ class _Between:
         there = n > 0
         safe = np.where(there, n, 1.0)
         x, y = (np.where(there, s / safe, 0.0) for s in (sum_x, sum_y))
-        found = np.full((len(self.coefficients), sums.shape[1]), np.nan)
-        both = there[:, None] & there[None]
-        of_x, of_y = (
-            np.where(both & (np.abs(d) > slack), np.sign(d), 0.0)
-            for d, slack in zip((v[:, None] - v[None] for v in (x, y)), self.slack, strict=True)
-        )
-        # Pairs that differ count twice here; a variable that is constant has none.
-        pairs_x, pairs_y = np.abs(of_x).sum(axis=(0, 1)), np.abs(of_y).sum(axis=(0, 1))
-        varies = (pairs_x > 0) & (pairs_y > 0)
-        for row, coefficient in enumerate(self.coefficients):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                if coefficient == "kendall":
-                    r = (of_x * of_y).sum(axis=(0, 1)) / np.sqrt(pairs_x * pairs_y)
-                else:
-                    # Twice a midrank less its mean is the number of those below less those above.
-                    a, b = (of_x.sum(axis=1), of_y.sum(axis=1)) if coefficient == "spearman" else (x, y)
-                    r = _correlation_of_rows(a, b, there)
-            nothing = np.where(there.any(axis=0), 0.0, np.nan) if self.undefined == "zero" else np.nan
-            found[row] = np.where(varies, r, nothing)
-        return np.clip(found, -1.0, 1.0, out=found)
+        return coefficients_of_means(x, y, there, self.slack, self.coefficients, undefined=self.undefined)
+
+
+def coefficients_of_means(
+    x: Floats,
+    y: Floats,
+    there: NDArray[np.bool_],
+    slack: tuple[float, float],
+    coefficients: Sequence[str],
+    *,
+    undefined: Undefined = "skip",
+) -> Floats:
+    """Correlate the means of groups, one correlation a column.
+
+    Parameters
+    ----------
+    x, y
+        Finite means, shape (n_groups, columns).
+    there
+        Shape (n_groups, columns): groups that enter.
+    slack
+        Means of x, and of y, that are no further apart tie.
+    coefficients
+        Any of ``pearson``, ``spearman``, ``kendall``.
+    undefined
+        Whether coefficients of constant means are NaN (``skip``) or 0 (``zero``).
+
+    Returns
+    -------
+    ndarray
+        Shape (coefficients, columns).
+    """
+    found = np.full((len(coefficients), x.shape[1]), np.nan)
+    first, second = np.triu_indices(len(x), 1)
+    both = there[first] & there[second]
+    # Whole numbers, which 32 bits hold exactly: 1 where the first of two is higher, -1 where it is lower.
+    of_x, of_y = (
+        np.where(both, (d > by).astype(np.float32) - (d < -by), np.float32(0))
+        for d, by in zip((v[first] - v[second] for v in (x, y)), slack, strict=True)
+    )
+    pairs_x, pairs_y = (np.abs(v).sum(axis=0, dtype=np.float64) for v in (of_x, of_y))
+    varies = (pairs_x > 0) & (pairs_y > 0)
+    sides = np.zeros((len(x), len(first)), dtype=np.float32)
+    sides[first, np.arange(len(first))], sides[second, np.arange(len(first))] = 1, -1
+    for row, coefficient in enumerate(coefficients):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if coefficient == "kendall":
+                r = (of_x * of_y).sum(axis=0, dtype=np.float64) / np.sqrt(pairs_x * pairs_y)
+            else:
+                # Twice a midrank less its mean is the number of those below less those above.
+                ranked = coefficient == "spearman"
+                a, b = ((sides @ v).astype(np.float64) for v in (of_x, of_y)) if ranked else (x, y)
+                r = _correlation_of_rows(a, b, there)
+        nothing = np.where(there.any(axis=0), 0.0, np.nan) if undefined == "zero" else np.nan
+        found[row] = np.where(varies, r, nothing)
+    return np.clip(found, -1.0, 1.0, out=found)
 
 
 def _whole(values: Floats) -> Floats | None:

@@ -80,7 +80,9 @@ class _Material:
     @property
     def intervals(self) -> str:
         """A sentence on the intervals; empty if the run made none."""
-        sentence = interval_sentence(self.record["policy"].get("bootstrap") or {})
+        sentence = interval_sentence(
+            self.record["policy"].get("bootstrap") or {}, self.record["policy"]["levels"]
+        )
         return sentence.replace("Brackets hold", "Lines are")
 
     def policy(self, coefficients: Sequence[str] | None = None) -> Policy:

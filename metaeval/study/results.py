@@ -149,7 +149,9 @@ def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, dict[str, An
     record = read_record(path)
     file = read_output(path, CORRELATIONS)
     frame = pd.read_csv(file, dtype=str, keep_default_na=False)
-    for column in ("estimate", "ci_low", "ci_high"):
+    if "corrected" not in frame:  # a run of an earlier version
+        frame["corrected"] = ""
+    for column in ("estimate", "ci_low", "ci_high", "corrected"):
         # Python reads a number back to the last bit.
         frame[column] = [float(text) if text else math.nan for text in frame[column]]
     for column in ("n_units", "n_groups", "n_undefined", "n_missing"):

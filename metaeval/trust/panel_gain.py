@@ -16,7 +16,7 @@ from metaeval.evaluators.ensemble import Ensemble, Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 from metaeval.progress import progress
 from metaeval.stats.levels import Grouping
-from metaeval.stats.resampling import Resamples, expanded, percentile_interval
+from metaeval.stats.resampling import Resamples, interval, left_out
 from metaeval.stats.threads import one_thread
 from metaeval.stats.weighted import Clusters, statistic
 from metaeval.types import AVERAGE
@@ -109,7 +109,8 @@ def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iter
     agreement = _Agreement.of(data, level, clusters)
     names, k, panels = data.evaluators, len(data.evaluators), panels_of(data)
     whole = np.ones((clusters.n, 1))
-    weights = np.concatenate([whole, *Resamples(clusters.n, how.resamples, how.seed).blocks()], axis=1)
+    resamples = Resamples(clusters.n, how.resamples, how.seed).blocks()
+    weights = np.concatenate([whole, *resamples, *left_out(clusters.n)], axis=1)
     on_all = agreement.at(whole)[..., 0]
     best = np.argmax(_known(on_all[:k]), axis=0)
     shape = (len(panels) + 1, on_all.shape[1], weights.shape[1])
@@ -129,7 +130,12 @@ def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iter
         n_splits += 1
     means = np.divide(totals, judged_by, out=np.full(shape, np.nan), where=judged_by > 0)
     gains = means[1:] - means[0]
-    low, high = percentile_interval(gains[..., 1:], expanded(how.confidence, clusters.n))
+    drawn, without = np.split(gains[..., 1:], [how.resamples], axis=-1)
+    # A fold has a few clusters only, of which a bootstrap varies too little: the jackknife makes up for it.
+    low, high = interval(gains[..., 0], drawn, without, n_clusters=clusters.n, confidence=how.confidence)
+    if data.groupings[level].between:
+        # Of the correlation of resampled means, which are noisier than means, intervals would not hold.
+        low, high = np.full((2, *low.shape), np.nan)
     for a, aspect in enumerate(agreement.aspects):
         for p, panel in enumerate(panels):
             yield Gain(

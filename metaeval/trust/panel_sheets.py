@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from metaeval.ranking import NO_BOOTSTRAP
 from metaeval.sheet import Column, Sheet
 from metaeval.trust.panel import splits
 from metaeval.types import KEYS
@@ -167,6 +168,7 @@ def gain_sheet(gains: Sequence[Gain], how: Fitting, people: str, *, simulated: b
             f"{100 * how.confidence:g} % intervals: {how.resamples:,} resamples of the held-out {people}s.",
             "They take the choices as they are: where these are unsteady, a gain is less sure than it seems.",
             "Same choice: how often the member that was chosen is the best on all.",
+            *([NO_BOOTSTRAP] if "generator" in {gain.level for gain in gains} else []),
         ),
         simulated,
     )

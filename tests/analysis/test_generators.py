@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import kendalltau
 
+from metaeval.analysis.generator_agreement import kendall_of_draws
 from metaeval.analysis.generator_estimates import estimates_sheet
-from metaeval.analysis.generator_ranking import kendall_of_draws, rank_generators
+from metaeval.analysis.generator_ranking import rank_generators
 from metaeval.analysis.generators import best_evaluator, ranking_sheets, trusted
+from metaeval.correlate import correlate
 from metaeval.errors import MetaevalError
 from metaeval.intervals import Bootstrap
 from metaeval.policy import Policy, prepare
@@ -114,7 +116,7 @@ def test_equal_generators_share_a_cluster():
 
 
 def test_the_truth_agrees_with_itself_and_not_with_its_reverse():
-    truth = study([0.6, 0.3, 0.0, -0.3], noise=0.2, aspects=("fit", "trust"))
+    truth = study([0.9, 0.6, 0.3, 0.0, -0.3], noise=0.2, aspects=("fit", "trust"))
     scores = scored(truth, same=truth["rating"], scaled=100 * truth["rating"] - 7, reversed=-truth["rating"])
     found = ranked(truth, scores)
     assert found.aspects == (AVERAGE, "fit", "trust")
@@ -124,8 +126,11 @@ def test_the_truth_agrees_with_itself_and_not_with_its_reverse():
             a.tau,
             a.tau_low,
             a.tau_high,
+            a.tau_corrected,
             a.weighted_tau,
             a.soft_accuracy,
+            a.soft_low,
+            a.soft_high,
             a.top_agreement,
             a.same_top,
         ):
@@ -182,8 +187,8 @@ def test_against_refitting_every_resample():
         assert ranking.p_better[0, 0, 2] == (k + 1) / 26
     same_top = (draws["truth"].argmax(axis=1) == draws["judge"].argmax(axis=1)).mean()
     assert compared.agreement.top_agreement[0] == pytest.approx(same_top)
-    taus = [kendalltau(*pair).statistic for pair in zip(draws["truth"], draws["judge"], strict=True)]
-    assert compared.agreement.tau_low[0] == pytest.approx(np.quantile(taus, tail))
+    assert None not in compared.agreement.no_interval  # 3 generators, 8 users
+    assert np.isnan(compared.agreement.tau_low).all()
 
 
 values = st.one_of(st.integers(0, 3).map(float), st.just(np.nan))
@@ -242,7 +247,7 @@ def test_sheets_are_in_order_and_say_what_was_done():
     assert ratings.frame["generator"].tolist() == ["g1", "g0", "g2"]
     assert [c.title for c in ratings.columns if c.low] == [AVERAGE, "fit", "trust"]
     assert "1 unanswered question is counted as 3." in ratings.notes
-    assert "100 resamples are too few" in " ".join(ratings.notes)  # 6 ordered pairs: p ≥ 6 / 101
+    assert "Student's t" in " ".join(ratings.notes)  # of which 100 resamples are enough for 6 pairs
     assert evaluators.frame.groupby("evaluator")["generator"].first().to_dict() == {
         "judge": "g1",
         "other": "g2",
@@ -334,3 +339,29 @@ def test_ratings_of_some_users_alone(partly_rated):
     few = estimates_sheet(scores, truth, "judge", aspects=["fit"], labelled=11)
     assert few is not None
     assert (few.frame["n_labelled_users"] == 11).all()
+
+
+def test_too_few_generators_have_no_interval_and_the_sheet_says_why():
+    truth = study([0.6, 0.3, 0.0, -0.3])
+    data = ready(truth, scored(truth, judge=truth["rating"] + 1))
+    found = rank_generators(data, bootstrap=Bootstrap(100))
+    sheet = ranking_sheets(found, data)[2]
+    assert sheet.frame["tau"].notna().all()
+    assert sheet.frame[["tau_ci_low", "tau_corrected", "soft_ci_low"]].isna().all(axis=None)
+    assert "No interval where there are fewer than 5 generators: judge." in sheet.notes
+
+
+def test_the_noise_of_a_ranking_is_that_of_the_correlation_of_means():
+    """The same intervals from resamples of adjusted means as from users' errors, where nothing is missing."""
+    rng = np.random.default_rng(0)
+    truth = study([0.6, 0.3, 0.2, 0.0, -0.1, -0.3], n_items=2, noise=1.5)
+    scores = scored(truth, judge=truth["rating"] + rng.normal(size=len(truth)))
+    found = ranked(truth, scores, resamples=4000).evaluators[0].agreement
+    plain = correlate(
+        scores, truth, levels=["generator"], coefficients=["kendall"], bootstrap={"resamples": 4000}
+    ).frame.iloc[0]
+    assert found.tau[0] == pytest.approx(plain["estimate"])
+    assert found.tau_corrected[0] == pytest.approx(plain["corrected"], abs=0.14)
+    assert found.tau_low[0] == pytest.approx(plain["ci_low"], abs=0.14)
+    assert found.tau_high[0] == pytest.approx(plain["ci_high"], abs=0.14)
+    assert found.soft_low[0] < found.soft_corrected[0] < found.soft_high[0]

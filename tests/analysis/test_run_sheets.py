@@ -102,3 +102,23 @@ def test_every_two() -> None:
         "difference",
         "p",
     ]
+
+
+def test_evaluators_that_are_corrected_together_have_permutations_enough() -> None:
+    """20 evaluators in two runs: with 99 permutations no corrected p could be below 0.2."""
+    rng = np.random.default_rng(0)
+    units = pd.DataFrame(
+        {"user_id": [f"u{i // 3}" for i in range(60)], "item_id": [f"i{i}" for i in range(60)]}
+    )
+    truth = units.assign(aspect="fit", rating=rng.integers(1, 6, 60).astype(float))
+    columns = {f"e{k}": {run: f"e{k} @ {run}" for run in ("old", "new")} for k in range(20)}
+    frames = [
+        units.assign(evaluator=name, aspect="fit", score=truth["rating"] + rng.normal(0, sd, 60))
+        for of_run in columns.values()
+        for name, sd in zip(of_run.values(), (9.0, 0.1), strict=True)
+    ]
+    scores = pd.concat(frames, ignore_index=True)
+    policy = Policy.of(["dataset"], ["pearson"], None, "skip", "common")
+    result = correlate(scores, truth, levels=["dataset"], coefficients=["pearson"])
+    sheet = side_by_side(prepare(scores, truth, policy), result, columns, BY, How(permutations=99))
+    assert (sheet.frame["p_corrected"] < 0.05).all()

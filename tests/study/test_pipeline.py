@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -306,3 +307,16 @@ def test_a_run_of_an_older_version_is_said_to_be_one(study: Path) -> None:
     for analysis in (lambda f: leaderboard_text(f, "md"), details, generators_of, power_of):
         with pytest.raises(RunFolderError, match="made by an older metaeval; run its study again"):
             analysis(folder)
+
+
+def test_a_run_from_before_corrected_estimates_is_read(study: Path) -> None:
+    folder = me.run(study).folder
+    file, record = folder / "correlations.csv", folder / "run.json"
+    old = pd.read_csv(file, dtype=str, keep_default_na=False).drop(columns="corrected")
+    before = hashlib.sha256(file.read_bytes()).hexdigest()
+    old.to_csv(file, index=False)
+    after = hashlib.sha256(file.read_bytes()).hexdigest()
+    record.write_text(record.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
+    frame = read_run(folder)[0].frame
+    assert frame["corrected"].isna().all()
+    assert frame["estimate"].notna().any()

@@ -158,6 +158,8 @@ class Report:
             columns[name] = numbers(frame[column])
         for name in ("units", "groups", "undefined", "missing"):
             columns[name] = frame[f"n_{name}"].tolist()
+        if frame["corrected"].notna().any():
+            columns["corrected"] = numbers(frame["corrected"])
         return columns
 
     def _tests(self, ranked: Ranked) -> dict[str, Any]:

@@ -18,7 +18,7 @@ function once(make) {
   }
 }
 
-const CELL = ['estimate', 'low', 'high', 'units', 'groups', 'undefined', 'missing']
+const CELL = ['estimate', 'low', 'high', 'units', 'groups', 'undefined', 'missing', 'corrected']
 
 /** The payload with `cell`, `testsOf`, `peopleOf`, `ranking`; a view is {aspect, level, coefficient}. */
 function studyOf(payload) {
@@ -38,7 +38,7 @@ function studyOf(payload) {
         views.coefficients.indexOf(coefficient),
       ),
     )
-    return i === undefined ? null : Object.fromEntries(CELL.map((name) => [name, cells[name][i]]))
+    return i === undefined ? null : Object.fromEntries(CELL.map((name) => [name, cells[name]?.[i]]))
   }
   const same = (a, b) => a.aspect === b.aspect && a.level === b.level && a.coefficient === b.coefficient
 

@@ -82,6 +82,13 @@ function columnsOf(study, view, axis, people) {
     cell: (row) =>
       cell(row)?.low == null ? NOTHING : `[${hundred(cell(row).low)}, ${hundred(cell(row).high)}]`,
   }
+  const corrected = {
+    id: 'corrected',
+    title: 'corrected',
+    hint: 'For the noise of the generators’ means: the correlation that very many users would give',
+    value: (row) => cell(row)?.corrected,
+    cell: (row) => (cell(row)?.corrected == null ? NOTHING : hundred(cell(row).corrected)),
+  }
   return [
     {
       id: 'rank',
@@ -110,6 +117,7 @@ function columnsOf(study, view, axis, people) {
       value: () => null,
       cell: (row) => html`<${Interval} axis=${axis} people=${people} cell=${cell(row)} />`,
     },
+    view.level === 'generator' && intervals && corrected,
     intervals && interval,
     best,
     ...countColumns(study, view),
@@ -155,5 +163,11 @@ function OneColumn({ study, rows, params, view, set }) {
       rowHeader="evaluator" rowKey=${({ e }) => e}
       onSort=${(to) => set({ sort: to === 'rank' ? '' : to }, { replace: true })} />
     <${AxisLegend} people=${people} intervals=${intervals} />
+    ${
+      level === 'generator' &&
+      intervals &&
+      html`<p class="note">Corrected: the correlation of the means that very many users would give, as noise in
+        the means lowers the plain one, which is the dot. The interval is of the corrected one.</p>`
+    }
     <${TestsNote} study=${study} params=${params} view=${view} />`
 }

@@ -1,0 +1,62 @@
+"""``python -m benchmarks.coverage_page < coverage.jsonl``: the lines of ``--coverage`` as Markdown tables."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_NOT_SHARES = {"benchmark", "studies", "target", "held", "p_uniform", "without_interval"}
+_NAMES = {
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "kendall": "Kendall",
+    "bootstrap_pearson": "Pearson, bootstrap",
+    "false_positives": "false positives",
+    "soft_pairwise_accuracy": "soft pairwise accuracy",
+}
+
+
+_SECTIONS = (
+    ("Correlations within groups and over all units", ("percentile intervals", "bca intervals")),
+    ("Paired tests", ("paired tests",)),
+    ("Correlations of generators' means", ("generator level",)),
+    ("Generators", ("rankings of", "means of", "equal generators", "prediction-powered")),
+    ("Whether a judge can be trusted", ("calibration", "shares of", "biases", "gate", "panel")),
+)
+
+
+def page(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lines of the sections, each with its tables."""
+    every = list(rows)
+    for title, starts in _SECTIONS:
+        yield f"\n## {title}"
+        yield from tables(sorted((r for r in every if r["benchmark"].startswith(starts)), key=_shares))
+
+
+def _shares(row: dict[str, Any]) -> list[str]:
+    return [k for k in row if k not in _NOT_SHARES and not k.startswith("bias_")]
+
+
+def tables(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lines of Markdown tables, a new one wherever the shares are others."""
+    columns: list[str] = []
+    for row in rows:
+        shares = _shares(row)
+        if shares != columns:
+            columns = shares
+            titles = [_NAMES.get(c, c) for c in columns]
+            yield ""
+            yield f"| what | {' | '.join(titles)} | target | |"
+            yield f"| :--- |{' ---: |' * len(titles)} ---: | :--- |"
+        values = [f"{100 * row[c]:.1f}" for c in columns]
+        low, high = (100 * float(end) for end in row["target"].split(" to "))
+        target = "" if (low, high) == (0, 100) else f"{low:g} – {high:g}"
+        yield f"| {row['benchmark']} | {' | '.join(values)} | {target} | {'' if row['held'] else '✗'} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(page(map(json.loads, sys.stdin))) + "\n")
