@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from metaeval.ranking import ranking
+from metaeval.simulation import REAL, Simulation
 from metaeval.types import AVERAGE, Correlation, Kind
 
 if TYPE_CHECKING:
@@ -48,13 +49,13 @@ class Row:
     cells: tuple[tuple[Value, ...], ...]
     counts: tuple[str, ...] = ()
     """What stands in the columns `Table.count_columns`."""
-    simulated: bool = False
-    """Whether the evaluator is a simulated model, or has a part that is one."""
+    simulated: Simulation = REAL
+    """Of the data and of this evaluator."""
 
     @property
     def label(self) -> str:
         """The evaluator's name as it is printed."""
-        return f"{self.evaluator} (simulated)" if self.simulated else self.evaluator
+        return self.simulated.label(self.evaluator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class Standings:
     title: str = ""
     dataset: str = ""
     truth: str = ""
-    simulated: bool = False
+    simulated: Simulation = REAL
     signatures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     ranking: Sheet | None = None
     """The order by one column, with intervals, clusters of rank and costs."""
@@ -169,6 +170,7 @@ def standings(
         last_aspect = _aspects(first)[-1]
         estimate = {c.evaluator: c.estimate for c in first if c.aspect == last_aspect}
         evaluators.sort(key=lambda e: -estimate[e] if math.isfinite(estimate.get(e, math.nan)) else math.inf)
+    simulation = result.simulation | Simulation(simulated)
     kinds = {e: Kind(result.kinds.get(e, Kind.RECORDED)) for e in evaluators}
     return Standings(
         tables=tuple(
@@ -177,7 +179,7 @@ def standings(
                 [c for c in found if c.coefficient == name],
                 evaluators,
                 kinds,
-                result.simulated_evaluators,
+                simulation,
             )
             for name in shown
         ),
@@ -185,7 +187,7 @@ def standings(
         title=title,
         dataset=dataset,
         truth=truth,
-        simulated=simulated or result.simulated,
+        simulated=simulation,
         signatures=dict(signatures or {}),
         ranking=ranking(result, by=by, tests=tests, costs=costs) if found else None,
     )
@@ -196,7 +198,7 @@ def _table(
     found: Sequence[Correlation],
     evaluators: Sequence[str],
     kinds: Mapping[str, Kind],
-    simulated: frozenset[str],
+    simulated: Simulation,
 ) -> Table:
     aspects, levels = _aspects(found), _distinct(c.level for c in found)
     at = {(c.evaluator, c.aspect, c.level): c for c in found}
@@ -228,7 +230,7 @@ def _table(
                 for a in aspects
             ),
             counts[e],
-            e in simulated,
+            simulated.among([e]),
         )
         for e in evaluators
     }

@@ -10,11 +10,13 @@ import pandas as pd
 from metaeval.analysis.forest import listed
 from metaeval.analysis.measures import on_scale as are_ratings
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.types import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from metaeval.simulation import Simulation
     from metaeval.stats.tables import Floats
     from metaeval.types import Scale
 
@@ -51,7 +53,7 @@ def distributions(
     *,
     kinds: Mapping[str, Kind],
     truth_name: str = "truth",
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Sheet | None:
     """Count how often scores fall into each bin, for every evaluator and for the truth.
 

@@ -10,12 +10,14 @@ import pandas as pd
 from metaeval.analysis.people import people
 from metaeval.intervals import Bootstrap
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.types import AVERAGE, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from metaeval.policy import Policy
+    from metaeval.simulation import Simulation
 
 _NAMED = 12
 _TRUTH = "\0truth"  # no annotator's name
@@ -47,7 +49,7 @@ def forest(
     human: pd.DataFrame,
     *,
     intervals: str = "",
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Sheet:
     """Lay out the correlations of all evaluators with their kind and the human reference.
 

@@ -10,12 +10,14 @@ import pandas as pd
 from metaeval.align import align
 from metaeval.analysis.forest import listed
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.stats.matrix import correlation_matrix
 from metaeval.types import AVERAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from metaeval.simulation import Simulation
     from metaeval.stats.tables import Floats, Ints
 
 MOST_ROWS = 20_000
@@ -29,7 +31,7 @@ def likeness(
     aspects: Sequence[str],
     coefficients: Sequence[str],
     truth_name: str = "truth",
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Sheet | None:
     """Correlate the scores of every two evaluators over all units that both scored, and with the truth.
 

@@ -11,12 +11,14 @@ import pandas as pd
 from metaeval.correlate import correlate
 from metaeval.intervals import Bootstrap
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.types import AVERAGE, KEYS, USER_RATER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from metaeval.policy import Policy
+    from metaeval.simulation import Simulation
 
 MOST_IN_PAIRS = 8
 """Annotators up to which every pair has a row."""
@@ -42,7 +44,7 @@ def people(
     truth_raters: Collection[str] = (),
     truth_name: str = "the user",
     bootstrap: Bootstrap | None = None,
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Sheet | None:
     """Correlate what people say of the same units: the lines that an evaluator's correlations are read by.
 
@@ -68,7 +70,7 @@ def people(
     bootstrap
         Of the intervals; 10,000 resamples of users, or of items without users, if None.
     simulated
-        Whether the data are.
+        What is: the data, or which evaluators.
 
     Returns
     -------

@@ -21,10 +21,11 @@ from metaeval.cli.gate import gate
 from metaeval.cli.generators import generators
 from metaeval.cli.golden import golden
 from metaeval.cli.group import Group
+from metaeval.cli.leaderboard import leaderboard
 from metaeval.cli.pairwise import pairwise
 from metaeval.cli.power import power
 from metaeval.cli.prompts import prompts
-from metaeval.cli.run import demo, leaderboard, reparse, run
+from metaeval.cli.run import demo, reparse, run
 from metaeval.cli.steps import correlate, score
 from metaeval.cli.store import store
 from metaeval.cli.verdicts import verdicts

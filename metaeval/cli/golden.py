@@ -94,13 +94,14 @@ def export(
 @click.argument("file", metavar="LABELS.csv", type=_PATH)
 @_rater
 @click.option("--replace", is_flag=True, help="Replace labels that are there and differ.")
+@click.option("--out", type=_PATH, help="Write a new data set there, and leave DIR as it is.")
 @talk
-def import_(folder: Path, file: Path, *, rater: str, replace: bool) -> None:
+def import_(folder: Path, file: Path, *, rater: str, replace: bool, out: Path | None) -> None:
     """Take the labels in LABELS.csv into the ratings of the data set DIR."""
     from metaeval.trust.golden_import import import_labels
 
     with every_problem():
-        found = import_labels(folder, file, rater=rater, replace=replace)
+        found = import_labels(folder, file, rater=rater, replace=replace, out=out)
     for line in found.lines():
         tell(line)
     tell_json(found.to_dict())

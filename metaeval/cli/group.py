@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from metaeval.simulation import Simulation
+
 
 class Group(click.Group):
     """A group that answers an unknown command with the nearest one, and lists its commands as they came."""
@@ -65,10 +67,10 @@ def tell(message: str) -> None:
         click.echo(message)
 
 
-def tell_simulated(simulated: bool) -> None:
-    """Say beside the result, on stderr, that it was made of simulated data."""
+def tell_simulated(simulated: Simulation) -> None:
+    """Say beside the result, on stderr, what of it is simulated."""
     if simulated and not is_on("quiet"):
-        click.echo("The data are SIMULATED: these numbers say nothing about people.", err=True)
+        click.echo(simulated.warning, err=True)
 
 
 def tell_uncalibrated(run_folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""``metaeval demo``, ``run`` and ``leaderboard``: a study, and the table that it makes."""
+"""``metaeval demo``, ``run`` and ``reparse``: a study, from its file to its run folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from metaeval.cli.group import begin, talk, tell, tell_json, tell_uncalibrated
+from metaeval.cli.group import begin, talk, tell, tell_json, tell_simulated, tell_uncalibrated
+from metaeval.simulation import Simulation
 
 if TYPE_CHECKING:
     from metaeval.study import Run
@@ -24,11 +25,11 @@ def demo(out: Path | None) -> None:
     """Run the study of the bundled, simulated sample."""
     from metaeval.resources import bundled
     from metaeval.study import run as run_study
-    from metaeval.study.steps import leaderboard_text
+    from metaeval.study.steps import leaderboard_of
 
     begin()
     done = run_study(bundled("studies/demo.yaml"), out)
-    tell(leaderboard_text(done.folder, "md", done.record["study"]["coefficients"][:1]))
+    tell(leaderboard_of(done.folder, done.record["study"]["coefficients"][:1]).to_markdown())
     _tell_done(done)
 
 
@@ -64,34 +65,14 @@ def reparse(run_folder: Path) -> None:
     _tell_done(rerun(run_folder, offline=True))
 
 
-@click.command()
-@click.argument("run_folder", metavar="RUN", type=_PATH)
-@click.option("--coefficient", multiple=True, help="Show this one only; may be given again.")
-@click.option(
-    "--by", "order", metavar="ASPECT,LEVEL,COEFFICIENT", help="The column that orders and is tested."
-)
-@click.option("--format", "suffix", type=click.Choice(["md", "csv", "tex", "html"]), default="md")
-@talk
-def leaderboard(run_folder: Path, coefficient: tuple[str, ...], order: str | None, suffix: str) -> None:
-    """Print the leaderboard of the finished run in the folder RUN."""
-    from metaeval.cli.group import is_on
-    from metaeval.study.steps import leaderboard_records, leaderboard_text
-
-    if is_on("json"):
-        tell_json(leaderboard_records(run_folder, coefficient, order))
-    else:
-        click.echo(leaderboard_text(run_folder, suffix, coefficient, order), nl=False)
-    tell_uncalibrated(run_folder)
-
-
 def _tell_done(done: Run) -> None:
     from metaeval.study.folder import REPORT
 
-    simulated = " on SIMULATED data" if done.record["data"]["simulated"] else ""
     tell(
-        f"{len(done.record['evaluators'])} evaluators on {done.record['data']['units']:,} units{simulated}: "
+        f"{len(done.record['evaluators'])} evaluators on {done.record['data']['units']:,} units: "
         f"{done.folder / 'leaderboard.md'}\nReport: {done.folder / REPORT}"
     )
+    tell_simulated(Simulation.of_record(done.record))
     tell_json({"folder": str(done.folder), "report": str(done.folder / REPORT), **done.record})
     tell_uncalibrated(done.folder)
 
@@ -102,10 +83,9 @@ def _tell_plan(todo: Plan) -> None:
     from metaeval.study.asking import estimates
 
     asking = estimates(todo)
-    simulated = ", SIMULATED" if todo.data.simulated else ""
     lines = [
         f"study       {todo.study.name}",
-        f"data        {todo.data.name}: {len(todo.data):,} units{simulated}",
+        f"data        {todo.data.name}: {len(todo.data):,} units",
         f"truth       {todo.truth}",
         f"aspects     {', '.join(todo.aspects)}",
         f"levels      {', '.join(todo.levels)}",
@@ -120,6 +100,7 @@ def _tell_plan(todo: Plan) -> None:
         "Nothing was written.",
     ]
     tell("\n".join(lines))
+    tell_simulated(Simulation.of(todo.data.simulated, {n: str(s) for n, s in todo.evaluators.items()}))
     record = {"out": str(todo.out), "units": len(todo.data), "study": todo.as_record()}
     tell_json({**record, "judges": [asdict(e) for e in asking]})
 

@@ -34,7 +34,7 @@ def score(data: str, evaluators: tuple[str, ...], out: Path) -> None:
 
     begin()
     table = score_file(data, evaluators, out)
-    tell_simulated(table.simulated)
+    tell_simulated(table.simulation)
     what = "evaluator" if len(table.evaluators) == 1 else "evaluators"
     tell(f"{len(table):,} scores of {len(table.evaluators)} {what}: {out}")
     tell_json({"out": str(out), "rows": len(table), "evaluators": counts_of(table)})
@@ -105,11 +105,11 @@ def correlate(
         else None,
         out=out,
     )
-    tell_simulated(result.simulated)
+    tell_simulated(result.simulation)
     if is_on("json"):
         tell_json(
             {
-                "simulated": result.simulated,
+                **result.simulation.record(),
                 "policy": dict(result.policy),
                 "correlations": records(result.frame),
             }

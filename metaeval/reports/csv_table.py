@@ -18,8 +18,7 @@ def to_csv(board: Standings) -> str:
         dict.fromkeys((a, v) for table in board.tables for a in table.aspects for v in table.levels)
     )
     counts = list(dict.fromkeys(name for table in board.tables for name in table.count_columns))
-    any_simulated = board.simulated or any(row.simulated for table in board.tables for row in table.rows)
-    note = ["simulated"] if any_simulated else []
+    note = ["simulated"] if board.simulated else []
     writer.writerow(["coefficient", "block", "evaluator", *(f"{a} {v}" for a, v in columns), *counts, *note])
     for table in board.tables:
         places = [(a, v) for a in table.aspects for v in table.levels]
@@ -34,7 +33,7 @@ def to_csv(board: Standings) -> str:
                         row.evaluator,
                         *(values.get(c, "") for c in columns),
                         *(counted.get(c, "") for c in counts),
-                        *(["yes" if board.simulated or row.simulated else ""] if note else []),
+                        *([row.simulated.what] if note else []),
                     ]
                 )
     return out.getvalue()

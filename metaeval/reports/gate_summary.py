@@ -45,7 +45,7 @@ def gate_record(result: GateResult) -> dict[str, Any]:
     return {
         "verdict": result.verdict,
         "evaluator": result.evaluator,
-        "simulated": result.simulated,
+        **result.simulated.record(),
         "by": result.by,
         "cluster": result.cluster,
         "alpha": rules.alpha,

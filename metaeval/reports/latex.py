@@ -7,15 +7,17 @@ import re
 from typing import TYPE_CHECKING
 
 from metaeval.reports import escapes
+from metaeval.simulation import REAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from metaeval.simulation import Simulation
 
 HEAD = (
     r"% Needs \usepackage{booktabs,graphicx,textcomp} and \usepackage[T1]{fontenc};",
     "% names in other scripts than Latin need XeLaTeX or LuaLaTeX with a font that has them.",
 )
-LOUD = "SIMULATED DATA."
 _ROWS_A_PAGE = 45
 # What sentences may hold beside the characters of names.
 _SIGNS = str.maketrans(
@@ -66,7 +68,7 @@ def environment(
     body: Sequence[str],
     notes: str = "",
     continued: bool = False,
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Iterator[str]:
     r"""Yield the lines of one table.
 
@@ -83,9 +85,9 @@ def environment(
     continued
         Whether it goes on with the table before it, so that it has the same number.
     simulated
-        Whether the data are, which is then said loudly.
+        What is, which is then said loudly.
     """
-    loud = rf"\textbf{{{LOUD}}} " if simulated else ""
+    loud = rf"\textbf{{{simulated.loud}}} " if simulated else ""
     yield ""
     yield r"\begin{table*}"
     yield r"  \centering"

@@ -20,7 +20,7 @@ def to_latex(board: Standings) -> str:
     """Return a leaderboard as LaTeX, a table a coefficient; a long one goes on in further tables."""
     lines = [*latex.HEAD]
     if board.simulated:
-        lines.append(f"% {latex.LOUD}")
+        lines.append(f"% {board.simulated.loud}")
     if board.ranking is not None:
         lines += latex_tables(board.ranking)
     for table in board.tables:
@@ -32,7 +32,7 @@ def _tables(board: Standings, table: Table) -> Iterator[str]:
     columns = 1 + len(table.aspects) + len(table.count_columns)
     head = f"    {' & '.join(map(latex.escaped, ['Evaluator', *table.aspects, *table.count_columns]))} \\\\"
     caption, *notes = words.caption(board, table)
-    told = [words.SIMULATED] if board.simulated else []
+    told = [board.simulated.sentence] if board.simulated else []
     for number, page in enumerate(_pages(table, columns)):
         yield from latex.environment(
             caption=f"{words.coefficient(table)} (continued)." if number else caption,

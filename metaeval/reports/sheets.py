@@ -98,7 +98,7 @@ def sheet_to_markdown(sheet: Sheet) -> str:
     ]
     parts = [f"## {escapes.markdown(sheet.title)}"]
     if sheet.simulated:
-        parts.append(f"> **{latex.LOUD}** {words.SIMULATED}")
+        parts.append(f"> **{sheet.simulated.loud}** {escapes.markdown(sheet.simulated.sentence)}")
     parts.append("\n".join(table))
     if sheet.notes:
         parts.append(" ".join(map(escapes.markdown, sheet.notes)))
@@ -113,9 +113,17 @@ def to_markdown(sheets: Sequence[Sheet]) -> str:
 def sheet_to_csv(sheet: Sheet) -> str:
     """Return all columns of the frame with every digit; a missing value is empty."""
     unsaid = sheet.simulated and "simulated" not in sheet.frame
-    frame = sheet.frame.assign(simulated="yes") if unsaid else sheet.frame
+    frame = sheet.frame.assign(simulated=_simulated(sheet)) if unsaid else sheet.frame
     text: str = frame.to_csv(index=False, lineterminator="\n")
     return text
+
+
+def _simulated(sheet: Sheet) -> list[str]:
+    """Return what is simulated of each row: of one on an evaluator, the data or that evaluator."""
+    frame, simulated = sheet.frame, sheet.simulated
+    if "evaluator" not in frame:
+        return [simulated.what] * len(frame)
+    return [simulated.among([evaluator]).what for evaluator in frame["evaluator"]]
 
 
 def sheet_to_latex(sheet: Sheet) -> str:
@@ -136,9 +144,9 @@ def latex_tables(sheet: Sheet) -> Iterator[str]:
     rows = _rows(sheet, lambda c: latex.escaped if _is_text(c) else _latex_number)
     head = " & ".join(latex.escaped(c.title) for c in sheet.columns)
     title = sheet.title.rstrip(".")
-    told = [words.SIMULATED] if sheet.simulated else []
+    told = [sheet.simulated.sentence] if sheet.simulated else []
     if sheet.simulated:
-        yield f"% {latex.LOUD}"
+        yield f"% {sheet.simulated.loud}"
     step = latex.rows_a_table(len(rows))
     for first in range(0, max(1, len(rows)), step):
         page = rows[first : first + step]
@@ -158,7 +166,7 @@ def latex_tables(sheet: Sheet) -> Iterator[str]:
 def sheet_to_html(sheet: Sheet) -> str:
     """Return a section with a table, to be put into a page."""
     rows = _rows(sheet, lambda _: str)  # the template escapes
-    return template("sheet.html").render(sheet=sheet, rows=rows, words=words, loud=latex.LOUD)
+    return template("sheet.html").render(sheet=sheet, rows=rows)
 
 
 def to_page(sheets: Sequence[Sheet]) -> str:

@@ -23,8 +23,6 @@ BLOCKS = {
 NOTHING = "—"
 """What stands for a value that is undefined."""
 
-SIMULATED = "The data are simulated: these numbers say nothing about people."
-
 
 def heading(board: Standings) -> str:
     """Return the title of a leaderboard."""

@@ -57,8 +57,7 @@ def ensembles_of(
         costs=costs_a_text(run.scores, names),
         how=Choosing(resamples=resamples, resamples_in_fold=min(resamples, 1_000), seed=seed),
     )
-    simulated = run.scores.simulated or bool(run.scores.simulated_evaluators & set(names))
-    return ensemble_sheets(found, simulated=simulated)
+    return ensemble_sheets(found, simulated=run.scores.simulation.among(names))
 
 
 def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
@@ -138,8 +137,7 @@ def generators_of(
         found,
         data,
         truth=run.record["truth"]["spec"],
-        simulated=run.scores.simulated,
-        simulated_evaluators=run.scores.simulated_evaluators,
+        simulated=run.scores.simulation,
     )
     correlations = pd.read_csv(read_output(run.folder, CORRELATIONS))
     judge = names[0] if evaluators else best_evaluator(correlations, names, aspect)
@@ -150,7 +148,7 @@ def generators_of(
         aspects=chosen,
         labelled=labelled,
         seed=seed,
-        simulated=run.scores.simulated or judge in run.scores.simulated_evaluators,
+        simulated=run.scores.simulation.among([judge]),
     )
     return [*sheets, powered] if powered else sheets
 
@@ -180,5 +178,4 @@ def power_of(
         levels=[level or study["levels"][0]], coefficients=[coefficient or study["coefficients"][0]]
     )
     found = power(data, evaluators, aspect=aspect, users=users, units=units, studies=studies, seed=seed)
-    simulated = run.scores.simulated_evaluators
-    return [power_sheet(found, simulated=run.scores.simulated, simulated_evaluators=simulated)]
+    return [power_sheet(found, simulated=run.scores.simulation)]

@@ -88,8 +88,7 @@ def biases_of(
         ranking,
         signatures=run.scores.signatures,
         said=[*said, *_without_family(of, [*names, *pairwise], generators), *_not_ratings(measured)],
-        simulated=run.scores.simulated,
-        simulated_evaluators=run.scores.simulated_evaluators,
+        simulated=run.scores.simulation,
     )
     if not sheets:
         raise MetaevalError(

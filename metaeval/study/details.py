@@ -62,13 +62,12 @@ def details_of(
     whole = made_of(spec)
     bootstrap = Bootstrap.of(study["bootstrap"])
     low, high, integer = record["data"]["scale"]
-    any_simulated = scores.simulated or bool(scores.simulated_evaluators)
     sheets = [
         measures(
             data,
             scale=Scale(low, high, bool(integer)),
             seed=bootstrap.seed if bootstrap else 0,
-            simulated=any_simulated,
+            simulated=scores.simulation,
         ),
         people(
             truth,
@@ -77,7 +76,7 @@ def details_of(
             truth_raters=whole.annotators,
             truth_name="the user" if spec == "User()" else spec,
             bootstrap=bootstrap,
-            simulated=scores.simulated,
+            simulated=scores.simulation.among(()),
         ),
         *reliability(
             data,
@@ -88,7 +87,7 @@ def details_of(
             truth_made_of=whole,
             truth_name=spec,
         ),
-        variance(data, simulated=any_simulated),
+        variance(data, simulated=scores.simulation),
     ]
     return [sheet for sheet in sheets if sheet is not None]
 

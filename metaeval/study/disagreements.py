@@ -70,7 +70,7 @@ def disagreements_of(
     how = Fitting(resamples=resamples, seed=seed)
     data = run.prepared(levels=levels or None, coefficients=[COEFFICIENT], evaluators=members)
     gains = [g for g in panel_gains(data, how) if not aspects or g.aspect in aspects]
-    simulated = run.scores.simulated or bool(run.scores.simulated_evaluators & set(members))
+    simulated = run.scores.simulation.among(members)
     return [
         disagreements_sheet(units, members, n, simulated=simulated),
         agreement_sheet(units, members, simulated=simulated),

@@ -200,7 +200,7 @@ def _scored(run: OpenRun, asked: Asked, by: str, usual: str | None) -> Scored:
         (float(low), float(high)),
         str(record["name"]),
         str(record["fingerprint"]),
-        run.scores.simulated or name in run.scores.simulated_evaluators,
+        run.scores.simulation.among([name]),
     )
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from metaeval.compare import By, Tests, compare_prepared
 from metaeval.policy import Policy, prepare
 from metaeval.reports import Leaderboard, leaderboard
+from metaeval.simulation import Simulation
 from metaeval.study.folder import CORRELATIONS, read_output, read_record
-from metaeval.types import Correlations, Kind, ScoreTable
+from metaeval.types import Correlations, Kind
 
 if TYPE_CHECKING:
     import os
@@ -78,6 +79,6 @@ def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, dict[str, An
     for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
         frame[column] = frame[column].astype("int64")
     kinds = {name: Kind(e["kind"]) for name, e in record["evaluators"].items()}
-    signatures = {name: e["signature"] for name, e in record["evaluators"].items()}
-    simulated = ScoreTable(frame, signatures).simulated_evaluators
-    return Correlations(frame, record["policy"], kinds, record["data"]["simulated"], simulated), record
+    simulated = Simulation.of_record(record)
+    found = Correlations(frame, record["policy"], kinds, simulated.data, frozenset(simulated.evaluators))
+    return found, record

@@ -12,7 +12,6 @@ from metaeval.correlate import correlate
 from metaeval.errors import DataError, MetaevalError, Problem, nearest
 from metaeval.files import replacing
 from metaeval.ranking import check_by
-from metaeval.reports import FORMATS
 from metaeval.sources.columns import number_column, text_column
 from metaeval.sources.tables import read_table
 from metaeval.study.costs import costs_of
@@ -92,37 +91,12 @@ def correlate_file(
     return result
 
 
-def leaderboard_text(
-    run: str | os.PathLike[str],
-    suffix: str,
-    coefficients: Sequence[str] | None = None,
-    by: str | None = None,
-) -> str:
-    """Return the leaderboard of a finished run in the format of a suffix.
-
-    Raises
-    ------
-    MetaevalError
-        If ``run`` is no finished run, or it has no such coefficient or column to order by.
-    """
-    return FORMATS[suffix](_board(run, coefficients, by))
-
-
-def leaderboard_records(
-    run: str | os.PathLike[str], coefficients: Sequence[str] | None = None, by: str | None = None
-) -> dict[str, Any]:
-    """Return the leaderboard of a finished run as plain JSON values.
-
-    Raises
-    ------
-    MetaevalError
-        If ``run`` is no finished run, or it has no such coefficient or column to order by.
-    """
-    board = _board(run, coefficients, by)
+def leaderboard_records(board: Leaderboard) -> dict[str, Any]:
+    """Return a leaderboard as plain JSON values."""
     return {
         "dataset": board.dataset,
         "truth": board.truth,
-        "simulated": board.simulated,
+        **board.simulated.record(),
         "policy": list(board.policy),
         "ranking": records(board.ranking.frame) if board.ranking else [],
         "values": records(board.frame),
@@ -137,9 +111,16 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def _board(
-    run: str | os.PathLike[str], coefficients: Sequence[str] | None, order_by: str | None
+def leaderboard_of(
+    run: str | os.PathLike[str], coefficients: Sequence[str] | None = None, order_by: str | None = None
 ) -> Leaderboard:
+    """Return the leaderboard of a finished run, ordered and tested by its own column or another one.
+
+    Raises
+    ------
+    MetaevalError
+        If ``run`` is no finished run, or it has no such coefficient or column to order by.
+    """
     result, record = read_run(run)
     for name in coefficients or ():
         have = record["study"]["coefficients"]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from metaeval.errors import MetaevalError
 from metaeval.files import write_text
 from metaeval.policy import CLUSTERS
+from metaeval.simulation import Simulation
 from metaeval.trust.gate_pairs import Scored, cell, cells_of
 from metaeval.trust.gate_rules import Rules
 
@@ -64,7 +65,7 @@ def write_baseline(path: Path, baseline: Baseline) -> list[Path]:
             "name": scored.data,
             "fingerprint": scored.fingerprint,
             "scale": list(scored.scale),
-            "simulated": scored.simulated,
+            "simulated": scored.simulated.what,
         },
         "by": baseline.by,
         "cluster": baseline.cluster,
@@ -82,6 +83,13 @@ def write_baseline(path: Path, baseline: Baseline) -> list[Path]:
     write_text(beside, units)
     write_text(path, text + "\n")
     return [path, beside]
+
+
+def _simulation(what: str | bool, evaluator: str) -> Simulation:
+    """Return what is simulated of a baseline, as `Simulation.what` said; true is not said of what."""
+    if isinstance(what, bool):
+        return Simulation(what, (evaluator,) if what else ())
+    return Simulation("data" in what, (evaluator,) if "judges" in what else ())
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -110,7 +118,7 @@ def read_baseline(path: Path) -> Baseline:
             (low, high),
             str(data["name"]),
             str(data["fingerprint"]),
-            bool(data["simulated"]),
+            _simulation(data["simulated"], str(judge["evaluator"])),
         )
         rules = Rules(
             _numbers(thresholds["min"]),

@@ -9,6 +9,7 @@ import numpy as np
 
 from metaeval.errors import MetaevalError
 from metaeval.policy import CLUSTERS
+from metaeval.simulation import REAL
 from metaeval.types import KEYS
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from numpy.typing import ArrayLike
+
+    from metaeval.simulation import Simulation
 
 
 CALL_DIGITS = 16
@@ -35,7 +38,7 @@ class Scored:
     scale: tuple[float, float]
     data: str
     fingerprint: str
-    simulated: bool = False
+    simulated: Simulation = REAL
 
     @property
     def keys(self) -> list[str]:

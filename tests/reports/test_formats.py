@@ -104,7 +104,7 @@ def test_csv(board: Leaderboard) -> None:
     assert rows[0]["x dataset"] == "-1.00"
     assert rows[0]["x user"] == ""
     assert rows[0]["undefined groups"] == "1"
-    assert {r["simulated"] for r in rows} == {"yes"}
+    assert {r["simulated"] for r in rows} == {"data"}
 
 
 class Reader(HTMLParser):

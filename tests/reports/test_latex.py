@@ -16,6 +16,7 @@ import metaeval as me
 from metaeval.reports import latex
 from metaeval.reports.sheets import render
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import Simulation
 from tests.tiny import write_study
 
 PDFLATEX = shutil.which("pdflatex")
@@ -87,7 +88,12 @@ def test_whatever_is_in_a_name_compiles(tmp_path: Path) -> None:
     every = "≥ ≤ ≈ ± − · ² √ ∞ … α β κ λ σ"
     sheets = [
         Sheet(
-            "nasty", "What is in a name", frame, columns, (NASTY, every, "The judge's own."), simulated=True
+            "nasty",
+            "What is in a name",
+            frame,
+            columns,
+            (NASTY, every, "The judge's own."),
+            simulated=Simulation(True),
         ),
         Sheet("long", "Goes on", pd.concat([frame[["r", "low", "high"]]] * 60), columns[1:]),
     ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.errors import DataError
 from metaeval.files import replacing
+from metaeval.resources import to_read
 from metaeval.sources.folder import FORMATS, read_folder, refuse_if_in_the_way, save
 from metaeval.sources.hub import hub_folder, hub_name
 from metaeval.sources.manifest import FILE, Manifest, read_manifest
@@ -52,6 +53,8 @@ def import_scores(
     DataError
         With every problem found; nothing is written then.
     """
+    if out is not None:
+        folder = to_read(folder)
     name = hub_name(folder)
     if out is not None:
         refuse_if_in_the_way(Path(out), force=force)
