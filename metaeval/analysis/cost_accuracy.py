@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metaeval.analysis.forest import CELL, ESTIMATE, listed, without_lone_average
+from metaeval.analysis.forest import CELL, ESTIMATE, without_lone_average
 from metaeval.analysis.prompting import judge_names
 from metaeval.sheet import Column, Sheet
 from metaeval.simulation import REAL
@@ -88,7 +88,7 @@ def cost_accuracy(
             "A text is judged on all aspects, in one call or several; repeated attempts are included.",
             *([intervals] if intervals else []),
             "The stepped line is the frontier: no judge as cheap or cheaper has a higher estimate.",
-            *([f"Of unknown cost, and left out: {listed(unknown)}."] if unknown else []),
+            *([f"Of unknown cost, and left out: {', '.join(unknown)}."] if unknown else []),
         ),
         simulated.among(cost.index),
     )

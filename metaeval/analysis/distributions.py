@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.forest import listed
 from metaeval.analysis.measures import on_scale as are_ratings
 from metaeval.sheet import Column, Sheet
 from metaeval.simulation import REAL
@@ -170,4 +169,4 @@ def _notes(
     if len(ratings) + len(unscored) < len(names):
         yield f"Evaluators on other scales have {_BINS} bins over their own range, the same for all aspects."
     if unscored:
-        yield f"Without any score, and left out: {listed(unscored)}."
+        yield f"Without any score, and left out: {', '.join(unscored)}."

@@ -98,7 +98,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         code = _say(error.format_message(), WRONG_INPUT)
     except MetaevalError as error:
-        code = _say(str(error), error.exit_code)
+        listed = error.problems if len(error.problems) > 1 and not error.listed_by else [error]
+        for problem in listed:
+            code = _say(str(problem), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         code = _say("interrupted; nothing half-written is left", STOPPED)
     except BrokenPipeError:

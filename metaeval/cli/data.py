@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.problems import every_problem
-
 _TOOLS = ("promptfoo", "inspect", "table")
 _FOLDER = click.Path(path_type=Path, file_okay=True, dir_okay=True)
 _out = click.option("--out", type=_FOLDER, required=True, help="The data-set folder to write.")
@@ -104,8 +102,7 @@ def import_qrels(
     from metaeval.sources import summary
     from metaeval.sources.qrels import import_qrels as run
 
-    with every_problem():
-        result = run(people, out, judges=judges, scale=scale, aspect=aspect, name=name, force=force)
+    result = run(people, out, judges=judges, scale=scale, aspect=aspect, name=name, force=force)
     for line in (summary(result.data), *result.lines()):
         click.echo(line)
 
@@ -139,17 +136,16 @@ def add_scores(
 
     from metaeval.sources.recorded import import_scores
 
-    with every_problem():
-        result = import_scores(
-            folder,
-            file,
-            tool=tool,
-            map_file=map_file,
-            evaluator=evaluator,
-            out=out,
-            replace=replace,
-            force=force,
-        )
+    result = import_scores(
+        folder,
+        file,
+        tool=tool,
+        map_file=map_file,
+        evaluator=evaluator,
+        out=out,
+        replace=replace,
+        force=force,
+    )
     if as_json:
         click.echo(json.dumps(result.to_dict(), ensure_ascii=False))
     else:

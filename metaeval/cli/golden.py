@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from metaeval.cli.group import Group, talk, tell, tell_json
-from metaeval.cli.problems import every_problem
 
 if TYPE_CHECKING:
     from metaeval.sources.folder import Format
@@ -100,8 +99,7 @@ def import_(folder: Path, file: Path, *, rater: str, replace: bool, out: Path | 
     """Take the labels in LABELS.csv into the ratings of the data set DIR."""
     from metaeval.trust.golden_import import import_labels
 
-    with every_problem():
-        found = import_labels(folder, file, rater=rater, replace=replace, out=out)
+    found = import_labels(folder, file, rater=rater, replace=replace, out=out)
     for line in found.lines():
         tell(line)
     tell_json(found.to_dict())

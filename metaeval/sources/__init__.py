@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from metaeval.errors import DataError
 from metaeval.resources import to_read
-from metaeval.sources.folder import read_folder, save
+from metaeval.sources.folder import checked_by, read_folder, save
 from metaeval.sources.frames import from_frames
 from metaeval.sources.recorded import add_scores
 from metaeval.sources.summary import Inspection, counts, summary
@@ -45,7 +45,7 @@ def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> ExplanationSet:
     """
     data, problems = _read(path)
     if data is None:
-        raise DataError(problems)
+        raise DataError(problems, listed_by=checked_by(path))
     return data
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from metaeval.study.opened import OpenRun
     from metaeval.types import ScoreTable
 
-_NAMED = 12  # evaluators that a message names
-
 
 def ensembles_of(
     folder: str | os.PathLike[str],
@@ -79,10 +77,9 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
     if len(names) < 2:
         others = [n for n in known if kinds.get(n) not in (Kind.BASELINE, Kind.ENSEMBLE)]
         have = f"{len(names)} judge is given" if wanted else f"the run has {len(names) or 'no'} judge"
-        given = ", ".join(others[:_NAMED]) + (f", and {len(others) - _NAMED} more" * (len(others) > _NAMED))
         raise MetaevalError(
             f"{have}, and an ensemble takes two or more: give two or more of its evaluators with --judge "
-            f"({given or 'it has none'})"
+            f"({', '.join(others) or 'it has none'})"
         )
     return names
 

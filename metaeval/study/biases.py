@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 NO_FAMILY = "none"
 """What is said of a name that belongs to no family."""
 _COUNTED = "grapheme clusters"
-_NAMED = 12  # evaluators that a message names
 
 
 def biases_of(
@@ -116,10 +115,9 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> tuple[list[str], list
     pairwise = [n for n in of_pairs if n in names or not wanted]
     if not (names or pairwise):
         others = [n for n in known if kinds.get(n) != Kind.BASELINE]
-        more = f", and {len(others) - _NAMED} more" * (len(others) > _NAMED)
         raise MetaevalError(
             f"the run has no judges; name those of its evaluators to look at with --judge "
-            f"({', '.join(others[:_NAMED])}{more})"
+            f"({', '.join(others)})"
         )
     # The scores of a pairwise evaluator are made of its verdicts, which tell more.
     return [n for n in names if n not in of_pairs], pairwise

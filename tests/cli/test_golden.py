@@ -64,13 +64,13 @@ def test_the_sample_that_ships_is_read_everywhere_and_written_nowhere(
     assert main(["data", "add-scores", "data/sample", "l.csv", "--from", "table"]) == 2
 
 
-def test_every_problem_is_printed(tiny: Path) -> None:
+def test_every_problem_is_printed(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     typed("export", "tiny", "l.csv", "--rater", "anna")
     fill(Path("l.csv"), lambda row, _: "9" if row < 2 else "")
-    done = typed("import", "tiny", "l.csv", "--rater", "anna")
-    assert done.exit_code == 2
-    assert done.stderr.count("not on the scale") == 4
-    assert "metaeval: l.csv, row 2, column 'clear': the label 9" in done.stderr
+    assert main(["golden", "import", "tiny", "l.csv", "--rater", "anna"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("not on the scale") == 4
+    assert "metaeval: l.csv, row 2, column 'clear': the label 9" in said
 
 
 def test_one_kind_that_fills_the_set_is_told_beside_the_result(tiny: Path) -> None:
