@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DONE, WRONG_INPUT, STOPPED = 0, 2, 3
+COMPLETE = "_METAEVAL_COMPLETE"
+"""The variable in which a shell says what it wants to know; see `click.shell_completion`."""
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -83,6 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0 done, 1 a check failed, 2 wrong input, 3 stopped early, 4 the gate is inconclusive.
     """
+    if asked := os.environ.get(COMPLETE):
+        # A shell asks what may come next; click would answer in a main of its own, which this one replaces.
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "metaeval", COMPLETE, asked)
     try:
         with cli.make_context("metaeval", list(sys.argv[1:] if arguments is None else arguments)) as context:
             cli.invoke(context)

@@ -23,7 +23,8 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that the arguments begin with."""
         name = str(args[0]) if args else ""
-        if name and not name.startswith("-") and self.get_command(ctx, name) is None:
+        asked = name and not name.startswith("-") and not ctx.resilient_parsing  # a shell only completes
+        if asked and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
             ctx.fail(f"there is no command {name!r}{nearest(name, known)} (commands: {', '.join(known)})")
         return super().resolve_command(ctx, args)
