@@ -37,6 +37,7 @@ N_FOLDS = 10
 N_RESAMPLES = 1000
 """Bootstrap resamples behind the p-values of soft pairwise accuracy."""
 
+_MOST_LABELS = 1_000  # of a scale; the table of what two raters said has the square of it
 _MOST_RATINGS = 12  # means of up to so many whole ratings count as being on the scale
 _ON_SCALE = ("kappa", "alpha", "concordance", "mae")
 
@@ -141,7 +142,7 @@ def _values(x: Floats, y: Floats, group: Ints, n_groups: int, scale: Scale) -> d
     if not (on_scale(x, scale) and on_scale(y, scale)):
         return {}
     found = {"alpha": krippendorff_alpha(np.stack([x, y]), "ordinal")}
-    if scale.integer and not ((x % 1).any() or (y % 1).any()):
+    if scale.integer and scale.max - scale.min < _MOST_LABELS and not ((x % 1).any() or (y % 1).any()):
         labels = np.arange(scale.min, scale.max + 1)
         found["kappa"] = cohen_kappa(x, y, "quadratic", labels=labels)
     u, v = (centre(values, group, n_groups) for values in (x, y))

@@ -9,6 +9,7 @@ import pandas as pd
 
 from metaeval.sheet import Column, Sheet
 from metaeval.simulation import REAL
+from metaeval.stats.exact import squarable
 from metaeval.stats.variance import MEAN, RESIDUAL, Design
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
     shares = np.full((1 + len(data.evaluators), len(data.aspects), len(names)), np.nan)
     designs: dict[bytes, Design] = {}
     for a in range(len(data.aspects)):
-        values = np.concatenate([data.truth[a][None], data.scores[:, a]])
+        values = np.stack([squarable(v) for v in (data.truth[a], *data.scores[:, a])])  # shares have no unit
         for rows, units in _alike(data, a):
             key = units.tobytes()
             if key not in designs:
