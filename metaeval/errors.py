@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+_NEAR = 0.65  # difflib's ratio: '.docx' is not '.md'
+_BEGUN = 3  # letters
+
+
 class MetaevalError(Exception):
     """Base of all errors of this package; its text is one sentence for the user."""
 
@@ -114,8 +118,19 @@ def first_of(problems: Sequence[object], listed_by: str) -> str:
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known word nearest to ``word``, or an empty string.
 
-    Case and surrounding blanks are ignored when comparing.
+    Case and surrounding blanks are ignored when comparing. A word that is begun counts as near, and so does
+    the same number; any other shares two thirds of its letters.
     """
+    given = word.strip().casefold()
     by_folded = {k.strip().casefold(): k for k in known}
-    found = difflib.get_close_matches(word.strip().casefold(), by_folded, n=1, cutoff=0.5)
+    found = difflib.get_close_matches(given, by_folded, n=1, cutoff=_NEAR)
+    found += [k for k in by_folded if _begun(given, k) or _same_number(given, k)]
     return f"; did you mean {by_folded[found[0]]!r}?" if found else ""
+
+
+def _begun(word: str, known: str) -> bool:
+    return len(word) >= _BEGUN and known.startswith(word)
+
+
+def _same_number(word: str, known: str) -> bool:
+    return word.isdecimal() and known.isdecimal() and word.lstrip("0") == known.lstrip("0")

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from metaeval import html
+from metaeval.counts import counted
 from metaeval.frames import typed
 from metaeval.simulation import Simulation
 
@@ -161,9 +162,10 @@ class ExplanationSet:
     def __repr__(self) -> str:
         users = self.explanations["user_id"].nunique() if "user_id" in self.explanations else 0
         return (
-            f"<ExplanationSet {self.name!r}: {len(self)} units, {users} users, "
-            f"{self.explanations['item_id'].nunique()} items, "
-            f"{self.explanations['generator'].nunique()} generators, {len(self.aspects)} aspects>"
+            f"<ExplanationSet {self.name!r}: {counted(len(self), 'unit')}, {counted(users, 'user')}, "
+            f"{counted(self.explanations['item_id'].nunique(), 'item')}, "
+            f"{counted(self.explanations['generator'].nunique(), 'generator')}, "
+            f"{counted(len(self.aspects), 'aspect')}>"
         )
 
     def _repr_html_(self) -> str:

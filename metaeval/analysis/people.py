@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from metaeval.correlate import correlate
+from metaeval.counts import counted
 from metaeval.intervals import Bootstrap
 from metaeval.sheet import Column, Sheet
 from metaeval.simulation import REAL
@@ -168,7 +169,7 @@ def _lines(
 
 def _listed(names: Sequence[str]) -> str:
     if len(names) > MOST_IN_PAIRS:
-        return f"{len(names)} annotators"
+        return counted(len(names), "annotator")
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from metaeval.counts import counted
+
 _TOOLS = ("promptfoo", "inspect", "table")
 _FOLDER = click.Path(path_type=Path, file_okay=True, dir_okay=True)
 _out = click.option("--out", type=_FOLDER, required=True, help="The data-set folder to write.")
@@ -73,7 +75,7 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
     from metaeval.sources.table_import import import_table as run
 
     result = run(file, map_file, out, force=force)
-    click.echo(f"{summary(result.data)}, {len(result.unmapped)} columns not in the map")
+    click.echo(f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map")
 
 
 @import_.command("qrels")

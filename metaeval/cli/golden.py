@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from metaeval.cli.group import Group, talk, tell, tell_json
+from metaeval.counts import counted
 
 if TYPE_CHECKING:
     from metaeval.sources.folder import Format
@@ -82,7 +83,10 @@ def export(
         folder, file, rater=rater, aspects=aspects, show=show, blind=blind, separator=separator, force=force
     )
     asked = {a: s for a, s in data.aspects.items() if not aspects or a in aspects}
-    tell(f"{file}: {len(data):,} units to label with {data.scale}; leave a cell empty where you cannot say")
+    tell(
+        f"{file}: {counted(len(data), 'unit')} to label with {data.scale}; "
+        "leave a cell empty where you cannot say"
+    )
     for aspect, statement in asked.items():
         tell(f"{aspect}: {statement}")
     tell_json({"file": str(file), "units": len(data), "aspects": asked, "scale": str(data.scale)})

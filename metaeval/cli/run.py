@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from metaeval.cli.group import begin, talk, tell, tell_json, tell_simulated, tell_uncalibrated
+from metaeval.counts import counted
 from metaeval.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ def _tell_done(done: Run) -> None:
     from metaeval.study.folder import REPORT
 
     tell(
-        f"{len(done.record['evaluators'])} evaluators on {done.record['data']['units']:,} units: "
+        f"{counted(len(done.record['evaluators']), 'evaluator')} on "
+        f"{counted(done.record['data']['units'], 'unit')}: "
         f"{done.folder / 'leaderboard.md'}\nReport: {done.folder / REPORT}"
     )
     tell_simulated(Simulation.of_record(done.record))
@@ -85,7 +87,7 @@ def _tell_plan(todo: Plan) -> None:
     asking = estimates(todo)
     lines = [
         f"study       {todo.study.name}",
-        f"data        {todo.data.name}: {len(todo.data):,} units",
+        f"data        {todo.data.name}: {counted(len(todo.data), 'unit')}",
         f"truth       {todo.truth}",
         f"aspects     {', '.join(todo.aspects)}",
         f"levels      {', '.join(todo.levels)}",
@@ -108,4 +110,7 @@ def _tell_plan(todo: Plan) -> None:
 def _estimate_lines(e: Estimate) -> list[str]:
     usd = "price unknown" if e.usd is None else f"at most {e.usd:.4g} USD"
     calls = f"{e.requests - e.in_store:,} calls to make, {e.in_store:,} in the store"
-    return [f"judge       {e.judge}", f"            {calls}, about {e.tokens:,} tokens to send, {usd}"]
+    return [
+        f"judge       {e.judge}",
+        f"            {calls}, about {counted(e.tokens, 'token')} to send, {usd}",
+    ]

@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_simulated
+from metaeval.counts import counted
 
 _PATH = click.Path(path_type=Path)
 
@@ -35,8 +36,7 @@ def score(data: str, evaluators: tuple[str, ...], out: Path) -> None:
     begin()
     table = score_file(data, evaluators, out)
     tell_simulated(table.simulation)
-    what = "evaluator" if len(table.evaluators) == 1 else "evaluators"
-    tell(f"{len(table):,} scores of {len(table.evaluators)} {what}: {out}")
+    tell(f"{counted(len(table), 'score')} of {counted(len(table.evaluators), 'evaluator')}: {out}")
     tell_json({"out": str(out), "rows": len(table), "evaluators": counts_of(table)})
 
 
@@ -117,7 +117,7 @@ def correlate(
     elif out is None:
         click.echo(result.frame.to_csv(index=False, lineterminator="\n"), nl=False)
     else:
-        tell(f"{len(result):,} correlations: {out}")
+        tell(f"{counted(len(result), 'correlation')}: {out}")
 
 
 def _words(text: str | None) -> list[str] | None:

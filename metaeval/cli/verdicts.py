@@ -9,6 +9,7 @@ import click
 
 from metaeval.cli.group import Group, begin, talk, tell, tell_json
 from metaeval.cli.sheets import sheet_options, tell_sheets
+from metaeval.counts import counted
 
 if TYPE_CHECKING:
     from metaeval.sources.verdicts import WinnerOf
@@ -41,7 +42,7 @@ def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> No
     found = import_file(file, map_file, out, winner_of=winner_of)
     missing = int((found["winner"] == "").sum())
     evaluators = found["evaluator"].nunique()
-    tell(f"{out}: {len(found):,} verdicts, {missing:,} of them missing; evaluators: {evaluators}")
+    tell(f"{out}: {counted(len(found), 'verdict')}, {missing:,} of them missing; evaluators: {evaluators}")
     tell_json({"file": str(out), "verdicts": len(found), "evaluators": evaluators, "missing": missing})
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from metaeval.counts import counted
 from metaeval.sheet import Column, Sheet
 from metaeval.simulation import REAL
 from metaeval.trust.bias_notes import sampling_note, testing_notes
@@ -124,7 +125,7 @@ def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
         frame = frame.sort_values("rank", kind="stable", ignore_index=True)
         notes.append(
             f"Rank and {first['coefficient']} × 100 are those of the leaderboard ({first['aspect']}, level "
-            f"{first['level']}), among all of its {len(ranking)} evaluators."
+            f"{first['level']}), among all of its {counted(len(ranking), 'evaluator')}."
         )
         estimate = Column("estimate", str(first["coefficient"]), "hundred", "ci_low", "ci_high")
         columns = [Column("rank", "Rank", "count"), *columns, estimate]

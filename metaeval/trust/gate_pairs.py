@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.counts import counted
 from metaeval.errors import MetaevalError
 from metaeval.policy import CLUSTERS
 from metaeval.simulation import REAL
@@ -116,7 +117,7 @@ def paired(current: Scored, baseline: Scored) -> tuple[pd.DataFrame, list[str]]:
     added = both["_merge"] == "left_only"
     if added.any():
         units = both.loc[added, keys].drop_duplicates()
-        notes.append(f"{len(units):,} units of the run are not in the baseline, and enter no comparison.")
+        notes.append(f"Not in the baseline, and in no comparison: {counted(len(units), 'unit')} of the run.")
     both = both[~added].reset_index(drop=True)
     both["category"] = both["category"].fillna(both["old_category"]).fillna("")
     whole = current.fingerprint == baseline.fingerprint and current.identity == baseline.identity

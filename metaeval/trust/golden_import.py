@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
+from metaeval.counts import counted
 from metaeval.errors import DataError, Problem, nearest
 from metaeval.files import replacing
 from metaeval.sources import load
@@ -59,7 +60,7 @@ class Labelled:
         """Return what was read, for people."""
         done = ", ".join(f"{aspect} {n:,}" for aspect, n in self.units.items() if n) or "none"
         lines = [
-            f"labels of {self.rater!r}, of {len(self.data):,} units: {done}",
+            f"labels of {self.rater!r}, of {counted(len(self.data), 'unit')}: {done}",
             f"{self.new:,} new, {self.replaced:,} replaced, {self.same:,} there already",
         ]
         hints = [f"{c!r}{nearest(c, self.data.aspects)}" for c in self.unused]
