@@ -11,7 +11,9 @@ from metaeval.compare import By, Tests, compare_prepared
 from metaeval.policy import Policy, prepare
 from metaeval.reports import Leaderboard, leaderboard
 from metaeval.simulation import Simulation
+from metaeval.spec import EvaluatorSpec
 from metaeval.study.folder import CORRELATIONS, read_output, read_record
+from metaeval.study.resolve import parts_of
 from metaeval.types import Correlations, Kind
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def board_of(
     costs: pd.DataFrame | None = None,
 ) -> Leaderboard:
     """Return the leaderboard of a run, with what its ``run.json`` says of where the numbers come from."""
-    return leaderboard(
+    board = leaderboard(
         result,
         coefficients=coefficients,
         title=record["study"]["title"] or "",
@@ -57,6 +59,17 @@ def board_of(
         tests=tests,
         costs=costs,
     )
+    return replace(board, policy=(*board.policy, *_parts_of_truth(record)))
+
+
+def _parts_of_truth(record: Mapping[str, Any]) -> list[str]:
+    """Return a sentence on the evaluators that share people or scores with the truth, if there are any."""
+    truth = parts_of(EvaluatorSpec.parse(record["truth"]["spec"]))
+    specs = {name: EvaluatorSpec.parse(e["spec"]) for name, e in record["evaluators"].items()}
+    shared = [name for name, spec in specs.items() if parts_of(spec) & truth]
+    if not shared:
+        return []
+    return [f"Part of the truth, which raises the correlation: {', '.join(shared)}."]
 
 
 def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, dict[str, Any]]:

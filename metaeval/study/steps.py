@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from metaeval import evaluators, sources
 from metaeval.compare import By
 from metaeval.correlate import correlate
-from metaeval.errors import DataError, MetaevalError, Problem, nearest
+from metaeval.errors import DataError, MetaevalError, Problem, SpecError, nearest
 from metaeval.files import replacing
 from metaeval.ranking import check_by
 from metaeval.sources.columns import number_column, text_column
 from metaeval.sources.tables import read_table
+from metaeval.spec import EvaluatorSpec
 from metaeval.study.costs import costs_of
 from metaeval.study.file import TestOptions
 from metaeval.study.opened import open_run
 from metaeval.study.pipeline import truth_ratings
+from metaeval.study.resolve import holds_truth
 from metaeval.study.results import board_of, read_run, tests_of
 from metaeval.types import COEFFICIENTS, KEYS, LEVELS, ScoreTable
 
@@ -74,6 +76,9 @@ def correlate_file(
         check_writable(Path(out))
     loaded = sources.load(data)
     frame = read_scores(Path(scores), loaded.keys)
+    spec = evaluators.build(truth).spec
+    for name in frame["evaluator"].unique():
+        _see_not_truth(name, spec)
     ratings = truth_ratings(evaluators.score(loaded, [truth]))
     usable = [level for level in LEVELS if "user_id" in loaded.keys or level not in ("user", "pair")]
     result = correlate(
@@ -89,6 +94,16 @@ def correlate_file(
     if out is not None:
         write_frame(result.frame, Path(out))
     return result
+
+
+def _see_not_truth(name: str, truth: EvaluatorSpec) -> None:
+    """Refuse an evaluator whose name is a spec of the truth, or of an ensemble with it."""
+    try:
+        why = holds_truth(EvaluatorSpec.parse(name), truth)
+    except SpecError:
+        return
+    if why:
+        raise MetaevalError(why)
 
 
 def leaderboard_records(board: Leaderboard) -> dict[str, Any]:
