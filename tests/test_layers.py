@@ -23,6 +23,7 @@ FLOORS = {
     "yaml_lines": 0,
     "frames": 0,
     "html": 0,
+    "formulas": 0,
     "counts": 0,
     "simulation": 0,
     "stats": 1,

@@ -115,7 +115,9 @@ def correlate(
             }
         )
     elif out is None:
-        click.echo(result.frame.to_csv(index=False, lineterminator="\n"), nl=False)
+        from metaeval.formulas import to_csv
+
+        click.echo(to_csv(result.frame), nl=False)
     else:
         tell(f"{counted(len(result), 'correlation')}: {out}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from metaeval.formulas import to_csv
 from metaeval.reports import escapes, latex, words
 from metaeval.reports.templates import template
 
@@ -114,8 +115,7 @@ def sheet_to_csv(sheet: Sheet) -> str:
     """Return all columns of the frame with every digit; a missing value is empty."""
     unsaid = sheet.simulated and "simulated" not in sheet.frame
     frame = sheet.frame.assign(simulated=_simulated(sheet)) if unsaid else sheet.frame
-    text: str = frame.to_csv(index=False, lineterminator="\n")
-    return text
+    return to_csv(frame)
 
 
 def _simulated(sheet: Sheet) -> list[str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from metaeval.analysis.ensemble_sheets import ensemble_sheets
 from metaeval.analysis.ensembles import Costs, ensembles
 from metaeval.analysis.frontier import Choosing
@@ -17,8 +15,8 @@ from metaeval.analysis.power_sheet import power_sheet
 from metaeval.errors import MetaevalError, nearest
 from metaeval.intervals import Bootstrap
 from metaeval.study.costs import costs_of
-from metaeval.study.folder import CORRELATIONS, read_output
 from metaeval.study.opened import open_run
+from metaeval.study.results import read_run
 from metaeval.types import AVERAGE, Kind
 
 if TYPE_CHECKING:
@@ -136,7 +134,7 @@ def generators_of(
         truth=run.record["truth"]["spec"],
         simulated=run.scores.simulation,
     )
-    correlations = pd.read_csv(read_output(run.folder, CORRELATIONS))
+    correlations = read_run(run.folder)[0].frame
     judge = names[0] if evaluators else best_evaluator(correlations, names, aspect)
     powered = estimates_sheet(
         run.scores.frame,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from metaeval import evaluators
 from metaeval.analysis.distributions import on_scale
 from metaeval.errors import MetaevalError, nearest
+from metaeval.formulas import read_csv
 from metaeval.study.details import made_of
 from metaeval.study.folder import RANKING, read_output
 from metaeval.study.opened import open_run
@@ -25,6 +24,8 @@ from metaeval.yaml_lines import read_yaml
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
+
+    import pandas as pd
 
     from metaeval.sheet import Sheet
     from metaeval.study.opened import OpenRun
@@ -81,7 +82,8 @@ def biases_of(
     found = measure(
         measured, verdicts, signatures=run.scores.signatures, families=of, resamples=resamples, seed=seed
     )
-    ranking = pd.read_csv(read_output(run.folder, RANKING)) if RANKING in run.record["outputs"] else None
+    board = read_output(run.folder, RANKING) if RANKING in run.record["outputs"] else None
+    ranking = None if board is None else read_csv(board, ("rank", "estimate", "ci_low", "ci_high"))
     sheets = bias_sheets(
         found,
         ranking,

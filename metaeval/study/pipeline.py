@@ -17,6 +17,7 @@ from urllib.parse import quote
 from metaeval import __version__, evaluators
 from metaeval.correlate import correlate
 from metaeval.errors import StoppedError
+from metaeval.formulas import to_csv
 from metaeval.policy import Policy
 from metaeval.progress import progress
 from metaeval.reports import FORMATS, Leaderboard
@@ -209,7 +210,7 @@ def _finish(
         **({VERDICTS: _parquet_writer(scores.verdicts)} if scores.verdicts is not None else {}),
         CORRELATIONS: lambda file: write_csv(result.frame, file),
         **({RANKING: _writer(sheet_to_csv(board.ranking))} if board.ranking else {}),
-        **({TESTS: _writer(tests.frame.to_csv(index=False, lineterminator="\n"))} if tests else {}),
+        **({TESTS: _writer(to_csv(tests.frame))} if tests else {}),
         **(
             {COSTS: lambda file: write_csv(costs, file), COST_TABLE: _writer(cost_table(costs))}
             if len(costs)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval.compare import By, Tests, compare_prepared
+from metaeval.formulas import read_csv
 from metaeval.policy import Policy, prepare
 from metaeval.reports import Leaderboard, leaderboard
 from metaeval.simulation import Simulation
@@ -80,15 +80,10 @@ def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, dict[str, An
     RunFolderError
         If it is no run folder, the run is not finished, or its files are not those that it wrote.
     """
-    import pandas as pd
-
     path = Path(folder)
     record = read_record(path)
     file = read_output(path, CORRELATIONS)
-    frame = pd.read_csv(file, dtype=str, keep_default_na=False)
-    for column in ("estimate", "ci_low", "ci_high"):
-        # Python reads a number back to the last bit.
-        frame[column] = [float(text) if text else math.nan for text in frame[column]]
+    frame = read_csv(file, ("estimate", "ci_low", "ci_high"))
     for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
         frame[column] = frame[column].astype("int64")
     kinds = {name: Kind(e["kind"]) for name, e in record["evaluators"].items()}

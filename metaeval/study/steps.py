@@ -11,6 +11,7 @@ from metaeval.compare import By
 from metaeval.correlate import correlate
 from metaeval.errors import DataError, MetaevalError, Problem, SpecError, nearest
 from metaeval.files import replacing
+from metaeval.formulas import to_csv, unprotected
 from metaeval.ranking import check_by
 from metaeval.sources.columns import number_column, text_column
 from metaeval.sources.tables import read_table
@@ -178,10 +179,13 @@ def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
             raise DataError(
                 [Problem(path.name, None, None, f"there is no column {column!r}{nearest(column, given)}")]
             )
+    own = path.suffix.lower() in (".csv", ".tsv")  # as `write_frame` protected it
     columns: dict[str, Any] = {}
     for column in (*keys, "evaluator", "aspect", "status"):
         if column in given:
             columns[column], found = text_column(table, column)
+            if own:
+                columns[column] = [unprotected(str(text)) for text in columns[column]]
             problems += found
             if column not in ("aspect", "status"):
                 empty = [i for i, text in enumerate(columns[column]) if not text]
@@ -221,4 +225,4 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
                 with temporary.open("w", encoding="utf-8", newline="\n") as file:
                     file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in records(frame))
             case _:
-                frame.to_csv(temporary, index=False, lineterminator="\n")
+                to_csv(frame, temporary)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.errors import MetaevalError
 from metaeval.files import write_text
+from metaeval.formulas import safe, unprotected
 from metaeval.policy import CLUSTERS
 from metaeval.simulation import Simulation
 from metaeval.trust.gate_pairs import Scored, cell, cells_of
@@ -207,9 +208,9 @@ def _units_text(scored: Scored) -> str:
         header += [_CALL + a for a in aspects]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*keys, "category", *header])
+    writer.writerow(map(safe, [*keys, "category", *header]))
     for unit_of_row, row in sorted(cells.items()):
-        writer.writerow([*unit_of_row, *(row.get(name, "") for name in header)])
+        writer.writerow(map(safe, [*unit_of_row, *(row.get(name, "") for name in header)]))
     return out.getvalue()
 
 
@@ -217,8 +218,8 @@ def _units_frame(text: str) -> pd.DataFrame:
     """Return the table of `_units_text`, long."""
     import pandas as pd
 
-    rows = list(csv.DictReader(io.StringIO(text)))
-    header = list(rows[0]) if rows else []
+    header, *cells = [[*map(unprotected, row)] for row in csv.reader(io.StringIO(text))] or [[]]
+    rows = [dict(zip(header, row, strict=True)) for row in cells]
     aspects = [name.removeprefix(_ASPECT) for name in header if name.startswith(_ASPECT)]
     keys = [name for name in header if name != _ONE_CALL and not name.startswith((_ASPECT, _CALL))]
     long = [

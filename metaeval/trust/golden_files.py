@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.errors import DataError, nearest
+from metaeval.formulas import protected
 from metaeval.sources.folder import checked_by, read_folder
-from metaeval.trust.spreadsheet import protected, write_sheet
+from metaeval.trust.spreadsheet import write_sheet
 
 if TYPE_CHECKING:
     import os

@@ -15,6 +15,7 @@ import pandas as pd
 from metaeval.counts import counted
 from metaeval.errors import DataError, Problem, nearest
 from metaeval.files import replacing
+from metaeval.formulas import unprotected
 from metaeval.sources import load
 from metaeval.sources.folder import FORMATS, refuse_if_in_the_way, save
 from metaeval.trust.golden_files import (
@@ -27,7 +28,7 @@ from metaeval.trust.golden_files import (
     read,
     unit_names,
 )
-from metaeval.trust.spreadsheet import read_sheet, unprotected
+from metaeval.trust.spreadsheet import read_sheet
 
 if TYPE_CHECKING:
     import os
