@@ -97,6 +97,8 @@ class Standings:
     truth: str = ""
     simulated: Simulation = REAL
     signatures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    name: str = ""
+    """Of the study or run; LaTeX labels begin with it, or with that of the data set."""
     ranking: Sheet | None = None
     """The order by one column, with intervals, clusters of rank and costs."""
 
@@ -131,6 +133,7 @@ def standings(
     truth: str = "",
     simulated: bool = False,
     signatures: Mapping[str, Mapping[str, Any]] | None = None,
+    name: str = "",
     by: By | None = None,
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
@@ -161,9 +164,9 @@ def standings(
     found = list(result)
     have = _distinct(c.coefficient for c in found)
     shown = have if coefficients is None else list(coefficients)
-    for name in shown:
-        if name not in have:
-            raise ValueError(f"the result has no coefficient {name!r}; it has {', '.join(have) or 'none'}")
+    for wanted in shown:
+        if wanted not in have:
+            raise ValueError(f"the result has no coefficient {wanted!r}; it has {', '.join(have) or 'none'}")
     evaluators = _distinct(c.evaluator for c in found)
     if order == "estimate" and found:
         first = [c for c in found if c.coefficient == shown[0] and c.level == found[0].level]
@@ -175,13 +178,13 @@ def standings(
     return Standings(
         tables=tuple(
             _table(
-                name,
-                [c for c in found if c.coefficient == name],
+                wanted,
+                [c for c in found if c.coefficient == wanted],
                 evaluators,
                 kinds,
                 simulation,
             )
-            for name in shown
+            for wanted in shown
         ),
         policy=policy_sentences(result.policy),
         title=title,
@@ -189,6 +192,7 @@ def standings(
         truth=truth,
         simulated=simulation,
         signatures=dict(signatures or {}),
+        name=name,
         ranking=ranking(result, by=by, tests=tests, costs=costs) if found else None,
     )
 

@@ -54,14 +54,23 @@ def tell_sheets(sheets: Sequence[Sheet], suffix: str = "md", out: Path | None = 
     from metaeval.reports.sheets import files, render
     from metaeval.study.steps import records
 
-    infinite = [float("inf"), float("-inf")]
+    infinite, of = [float("inf"), float("-inf")], _told_of()
     tell_tables(
         reduce(or_, (sheet.simulated for sheet in sheets), REAL),
-        lambda: render(sheets, suffix),
+        lambda: render(sheets, suffix, of),
         lambda: {s.name: records(s.frame.replace(infinite, float("nan"))) for s in sheets},
-        lambda path: files(sheets, path),
+        lambda path: files(sheets, path, of),
         out,
     )
+
+
+def _told_of() -> str:
+    """Return what a command was given to look at, and its own name: no other table of a paper has both."""
+    context = click.get_current_context()
+    arguments = [p for p in context.command.params if isinstance(p, click.Argument)]
+    values = [context.params[str(p.name)] for p in arguments]
+    given = [one for v in values for one in (v if isinstance(v, tuple) else [v]) if one is not None]
+    return "-".join([*(Path(one).resolve().name for one in given), str(context.info_name)])
 
 
 def tell_tables(

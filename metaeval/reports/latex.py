@@ -2,6 +2,7 @@ r"""What all LaTeX tables have in common: ``table*`` with booktabs rules, for ``
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from typing import TYPE_CHECKING
@@ -48,6 +49,19 @@ _FIT = r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%"
 def rows_a_table(rows: int) -> int:
     """Return how many rows each table has if as few tables as fit a page each share them evenly."""
     return math.ceil(rows / math.ceil(rows / _ROWS_A_PAGE)) if rows else 1
+
+
+def label_of(*names: str) -> str:
+    r"""Return what ``\ref`` calls a table, behind ``tab:``: the names that tell it from others in a paper.
+
+    What LaTeX does not take in a label becomes a dash; names that would then be the same have a digest.
+    """
+    found = []
+    for name in filter(None, names):
+        plain = re.sub(r"[^A-Za-z0-9.:-]+", "-", name).strip("-")
+        whole = name.isascii() and plain
+        found += [plain] * bool(plain) + [hashlib.sha256(name.encode()).hexdigest()[:6]] * (not whole)
+    return "-".join(found)
 
 
 def escaped(text: str) -> str:

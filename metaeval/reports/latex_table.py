@@ -22,7 +22,7 @@ def to_latex(board: Standings) -> str:
     if board.simulated:
         lines.append(f"% {board.simulated.loud}")
     if board.ranking is not None:
-        lines += latex_tables(board.ranking)
+        lines += latex_tables(board.ranking, board.name or board.dataset)
     for table in board.tables:
         lines += _tables(board, table)
     return "\n".join(lines) + "\n"
@@ -36,7 +36,7 @@ def _tables(board: Standings, table: Table) -> Iterator[str]:
     for number, page in enumerate(_pages(table, columns)):
         yield from latex.environment(
             caption=f"{words.coefficient(table)} (continued)." if number else caption,
-            label=f"leaderboard-{table.coefficient}",
+            label=latex.label_of(board.name or board.dataset, "leaderboard", table.coefficient),
             alignment="l" + "r" * (columns - 1),
             body=[head, *page],
             notes="" if number else " ".join([*notes, *told]),

@@ -131,16 +131,19 @@ def sheet_to_latex(sheet: Sheet) -> str:
     return _latex([sheet])
 
 
-def _latex(sheets: Sequence[Sheet]) -> str:
-    return "\n".join([*latex.HEAD, *(line for sheet in sheets for line in latex_tables(sheet))]) + "\n"
+def _latex(sheets: Sequence[Sheet], of: str = "") -> str:
+    return "\n".join([*latex.HEAD, *(line for sheet in sheets for line in latex_tables(sheet, of))]) + "\n"
 
 
 def _latex_number(text: str) -> str:
     return latex.escaped(text) if text == words.NOTHING else latex.escaped(text).replace("-", "$-$")
 
 
-def latex_tables(sheet: Sheet) -> Iterator[str]:
-    """Yield the lines of ``table*`` environments; a long table goes on in further ones."""
+def latex_tables(sheet: Sheet, of: str = "") -> Iterator[str]:
+    """Yield the lines of ``table*`` environments; a long table goes on in further ones.
+
+    Labels begin with ``of``, the run or study that the sheet is about.
+    """
     rows = _rows(sheet, lambda c: latex.escaped if _is_text(c) else _latex_number)
     head = " & ".join(latex.escaped(c.title) for c in sheet.columns)
     title = sheet.title.rstrip(".")
@@ -152,7 +155,7 @@ def latex_tables(sheet: Sheet) -> Iterator[str]:
         page = rows[first : first + step]
         yield from latex.environment(
             caption=f"{title} (continued)." if first else f"{title}.",
-            label=sheet.name,
+            label=latex.label_of(of, sheet.name),
             alignment="".join("l" if _is_text(c) else "r" for c in sheet.columns),
             body=[
                 rf"    {line} \\" if line else r"    \midrule" for line in (head, "", *map(" & ".join, page))
@@ -184,14 +187,17 @@ SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {
 """The suffix of a file → what makes its content from a `Sheet`."""
 
 
-def render(sheets: Sequence[Sheet], suffix: str) -> str:
-    """Return sheets in the format of a suffix, one after the other, to be printed."""
+def render(sheets: Sequence[Sheet], suffix: str, of: str = "") -> str:
+    """Return sheets in the format of a suffix, one after the other, to be printed.
+
+    What they are ``of`` tells their LaTeX labels from those of other runs and commands.
+    """
     if suffix == "tex":
-        return _latex(sheets)
+        return _latex(sheets, of)
     return "\n".join(SHEET_FORMATS[suffix](sheet) for sheet in sheets)
 
 
-def files(sheets: Sequence[Sheet], path: Path) -> dict[Path, str]:
+def files(sheets: Sequence[Sheet], path: Path, of: str = "") -> dict[Path, str]:
     """Return what to write to which file: all sheets to ``path``; of several as CSV, each to its own.
 
     The suffix of ``path`` is one of those of `SHEET_FORMATS`.
@@ -201,4 +207,4 @@ def files(sheets: Sequence[Sheet], path: Path) -> dict[Path, str]:
         return {path: to_page(sheets)}
     if suffix == "csv" and len(sheets) > 1:
         return {path.with_name(f"{path.stem}-{s.name}{path.suffix}"): sheet_to_csv(s) for s in sheets}
-    return {path: render(sheets, suffix)}
+    return {path: render(sheets, suffix, of)}

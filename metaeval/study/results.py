@@ -42,11 +42,15 @@ def board_of(
     record: Mapping[str, Any],
     coefficients: Sequence[str] | None = None,
     *,
+    name: str = "",
     by: By | None = None,
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
 ) -> Leaderboard:
-    """Return the leaderboard of a run, with what its ``run.json`` says of where the numbers come from."""
+    """Return the leaderboard of a run, with what its ``run.json`` says of where the numbers come from.
+
+    LaTeX labels begin with ``name``, or that of the study.
+    """
     board = leaderboard(
         result,
         coefficients=coefficients,
@@ -54,6 +58,7 @@ def board_of(
         dataset=record["data"]["name"],
         truth=record["truth"]["spec"],
         simulated=record["data"]["simulated"],
+        name=name or record["study"]["name"] or "",
         signatures={name: e["signature"] for name, e in record["evaluators"].items()},
         by=by or By(**record["study"]["order_by"]),
         tests=tests,

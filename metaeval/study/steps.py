@@ -155,7 +155,9 @@ def leaderboard_of(
         tests = tests_of(
             opened.scores.frame, opened.truth, policy, by, TestOptions(**options) if options else None
         )
-    return board_of(result, record, coefficients or None, by=by, tests=tests, costs=costs_of(opened.scores))
+    costs = costs_of(opened.scores)
+    name = Path(run).resolve().name
+    return board_of(result, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 
 
 def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:

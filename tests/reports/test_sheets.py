@@ -208,7 +208,7 @@ def command(suffix: str, out: Path | None) -> None:
 def test_printed(suffix: str) -> None:
     done = CliRunner().invoke(command, ["--format", suffix])
     assert done.exit_code == 0
-    assert done.stdout == render([sheet("a", simulated=Simulation(True)), sheet("b")], suffix)
+    assert done.stdout == render([sheet("a", simulated=Simulation(True)), sheet("b")], suffix, "command")
     assert done.stderr == "SIMULATED DATA. The data are simulated: these numbers say nothing about people.\n"
 
 
