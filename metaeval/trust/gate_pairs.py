@@ -117,7 +117,7 @@ def paired(current: Scored, baseline: Scored) -> tuple[pd.DataFrame, list[str]]:
     added = both["_merge"] == "left_only"
     if added.any():
         units = both.loc[added, keys].drop_duplicates()
-        notes.append(f"Not in the baseline, and in no comparison: {counted(len(units), 'unit')} of the run.")
+        notes.append(f"{counted(len(units), 'unit')} of the run not in the baseline, and in no comparison.")
     both = both[~added].reset_index(drop=True)
     both["category"] = both["category"].fillna(both["old_category"]).fillna("")
     whole = current.fingerprint == baseline.fingerprint and current.identity == baseline.identity

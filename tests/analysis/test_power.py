@@ -313,5 +313,5 @@ def test_evaluators_without_an_estimate_cannot_be_compared() -> None:
     data = prepared(scores, truth)
     with pytest.raises(MetaevalError, match="b has no defined estimate"):
         power(data, ("a", "b"))
-    with pytest.raises(MetaevalError, match="the run has 1 evaluators with an estimate"):
+    with pytest.raises(MetaevalError, match="the run has 1 evaluator with an estimate"):
         power(data)
