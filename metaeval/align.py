@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.errors import DataError, nearest
+from metaeval.frames import row_text
 from metaeval.matching import combined, locate, numbered, shared_codes
 from metaeval.stats.levels import Grouping
 from metaeval.stats.tables import changes
@@ -98,7 +99,7 @@ def _key_columns(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str
         for k in KEYS:
             if k in other.columns and k not in one.columns:
                 hint = nearest(k, map(str, one.columns))
-                raise DataError(f"{name} have no column {k!r}, by which units are matched{hint}")
+                raise DataError(f"{_have(name)} no column {k!r}, by which units are matched{hint}")
     for level in levels:
         lacking = [k for k in _NEEDS[level] if k not in keys]
         if lacking:
@@ -113,7 +114,12 @@ def _key_columns(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str
 def _require(frame: pd.DataFrame, columns: Sequence[str], name: str) -> None:
     for column in columns:
         if column not in frame.columns:
-            raise DataError(f"{name} have no column {column!r}{nearest(column, map(str, frame.columns))}")
+            hint = nearest(column, map(str, frame.columns))
+            raise DataError(f"{_have(name)} no column {column!r}{hint}")
+
+
+def _have(name: str) -> str:
+    return f"{name} {'have' if name.endswith('s') else 'has'}"
 
 
 def _numbers(column: pd.Series[Any], name: str) -> Floats:
@@ -150,8 +156,8 @@ def _twice(place: Ints, row: Ints, frame: pd.DataFrame, name: str) -> DataError:
     order = np.argsort(place, kind="stable")
     again = order[1:][place[order[1:]] == place[order[:-1]]]
     columns = [c for c in (*KEYS, "evaluator", "aspect") if c in frame.columns]
-    found = ", ".join(f"{c} {frame[c].iloc[row[again.min()]]!r}" for c in columns)
-    return DataError(f"{name} have more than one row for {found}")
+    found = row_text(frame, int(row[again.min()]), columns)
+    return DataError(f"{_have(name)} more than one row for {found}")
 
 
 def _one_or_all(arrays: list[Any]) -> Any:  # noqa: ANN401 - arrays of one type, which mypy cannot name here

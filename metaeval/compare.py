@@ -15,7 +15,7 @@ from metaeval.errors import MetaevalError, nearest
 from metaeval.policy import CLUSTERS, Policy, Prepared, allowed, prepare, whole_number
 from metaeval.stats.coefficients import pearson
 from metaeval.stats.dependent import williams
-from metaeval.stats.exact import GroupSums
+from metaeval.stats.exact import GroupSums, squarable
 from metaeval.stats.levels import Grouping
 from metaeval.stats.multiplicity import benjamini_hochberg, holm
 from metaeval.stats.paired import Paired, Scored, paired_permutation
@@ -310,9 +310,9 @@ def _scored(
     g = data.groupings[level]
     grouping = Grouping(g.group[units].astype(np.int64), g.n_groups, g.between)
     of_units = Clusters(clusters.of_unit[units], clusters.n)
-    truth = data.truth[aspect]
+    truth = squarable(data.truth[aspect])
     y = ((truth - truth.mean()) / (truth.std() or 1.0))[units]
-    return [Scored(data.scores[e, aspect, units], y, grouping, of_units) for e in evaluators]
+    return [Scored(squarable(data.scores[e, aspect, units]), y, grouping, of_units) for e in evaluators]
 
 
 def _corrected(p: Floats, correction: str) -> Floats:

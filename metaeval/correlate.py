@@ -9,6 +9,7 @@ import pandas as pd
 
 from metaeval.intervals import Bootstrap, Ends, intervals
 from metaeval.policy import Policy, Prepared, prepare
+from metaeval.simulation import Simulation
 from metaeval.stats.levels import Estimates, estimate
 from metaeval.types import AVERAGE, COEFFICIENTS, Correlation, Correlations, ScoreTable
 
@@ -99,13 +100,12 @@ def correlate(
         "n_truth_missing": dict(zip(data.aspects, map(int, data.truth_missing), strict=True)),
         **({"bootstrap": wanted.record(data)} if wanted else {}),
     }
-    ends = intervals(data, found, wanted) if wanted else None
-    if ends is not None and ends.no_interval:
-        recorded["no_interval"] = ends.no_interval
-    result = _frame(data, found, ends)
-    if isinstance(scores, ScoreTable):
-        return Correlations(result, recorded, scores.kinds, scores.simulated, scores.simulated_evaluators)
-    return Correlations(result, recorded)
+    result = _frame(data, found, intervals(data, found, wanted) if wanted else None)
+    given = scores if isinstance(scores, ScoreTable) else ScoreTable(result)
+    # Scores that were read from a table have no signatures, and often a spec for a name.
+    known = {name: given.signatures.get(name, name) for name in data.evaluators}
+    simulated = Simulation.of(given.simulated, known)
+    return Correlations(result, recorded, given.kinds, simulated.data, frozenset(simulated.evaluators))
 
 
 def estimates(p: Prepared) -> dict[tuple[str, str], Estimates]:

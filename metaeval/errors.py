@@ -22,10 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+_NEAR = 0.65  # difflib's ratio: '.docx' is not '.md'
+_BEGUN = 3  # letters
+
+
 class MetaevalError(Exception):
     """Base of all errors of this package; its text is one sentence for the user."""
 
     exit_code: ClassVar[int] = 2
+    problems: tuple[object, ...] = ()
+    """All that was found, where several things are wrong; each prints as one line."""
+    listed_by: str = ""
+    """The command that lists them; empty if there is none, so that the command line prints them all."""
 
 
 class SpecError(MetaevalError):
@@ -33,7 +41,11 @@ class SpecError(MetaevalError):
 
 
 class StudyError(MetaevalError):
-    """A study file that cannot be read or is not valid."""
+    """A study file that cannot be read or is not valid; its text has a line for each thing that is wrong."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
 
 
 class Problem(NamedTuple):
@@ -60,20 +72,21 @@ class Problem(NamedTuple):
 class DataError(MetaevalError):
     """A data set that cannot be used; ``problems`` holds all that was found."""
 
-    def __init__(self, problems: Sequence[Problem] | str) -> None:
-        self.problems: tuple[Problem, ...] = () if isinstance(problems, str) else tuple(problems)
-        if isinstance(problems, str):
-            text = problems
-        else:
-            more = len(self.problems) - 1
-            text = str(self.problems[0]) + (
-                f" (and {more} more; `metaeval data check` lists them)" if more else ""
-            )
-        super().__init__(text)
+    problems: tuple[Problem, ...]
+
+    def __init__(self, problems: Sequence[Problem] | str, *, listed_by: str = "") -> None:
+        self.problems = () if isinstance(problems, str) else tuple(problems)
+        self.listed_by = listed_by
+        super().__init__(problems if isinstance(problems, str) else first_of(self.problems, listed_by))
 
 
 class PromptError(MetaevalError):
     """A prompt file that cannot be used, or values that do not fit it."""
+
+    def __init__(self, problems: Sequence[object] | str, *, listed_by: str = "") -> None:
+        self.problems = () if isinstance(problems, str) else tuple(problems)
+        self.listed_by = listed_by
+        super().__init__(problems if isinstance(problems, str) else first_of(self.problems, listed_by))
 
 
 class MissingExtraError(MetaevalError):
@@ -95,11 +108,29 @@ class StoppedError(MetaevalError):
     exit_code: ClassVar[int] = 3
 
 
+def first_of(problems: Sequence[object], listed_by: str) -> str:
+    """Return the first of several problems, how many more there are, and where they are listed."""
+    more = len(problems) - 1
+    where = f"`{listed_by}` lists them" if listed_by else "they are in the error's `problems`"
+    return f"{problems[0]} (and {more:,} more; {where})" if more else str(problems[0])
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known word nearest to ``word``, or an empty string.
 
-    Case and surrounding blanks are ignored when comparing.
+    Case and surrounding blanks are ignored when comparing. A word that is begun counts as near, and so does
+    the same number; any other shares two thirds of its letters.
     """
+    given = word.strip().casefold()
     by_folded = {k.strip().casefold(): k for k in known}
-    found = difflib.get_close_matches(word.strip().casefold(), by_folded, n=1, cutoff=0.5)
+    found = difflib.get_close_matches(given, by_folded, n=1, cutoff=_NEAR)
+    found += [k for k in by_folded if _begun(given, k) or _same_number(given, k)]
     return f"; did you mean {by_folded[found[0]]!r}?" if found else ""
+
+
+def _begun(word: str, known: str) -> bool:
+    return len(word) >= _BEGUN and known.startswith(word)
+
+
+def _same_number(word: str, known: str) -> bool:
+    return word.isdecimal() and known.isdecimal() and word.lstrip("0") == known.lstrip("0")

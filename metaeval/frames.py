@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from metaeval.errors import DataError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
@@ -70,3 +70,15 @@ def typed(frame: pd.DataFrame, texts: Sequence[str], numbers: Sequence[str], wha
         first = ", ".join(map(repr, found[list(texts)].iloc[int(again.argmax())]))
         raise DataError(f"{what} has more than one row for {first}; keep one")
     return found
+
+
+def shown(value: object) -> str:
+    """Return a value as Python prints its own: ``0`` for ``np.int64(0)``."""
+    import numpy as np
+
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def row_text(frame: pd.DataFrame, row: int, columns: Iterable[str]) -> str:
+    """Return what stands in some columns of a row, such as ``item_id 'i1', generator 0``."""
+    return ", ".join(f"{c} {shown(frame[c].iloc[row])}" for c in columns)

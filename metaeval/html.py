@@ -5,20 +5,24 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from metaeval.simulation import REAL
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
+
+    from metaeval.simulation import Simulation
 
 ROWS = 20
 """Rows that are shown of a long table."""
 _CHARACTERS = 120  # of a cell: an explanation may be as long as a page
 
 
-def heading(title: str, facts: Mapping[str, object], *, simulated: bool = False) -> str:
+def heading(title: str, facts: Mapping[str, object], *, simulated: Simulation = REAL) -> str:
     """Return a line with a title and what is known, each fact by its name; it says if it is simulated."""
     known = "; ".join(f"{escape(name)}: {escape(str(value))}" for name, value in facts.items())
-    loud = " <strong>SIMULATED DATA</strong>" if simulated else ""
+    loud = f" <strong>{escape(simulated.warning)}</strong>" if simulated else ""
     return f"<p><b>{escape(title)}</b>{loud}{'<br>' if known else ''}{known}</p>"
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
-from metaeval.ranking import no_interval_sentences, ranking
+from metaeval.ranking import ranking
+from metaeval.simulation import REAL, Simulation
 from metaeval.types import AVERAGE, Correlation, Kind
 
 if TYPE_CHECKING:
@@ -48,13 +49,13 @@ class Row:
     cells: tuple[tuple[Value, ...], ...]
     counts: tuple[str, ...] = ()
     """What stands in the columns `Table.count_columns`."""
-    simulated: bool = False
-    """Whether the evaluator is a simulated model, or has a part that is one."""
+    simulated: Simulation = REAL
+    """Of the data and of this evaluator."""
 
     @property
     def label(self) -> str:
         """The evaluator's name as it is printed."""
-        return f"{self.evaluator} (simulated)" if self.simulated else self.evaluator
+        return self.simulated.label(self.evaluator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +95,10 @@ class Standings:
     title: str = ""
     dataset: str = ""
     truth: str = ""
-    simulated: bool = False
+    simulated: Simulation = REAL
     signatures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    lost: tuple[str, ...] = ()
-    """Sentences on calls of judges that brought no reply, which are said loudly."""
+    name: str = ""
+    """Of the study or run; LaTeX labels begin with it, or with that of the data set."""
     ranking: Sheet | None = None
     """The order by one column, with intervals, clusters of rank and costs."""
 
@@ -132,6 +133,7 @@ def standings(
     truth: str = "",
     simulated: bool = False,
     signatures: Mapping[str, Mapping[str, Any]] | None = None,
+    name: str = "",
     by: By | None = None,
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
@@ -165,34 +167,35 @@ def standings(
     found = list(result)
     have = _distinct(c.coefficient for c in found)
     shown = have if coefficients is None else list(coefficients)
-    for name in shown:
-        if name not in have:
-            raise ValueError(f"the result has no coefficient {name!r}; it has {', '.join(have) or 'none'}")
+    for wanted in shown:
+        if wanted not in have:
+            raise ValueError(f"the result has no coefficient {wanted!r}; it has {', '.join(have) or 'none'}")
     evaluators = _distinct(c.evaluator for c in found)
     if order == "estimate" and found:
         first = [c for c in found if c.coefficient == shown[0] and c.level == found[0].level]
         last_aspect = _aspects(first)[-1]
         estimate = {c.evaluator: c.estimate for c in first if c.aspect == last_aspect}
         evaluators.sort(key=lambda e: -estimate[e] if math.isfinite(estimate.get(e, math.nan)) else math.inf)
+    simulation = result.simulation | Simulation(simulated)
     kinds = {e: Kind(result.kinds.get(e, Kind.RECORDED)) for e in evaluators}
     return Standings(
         tables=tuple(
             _table(
-                name,
-                [c for c in found if c.coefficient == name],
+                wanted,
+                [c for c in found if c.coefficient == wanted],
                 evaluators,
                 kinds,
-                result.simulated_evaluators,
+                simulation,
             )
-            for name in shown
+            for wanted in shown
         ),
         policy=policy_sentences(result.policy),
         title=title,
         dataset=dataset,
         truth=truth,
-        simulated=simulated or result.simulated,
+        simulated=simulation,
         signatures=dict(signatures or {}),
-        lost=tuple(lost),
+        name=name,
         ranking=ranking(result, by=by, tests=tests, costs=costs) if found else None,
     )
 
@@ -202,7 +205,7 @@ def _table(
     found: Sequence[Correlation],
     evaluators: Sequence[str],
     kinds: Mapping[str, Kind],
-    simulated: frozenset[str],
+    simulated: Simulation,
 ) -> Table:
     aspects, levels = _aspects(found), _distinct(c.level for c in found)
     at = {(c.evaluator, c.aspect, c.level): c for c in found}
@@ -234,7 +237,7 @@ def _table(
                 for a in aspects
             ),
             counts[e],
-            e in simulated,
+            simulated.among([e]),
         )
         for e in evaluators
     }

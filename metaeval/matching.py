@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.errors import DataError
+from metaeval.frames import shown
 from metaeval.stats.tables import changes
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def shared_codes(truth: pd.Series[Any], scores: pd.Series[Any], name: str) -> Co
     known = labels.get_indexer(pd.Index(own_distinct)).astype(np.int32)
     if not (known >= 0).any():
         raise DataError(
-            f"no {name} of the scores is in the truth: they have {own_distinct[0]!r} ({scores.dtype}), "
-            f"it has {distinct[0]!r} ({truth.dtype})"
+            f"no {name} of the scores is in the truth: they have {shown(own_distinct[0])} ({scores.dtype}), "
+            f"it has {shown(distinct[0])} ({truth.dtype})"
         )
     return Codes(codes, np.append(known, np.int32(-1))[own], labels)
 

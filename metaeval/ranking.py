@@ -91,8 +91,12 @@ def ranking(
     rows = frame[chosen].sort_values("estimate", ascending=False, kind="stable").reset_index(drop=True)
     places = rows["estimate"].rank(method="min", ascending=False)  # equals share a rank
     rows.insert(0, "rank", ["" if math.isnan(place) else f"{place:.0f}" for place in places])
-    rows["label"] = [f"{e} (simulated)" if e in result.simulated_evaluators else e for e in rows["evaluator"]]
-    columns = [Column("rank", "rank"), Column("label", "evaluator")]
+    rows["label"] = [result.simulation.label(e) for e in rows["evaluator"]]
+    columns = [
+        Column("rank", "rank"),
+        Column("label", "evaluator"),
+        Column("estimate", by.coefficient, "hundred", "ci_low", "ci_high"),
+    ]
     notes = [f"Ordered by {by.words}, × 100."]
     if by.level != "generator":
         columns.append(Column("estimate", by.coefficient, "hundred", "ci_low", "ci_high"))
@@ -115,7 +119,7 @@ def ranking(
     if costs is not None and len(costs):
         rows = rows.merge(costs[["evaluator", *(c.name for c in _COSTS)]], how="left", on="evaluator")
         columns += _COSTS
-    return Sheet("ranking", "Ranking", rows, tuple(columns), tuple(notes), result.simulated)
+    return Sheet("ranking", "Ranking", rows, tuple(columns), tuple(notes), result.simulation)
 
 
 def _clusters(rows: pd.DataFrame, tests: Comparisons) -> tuple[pd.DataFrame, list[str]]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import os
 
 _PACKAGE = Path(__file__).parent
 
@@ -11,3 +15,15 @@ def bundled(relative: str) -> Path:
     """Return the path of a shipped file or folder, such as ``"data/sample"`` or ``"studies/demo.yaml"``."""
     in_wheel = _PACKAGE / "_bundled" / relative
     return in_wheel if in_wheel.exists() else _PACKAGE.parent / relative
+
+
+def to_read(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Return where to read what a user calls ``path``: there, or what ships by that name if nothing is there.
+
+    So ``data/sample`` is the sample in every folder. What is written goes to the path as it was given.
+    """
+    given = Path(path)
+    if given.is_absolute() or given.exists() or not given.parts or ".." in given.parts:
+        return path
+    shipped = bundled(given.as_posix())
+    return shipped if (shipped / "dataset.yaml").is_file() else path

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from metaeval.simulation import REAL, Simulation
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -39,8 +41,8 @@ class Sheet:
     columns: tuple[Column, ...]
     notes: tuple[str, ...] = ()
     """Sentences on what the numbers are and what was done to get them."""
-    simulated: bool = False
-    """Whether the data, or an evaluator in the sheet, are simulated."""
+    simulated: Simulation = REAL
+    """What is: the data, or which evaluators of the sheet."""
 
     def without(self, name: str) -> Sheet:
         """Return the sheet without one of its columns."""

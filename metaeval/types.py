@@ -10,7 +10,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from metaeval import html
-from metaeval.frames import flat, typed
+from metaeval.counts import counted
+from metaeval.frames import typed
+from metaeval.simulation import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -161,9 +163,10 @@ class ExplanationSet:
     def __repr__(self) -> str:
         users = self.explanations["user_id"].nunique() if "user_id" in self.explanations else 0
         return (
-            f"<ExplanationSet {self.name!r}: {len(self)} units, {users} users, "
-            f"{self.explanations['item_id'].nunique()} items, "
-            f"{self.explanations['generator'].nunique()} generators, {len(self.aspects)} aspects>"
+            f"<ExplanationSet {self.name!r}: {counted(len(self), 'unit')}, {counted(users, 'user')}, "
+            f"{counted(self.explanations['item_id'].nunique(), 'item')}, "
+            f"{counted(self.explanations['generator'].nunique(), 'generator')}, "
+            f"{counted(len(self.aspects), 'aspect')}>"
         )
 
     def _repr_html_(self) -> str:
@@ -173,7 +176,7 @@ class ExplanationSet:
         facts |= {plural[k]: f"{self.explanations[k].nunique():,}" for k in self.keys}
         facts |= {"aspects": ", ".join(self.aspects), "ratings": f"{len(self.ratings):,}"}
         shown = html.table(self.explanations, rows=10, whole=".explanations")
-        return html.heading(self.name, facts, simulated=self.simulated) + shown
+        return html.heading(self.name, facts, simulated=Simulation(self.simulated)) + shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,7 +205,12 @@ class ScoreTable:
     @property
     def simulated_evaluators(self) -> frozenset[str]:
         """Evaluators that are no model, or have a part that is none, as their signatures say."""
-        return frozenset(name for name, signature in self.signatures.items() if _simulated(signature))
+        return frozenset(self.simulation.evaluators)
+
+    @property
+    def simulation(self) -> Simulation:
+        """What is simulated: the data, or which evaluators."""
+        return Simulation.of(self.simulated, self.signatures)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -211,12 +219,7 @@ class ScoreTable:
     def _repr_html_(self) -> str:
         """Show a notebook the first scores."""
         facts = {"evaluators": f"{len(self.evaluators):,}", "rows": f"{len(self):,}"}
-        return html.heading("Scores", facts, simulated=self.simulated) + html.table(self.frame)
-
-
-def _simulated(signature: Mapping[str, Any]) -> bool:
-    parts = signature.get("parts", {})
-    return bool(signature.get("simulated")) or any(_simulated(part) for part in parts.values())
+        return html.heading("Scores", facts, simulated=self.simulation) + html.table(self.frame)
 
 
 class Evaluator(Protocol):
@@ -278,6 +281,11 @@ class Correlations:
     """Whether the data are simulated."""
     simulated_evaluators: frozenset[str] = frozenset()
 
+    @property
+    def simulation(self) -> Simulation:
+        """What is simulated: the data, or which evaluators."""
+        return Simulation(self.simulated, tuple(sorted(self.simulated_evaluators)))
+
     @classmethod
     def of_frame(cls, frame: pd.DataFrame, *, simulated: bool = False) -> Correlations:
         """Make correlations of a table with the columns of ``correlations.csv``; others are left out.
@@ -296,10 +304,9 @@ class Correlations:
         plain = typed(frame, needed[:4], needed[4:], "the table of correlations")
         counts = [c for c in needed if c.startswith("n_")]
         plain[counts] = plain[counts].fillna(0).astype("int64")
-        given = flat(frame, fields).reset_index(drop=True)
-        for name, default in Correlation._field_defaults.items():
-            plain[name] = pd.to_numeric(given[name]).astype("float64") if name in given else default
-        return cls(plain, {"policy": "not known, for the numbers came as a table"}, simulated=simulated)
+        unreal = Simulation.of(simulated, {name: name for name in plain["evaluator"].unique()})
+        policy = {"policy": "not known, for the numbers came as a table"}
+        return cls(plain, policy, {}, simulated, frozenset(unreal.evaluators))
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -308,7 +315,7 @@ class Correlations:
     def _repr_html_(self) -> str:
         """Show a notebook the first correlations."""
         facts = {"evaluators": self.frame["evaluator"].nunique(), "rows": f"{len(self):,}"}
-        return html.heading("Correlations", facts, simulated=self.simulated) + html.table(self.frame)
+        return html.heading("Correlations", facts, simulated=self.simulation) + html.table(self.frame)
 
     def __iter__(self) -> Iterator[Correlation]:
         """Yield a `Correlation` a row."""

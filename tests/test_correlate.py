@@ -231,10 +231,10 @@ def test_a_score_table_hands_on_its_kinds():
     ("change", "message"),
     [
         (lambda s, t: (s.drop(columns="score").assign(scor=1), t), "no column 'score'; did you mean 'scor'"),
-        (lambda s, t: (s, t.drop(columns="rating")), "the truth have no column 'rating'"),
+        (lambda s, t: (s, t.drop(columns="rating")), "the truth has no column 'rating'"),
         (lambda s, t: (s.drop(columns="user_id"), t), "the scores have no column 'user_id'"),
         (lambda s, t: (pd.concat([s, s.head(1)]), t), "the scores have more than one row for"),
-        (lambda s, t: (s, pd.concat([t, t.head(1)])), "the truth have more than one row for"),
+        (lambda s, t: (s, pd.concat([t, t.head(1)])), "the truth has more than one row for"),
         (lambda s, t: (s.assign(score=np.inf), t), "infinite"),
         (lambda s, t: (s, t.assign(rating=-np.inf)), "infinite"),
         (lambda s, t: (s.assign(score="good"), t), "must hold numbers"),

@@ -69,8 +69,8 @@ def test_own_data(
     assert "Annotator('anna')" in board
 
 
-def test_python(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(ROOT)
+def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
     (code,) = blocks("python")
     exec(compile(code, "README.md", "exec"), {})  # noqa: S102 - our own README
     assert "SIMULATED" in capsys.readouterr().out

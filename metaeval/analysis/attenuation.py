@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.stats.agreement import disattenuate
 from metaeval.stats.levels import Grouping, estimate
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from metaeval.policy import Prepared
+    from metaeval.simulation import Simulation
     from metaeval.stats.tables import Floats
 
 
@@ -25,7 +27,7 @@ def attenuation(
     *,
     parts: Collection[str] = (),
     truth_name: str = "User()",
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Sheet:
     """Divide correlations by the root of the reliabilities that are known (Spearman 1904), by aspect.
 
@@ -42,7 +44,7 @@ def attenuation(
     truth_name
         How the truth is called in a note.
         simulated
-        Whether the data or an evaluator are.
+            What is: the data, or which evaluators.
 
     Returns
     -------

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metaeval.analysis.forest import CELL, ESTIMATE, listed, without_lone_average
+from metaeval.analysis.forest import CELL, ESTIMATE, without_lone_average
 from metaeval.analysis.prompting import judge_names
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     import pandas as pd
 
     from metaeval.sheet import Form
+    from metaeval.simulation import Simulation
 
 _UNITS: dict[str, tuple[str, Form]] = {
     "usd": ("USD a text", "usd"),
@@ -27,7 +29,7 @@ def cost_accuracy(
     signatures: Mapping[str, Mapping[str, Any]],
     *,
     intervals: str = "",
-    simulated: Collection[str] = (),
+    simulated: Simulation = REAL,
 ) -> Sheet | None:
     """Put each judge's cost beside its correlations, and mark those that no cheaper one beats.
 
@@ -42,7 +44,7 @@ def cost_accuracy(
     intervals
         A sentence on how the intervals were made.
     simulated
-        Evaluators that are simulated.
+        What is: the data, or which evaluators.
 
     Returns
     -------
@@ -86,9 +88,9 @@ def cost_accuracy(
             "A text is judged on all aspects, in one call or several; repeated attempts are included.",
             *([intervals] if intervals else []),
             "The stepped line is the frontier: no judge as cheap or cheaper has a higher estimate.",
-            *([f"Of unknown cost, and left out: {listed(unknown)}."] if unknown else []),
+            *([f"Of unknown cost, and left out: {', '.join(unknown)}."] if unknown else []),
         ),
-        bool(set(cost.index) & set(simulated)),
+        simulated.among(cost.index),
     )
 
 

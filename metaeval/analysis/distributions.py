@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.forest import listed
 from metaeval.analysis.measures import on_scale as are_ratings
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.types import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from metaeval.simulation import Simulation
     from metaeval.stats.tables import Floats
     from metaeval.types import Scale
 
@@ -51,7 +52,7 @@ def distributions(
     *,
     kinds: Mapping[str, Kind],
     truth_name: str = "truth",
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Sheet | None:
     """Count how often scores fall into each bin, for every evaluator and for the truth.
 
@@ -168,4 +169,4 @@ def _notes(
     if len(ratings) + len(unscored) < len(names):
         yield f"Evaluators on other scales have {_BINS} bins over their own range, the same for all aspects."
     if unscored:
-        yield f"Without any score, and left out: {listed(unscored)}."
+        yield f"Without any score, and left out: {', '.join(unscored)}."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from metaeval.ranking import NO_BOOTSTRAP
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.types import AVERAGE
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from metaeval.analysis.ensembles import Ensembles, Unit
     from metaeval.sheet import Form
+    from metaeval.simulation import Simulation
 
 _COSTS: dict[Unit, tuple[str, Form]] = {
     "usd": ("USD a text", "usd"),
@@ -31,7 +33,7 @@ _NOISIER = (
 _UNEQUAL = 3.0  # times another's spread, from which on a judge has most of the say in a mean
 
 
-def ensemble_sheets(found: Ensembles, *, simulated: bool = False) -> list[Sheet]:
+def ensemble_sheets(found: Ensembles, *, simulated: Simulation = REAL) -> list[Sheet]:
     """Lay out what was found: by size, by judge, errors, frontier and choices.
 
     Parameters
@@ -39,7 +41,7 @@ def ensemble_sheets(found: Ensembles, *, simulated: bool = False) -> list[Sheet]
     found
         Result of `metaeval.analysis.ensembles.ensembles`.
     simulated
-        Whether the data, or a judge, are simulated.
+        What is: the data, or which evaluators.
     """
     return [
         _sizes(found, simulated),
@@ -50,7 +52,7 @@ def ensemble_sheets(found: Ensembles, *, simulated: bool = False) -> list[Sheet]
     ]
 
 
-def _sizes(found: Ensembles, simulated: bool) -> Sheet:
+def _sizes(found: Ensembles, simulated: Simulation) -> Sheet:
     rows = [{**asdict(s), "best_judges": _named(s.best_judges)} for s in found.sizes]
     for row, s in zip(rows, found.sizes, strict=True):
         row["who"] = _who(s.best_judges, found.judges)
@@ -76,7 +78,7 @@ def _sizes(found: Ensembles, simulated: bool) -> Sheet:
     return Sheet("sizes", "Ensembles by size", _frame(rows), tuple(columns), notes, simulated)
 
 
-def _contributions(found: Ensembles, simulated: bool) -> Sheet:
+def _contributions(found: Ensembles, simulated: Simulation) -> Sheet:
     cost, form = _COSTS[found.costs.unit]
     undefined = any(s.n_undefined for s in found.sizes if s.aspect == found.aspects[-1])
     columns = (
@@ -102,7 +104,7 @@ def _contributions(found: Ensembles, simulated: bool) -> Sheet:
     return Sheet("judges", "What each judge adds", _frame(rows), columns, notes, simulated)
 
 
-def _errors(found: Ensembles, simulated: bool) -> Sheet:
+def _errors(found: Ensembles, simulated: Simulation) -> Sheet:
     columns = (
         Column("aspect", "Aspect"),
         Column("n_judges", "Judges", "count"),
@@ -126,7 +128,7 @@ def _errors(found: Ensembles, simulated: bool) -> Sheet:
     return Sheet("errors", "How far the judges err alike", _frame(rows), columns, notes, simulated)
 
 
-def _frontier(found: Ensembles, simulated: bool) -> Sheet:
+def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
     cost, form = _COSTS[found.costs.unit]
     columns = (
         Column("level", "Level"),
@@ -166,7 +168,7 @@ def _frontier(found: Ensembles, simulated: bool) -> Sheet:
     return Sheet("frontier", "What accuracy costs", _frame(rows), columns, notes, simulated)
 
 
-def _choices(found: Ensembles, simulated: bool) -> Sheet:
+def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
     cost, form = _COSTS[found.costs.unit]
     people = f"{found.cluster}s"
     columns = (

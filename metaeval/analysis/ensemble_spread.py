@@ -15,11 +15,13 @@ from metaeval.analysis.ensembles import ensembles
 from metaeval.analysis.frontier import Choosing
 from metaeval.errors import MetaevalError
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metaeval.policy import Prepared
+    from metaeval.simulation import Simulation
     from metaeval.stats.tables import Floats
 
 MOST_COMBINED = 12
@@ -34,7 +36,9 @@ def judges_to_combine(judges: Sequence[str], signatures: Mapping[str, Mapping[st
     return (plain if len(plain) > 1 else list(judges))[:MOST_COMBINED]
 
 
-def ensemble_spread(data: Prepared, *, n_judges: int | None = None, simulated: bool = False) -> Sheet | None:
+def ensemble_spread(
+    data: Prepared, *, n_judges: int | None = None, simulated: Simulation = REAL
+) -> Sheet | None:
     """Sum up Pearson's r of the means of all subsets of the judges, by the number of judges.
 
     Parameters
@@ -44,7 +48,7 @@ def ensemble_spread(data: Prepared, *, n_judges: int | None = None, simulated: b
     n_judges
         How many judges the run has, if these are not all.
     simulated
-        Whether the data, or a judge, are.
+        What is: the data, or which evaluators.
 
     Returns
     -------

@@ -14,6 +14,7 @@ import numpy as np
 from metaeval.analysis.frontier import Accuracy, Choice, Choosing, Point, chosen, frontier
 from metaeval.errors import MetaevalError, nearest
 from metaeval.stats.contributions import effective_number, error_correlation, joining, shapley
+from metaeval.stats.exact import squarable
 from metaeval.stats.levels import Grouping
 from metaeval.stats.subsets import MOST_JUDGES, every_subset, subset_statistic
 from metaeval.stats.threads import one_thread
@@ -215,7 +216,7 @@ def _unequal(data: Prepared, aspects: Sequence[int], units: Sequence[Bools]) -> 
     """Return how many times as widely as another's a judge's scores spread, constant ones left out."""
     found = [1.0]
     for a, there in zip(aspects, units, strict=True):
-        spread = data.scores[:, a, there].std(axis=1)
+        spread = squarable(data.scores[:, a, there]).std(axis=1)
         varied = spread[spread > 0]
         found.append(float(varied.max() / varied.min()) if len(varied) else 1.0)
     return max(found)

@@ -10,14 +10,15 @@ import pandas as pd
 from metaeval.analysis.people import people
 from metaeval.intervals import Bootstrap
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.types import AVERAGE, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
     from metaeval.policy import Policy
+    from metaeval.simulation import Simulation
 
-_NAMED = 12
 _TRUTH = "\0truth"  # no annotator's name
 
 CELL = ["aspect", "level", "coefficient"]
@@ -35,19 +36,13 @@ def without_lone_average(correlations: pd.DataFrame) -> pd.DataFrame:
     return correlations if several else correlations[correlations["aspect"] != AVERAGE]
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return names for a sentence, and how many more there are of very many."""
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
 def forest(
     correlations: pd.DataFrame,
     kinds: Mapping[str, Kind],
     human: pd.DataFrame,
     *,
     intervals: str = "",
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Sheet:
     """Lay out the correlations of all evaluators with their kind and the human reference.
 
@@ -83,7 +78,7 @@ def forest(
             if frame["human"].notna().any()
             else []
         ),
-        *([f"Undefined throughout, so without a dot: {listed(undefined)}."] if undefined else []),
+        *([f"Undefined throughout, so without a dot: {', '.join(undefined)}."] if undefined else []),
     )
     columns = [Column("evaluator", "Evaluator"), Column("kind", "Kind"), *ESTIMATE]
     if frame["human"].notna().any():

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _KEPT = 2**25  # weights that are kept rather than drawn again for each mean
 _DIGITS = 12  # of the largest mean count: what is beyond is rounding, and would break ties
+_FARTHEST = 300  # powers of ten that a float can hold both ways
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,9 +84,8 @@ class Design:
             replicates = np.concatenate([replicates.mean(axis=0, keepdims=True), replicates])
             used = [np.logical_or.reduce(entering), *entering]
         scale = np.nanmax(np.abs(mean), initial=0.0, axis=1)
-        unit = np.where(scale > 0, scale, 1.0)[:, None] * 10.0**-_DIGITS
-        mean = np.rint(mean / unit) * unit
-        replicates = np.rint(replicates / unit[:, :, None]) * unit[:, :, None]
+        mean = _rounded(mean, scale[:, None])
+        replicates = _rounded(replicates, scale[:, None, None])
         shape = (self.clusters.n, self.n_generators)
         cells = self.clusters.of_unit * self.n_generators + self.generator
         counts = np.stack([np.bincount(cells[u], minlength=math.prod(shape)).reshape(shape) for u in used])
@@ -104,3 +104,13 @@ class Design:
         )
         blocks: Iterable[Floats] = self.resamples.blocks() if self.kept is None else self.kept
         return sums.means()[0], np.concatenate([sums.means(w.T).T for w in blocks], axis=1)
+
+
+def _rounded(x: Floats, scale: Floats) -> Floats:
+    """Round to `_DIGITS` decimal digits of ``scale``, so that 17/8 prints as 2.125."""
+    places = _DIGITS - 1 - np.floor(np.log10(np.where(scale > 0, scale, 1.0)))
+    places = np.clip(places, -_FARTHEST, _FARTHEST)
+    # A product with a power of ten is exact far enough, one with its inverse is not.
+    up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+    found: Floats = np.rint(x / down * up) / up * down
+    return found

@@ -11,6 +11,7 @@ import pandas as pd
 from metaeval.align import Aligned, align
 from metaeval.errors import MetaevalError
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.stats.prediction_powered import estimate
 from metaeval.types import AVERAGE, KEYS, Status
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.align import Bools
+    from metaeval.simulation import Simulation
     from metaeval.stats.tables import Floats, Ints
 
 _COLUMNS = (
@@ -109,7 +111,7 @@ def estimates_sheet(
     labelled: int | None = None,
     seed: int = 0,
     confidence: float = 0.95,
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Sheet | None:
     """Estimate each generator's mean rating over all units that an evaluator scored.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from metaeval.analysis.generator_agreement import agreement_of
 from metaeval.analysis.generator_draws import Design
+from metaeval.counts import counted
 from metaeval.errors import MetaevalError, nearest
 from metaeval.intervals import Bootstrap
 from metaeval.progress import progress
@@ -104,7 +105,7 @@ def rank_generators(
     n = len(data.labels.get("generator", ()))
     if n < 2:
         raise MetaevalError(
-            f"the rated units name {n} generator{'s' * (n != 1)}, and a ranking needs two or more; use a run "
+            f"the rated units name {counted(n, 'generator')}, and a ranking needs two or more; use a run "
             "on a data set that has them"
         )
     chosen = [_index(a, data.aspects) for a in (data.aspects if aspects is None else aspects)]

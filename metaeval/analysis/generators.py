@@ -9,14 +9,15 @@ import pandas as pd
 
 from metaeval.errors import MetaevalError, nearest
 from metaeval.sheet import Column, Sheet
-from metaeval.stats.noisy_means import NoInterval
+from metaeval.simulation import REAL
 from metaeval.types import AVERAGE, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Sequence
 
     from metaeval.analysis.generator_ranking import GeneratorRankings, Ranking
     from metaeval.policy import Prepared
+    from metaeval.simulation import Simulation
     from metaeval.types import ScoreTable
 
 
@@ -72,8 +73,7 @@ def ranking_sheets(
     data: Prepared,
     *,
     truth: str = "User()",
-    simulated: bool = False,
-    simulated_evaluators: Collection[str] = (),
+    simulated: Simulation = REAL,
 ) -> list[Sheet]:
     """Return the sheets ``ratings``, ``evaluators`` and ``agreement`` of a ranking.
 
@@ -83,15 +83,15 @@ def ranking_sheets(
         The result of `rank_generators`, and what it was made of.
     truth
         The evaluator spec of the ratings.
-    simulated, simulated_evaluators
-        Whether the data are simulated, and which evaluators are.
+    simulated
+        What is: the data, or which evaluators.
     """
     whose = "the users' ratings" if truth == "User()" else truth
-    untrue = simulated or any(c.evaluator in simulated_evaluators for c in found.evaluators)
+    shown = simulated.among(c.evaluator for c in found.evaluators)
     return [
-        _ratings_sheet(found, data, whose, simulated),
-        _evaluators_sheet(found, data, whose, untrue),
-        _agreement_sheet(found, whose, untrue),
+        _ratings_sheet(found, data, whose, simulated.among(())),
+        _evaluators_sheet(found, data, whose, shown),
+        _agreement_sheet(found, whose, shown),
     ]
 
 
@@ -151,7 +151,7 @@ def _ranked(ranking: Ranking, found: GeneratorRankings, aspect: int, prefix: str
     }
 
 
-def _ratings_sheet(found: GeneratorRankings, data: Prepared, whose: str, simulated: bool) -> Sheet:
+def _ratings_sheet(found: GeneratorRankings, data: Prepared, whose: str, simulated: Simulation) -> Sheet:
     cluster = found.bootstrap.cluster
     columns: dict[str, Any] = {"generator": found.generators}
     shown = [Column("generator", "Generator")]
@@ -181,7 +181,7 @@ def _ratings_sheet(found: GeneratorRankings, data: Prepared, whose: str, simulat
     return Sheet("ratings", f"Generators by {whose}", frame, tuple(shown), notes, simulated)
 
 
-def _evaluators_sheet(found: GeneratorRankings, data: Prepared, whose: str, simulated: bool) -> Sheet:
+def _evaluators_sheet(found: GeneratorRankings, data: Prepared, whose: str, simulated: Simulation) -> Sheet:
     blocks = []
     for compared in found.evaluators:
         block = pd.DataFrame(
@@ -212,16 +212,7 @@ def _evaluators_sheet(found: GeneratorRankings, data: Prepared, whose: str, simu
     return Sheet("evaluators", title, pd.concat(blocks, ignore_index=True), columns, notes, simulated)
 
 
-def _without_interval(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    told = []
-    for reason in NoInterval:
-        names = dict.fromkeys(str(row["evaluator"]) for row in rows if row["no_interval"] == reason)
-        if names:
-            told.append(f"No interval where {reason.words}: {', '.join(names)}.")
-    return told
-
-
-def _agreement_sheet(found: GeneratorRankings, whose: str, simulated: bool) -> Sheet:
+def _agreement_sheet(found: GeneratorRankings, whose: str, simulated: Simulation) -> Sheet:
     rows = [
         {
             "aspect": aspect,

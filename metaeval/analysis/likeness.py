@@ -8,14 +8,15 @@ import numpy as np
 import pandas as pd
 
 from metaeval.align import align
-from metaeval.analysis.forest import listed
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.stats.matrix import correlation_matrix
 from metaeval.types import AVERAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from metaeval.simulation import Simulation
     from metaeval.stats.tables import Floats, Ints
 
 MOST_ROWS = 20_000
@@ -29,7 +30,7 @@ def likeness(
     aspects: Sequence[str],
     coefficients: Sequence[str],
     truth_name: str = "truth",
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Sheet | None:
     """Correlate the scores of every two evaluators over all units that both scored, and with the truth.
 
@@ -141,6 +142,6 @@ def _notes(evaluators: Sequence[str], scored: Sequence[int], truth_name: str, *,
             "Evaluators that score alike stand together (hierarchical clustering, average linkage of 1 − r); "
             f"the last row is the {truth_name}."
         ),
-        *([f"Without any score, and left out: {listed(unscored)}."] if unscored else []),
+        *([f"Without any score, and left out: {', '.join(unscored)}."] if unscored else []),
         *(["Other aspects and coefficients of so many evaluators: by metaeval figures."] if left_out else []),
     ]

@@ -11,6 +11,7 @@ from metaeval.analysis.generator_draws import Design
 from metaeval.intervals import Bootstrap
 from metaeval.progress import progress
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.stats.agreement import (
     centre,
     cohen_kappa,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from metaeval.policy import Prepared
+    from metaeval.simulation import Simulation
     from metaeval.stats.tables import Floats, Ints
     from metaeval.stats.weighted import Clusters
     from metaeval.types import Scale
@@ -35,11 +37,12 @@ N_FOLDS = 10
 N_RESAMPLES = 1000
 """Bootstrap resamples behind the p-values of soft pairwise accuracy."""
 
+_MOST_LABELS = 1_000  # of a scale; the table of what two raters said has the square of it
 _MOST_RATINGS = 12  # means of up to so many whole ratings count as being on the scale
 _ON_SCALE = ("kappa", "alpha", "concordance", "mae")
 
 
-def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: bool = False) -> Sheet:
+def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulation = REAL) -> Sheet:
     """Measure agreement in the order of pairs, in the order of generators, and in the ratings themselves.
 
     A row an evaluator with averages over aspects, which are NaN where the measure of any aspect is. The frame
@@ -65,7 +68,7 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: bool = F
     seed
         Of the folds and the resamples.
     simulated
-        Whether the data or an evaluator are.
+        What is: the data, or which evaluators.
     """
     who = "user" if "user_id" in data.keys else "item"
     clusters = data.clusters(who)
@@ -139,7 +142,7 @@ def _values(x: Floats, y: Floats, group: Ints, n_groups: int, scale: Scale) -> d
     if not (on_scale(x, scale) and on_scale(y, scale)):
         return {}
     found = {"alpha": krippendorff_alpha(np.stack([x, y]), "ordinal")}
-    if scale.integer and not ((x % 1).any() or (y % 1).any()):
+    if scale.integer and scale.max - scale.min < _MOST_LABELS and not ((x % 1).any() or (y % 1).any()):
         labels = np.arange(scale.min, scale.max + 1)
         found["kappa"] = cohen_kappa(x, y, "quadratic", labels=labels)
     u, v = (centre(values, group, n_groups) for values in (x, y))

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from metaeval.correlate import correlate
+from metaeval.counts import counted
 from metaeval.intervals import Bootstrap
 from metaeval.ranking import GENERATOR_INTERVALS
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.types import AVERAGE, KEYS, USER_RATER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from metaeval.policy import Policy
+    from metaeval.simulation import Simulation
 
 MOST_IN_PAIRS = 8
 """Annotators up to which every pair has a row."""
@@ -43,7 +46,7 @@ def people(
     truth_raters: Collection[str] = (),
     truth_name: str = "the user",
     bootstrap: Bootstrap | None = None,
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Sheet | None:
     """Correlate what people say of the same units: the lines that an evaluator's correlations are read by.
 
@@ -69,7 +72,7 @@ def people(
     bootstrap
         Of the intervals; 10,000 resamples of users, or of items without users, if None.
     simulated
-        Whether the data are.
+        What is: the data, or which evaluators.
 
     Returns
     -------
@@ -167,7 +170,7 @@ def _lines(
 
 def _listed(names: Sequence[str]) -> str:
     if len(names) > MOST_IN_PAIRS:
-        return f"{len(names)} annotators"
+        return counted(len(names), "annotator")
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.analysis.substudies import Pair, substudies
+from metaeval.counts import counted
 from metaeval.errors import MetaevalError, nearest
 from metaeval.policy import allowed
 from metaeval.progress import progress
@@ -181,7 +182,8 @@ def _chosen(data: Prepared, estimates: Floats, names: tuple[str, str] | None) ->
         defined = np.flatnonzero(~np.isnan(estimates))
         if len(defined) < 2:
             raise MetaevalError(
-                f"the run has {len(defined)} evaluators with an estimate here; two are needed to compare them"
+                f"the run has {counted(len(defined), 'evaluator')} with an estimate here; "
+                "two are needed to compare them"
             )
         best = defined[np.argsort(-estimates[defined], kind="stable")[:2]]
         return int(best[0]), int(best[1])

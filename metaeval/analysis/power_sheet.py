@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 
 from metaeval.analysis.power import ENOUGH
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from metaeval.analysis.power import Power
+    from metaeval.simulation import Simulation
 
 _ENOUGH = f"{100 * ENOUGH:.0f} %"
 
 
-def power_sheet(
-    found: Power, *, simulated: bool = False, simulated_evaluators: Collection[str] = ()
-) -> Sheet:
+def power_sheet(found: Power, *, simulated: Simulation = REAL) -> Sheet:
     """Put what is to be expected of studies of several sizes into a table."""
     columns = (
         Column("users", f"{found.cluster.capitalize()}s", "count"),
@@ -36,7 +34,7 @@ def power_sheet(
         found.frame,
         columns,
         tuple(_notes(found)),
-        simulated or bool({found.first, found.second} & set(simulated_evaluators)),
+        simulated.among((found.first, found.second)),
     )
 
 

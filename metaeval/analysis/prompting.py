@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 from metaeval.analysis.forest import CELL, ESTIMATE, without_lone_average
 from metaeval.evaluators.examples import NONE
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import pandas as pd
+
+    from metaeval.simulation import Simulation
 
 ZERO_SHOT = "zero-shot"
 
@@ -62,7 +65,7 @@ def prompting(
     signatures: Mapping[str, Mapping[str, Any]],
     *,
     intervals: str = "",
-    simulated: Sequence[str] | frozenset[str] = (),
+    simulated: Simulation = REAL,
 ) -> Sheet | None:
     """Lay the correlations of a model's ways of being asked side by side.
 
@@ -75,7 +78,7 @@ def prompting(
     intervals
         A sentence on how the intervals were made.
     simulated
-        Evaluators that are simulated.
+        What is: the data, or which evaluators.
 
     Returns
     -------
@@ -107,5 +110,5 @@ def prompting(
             ),
             *([intervals] if intervals else []),
         ),
-        bool(set(shown) & set(simulated)),
+        simulated.among(shown),
     )

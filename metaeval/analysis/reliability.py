@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from metaeval.policy import Prepared
+    from metaeval.simulation import Simulation
     from metaeval.stats.tables import Floats
     from metaeval.types import ScoreTable
 
@@ -101,10 +102,10 @@ def reliability(
     people, repeated = annotators_of(truth, raters), retests(scores, truth)
     sheets = []
     if people is not None:
-        sheets.append(_annotators_sheet(people, simulated=scores.simulated))
-    untrue = scores.simulated or any(set(r.evaluators) & scores.simulated_evaluators for r in repeated)
+        sheets.append(_annotators_sheet(people, simulated=scores.simulation.among(())))
     if repeated:
-        sheets.append(_retest_sheet(repeated, data.aspects, simulated=untrue))
+        shown = scores.simulation.among(name for r in repeated for name in r.evaluators)
+        sheets.append(_retest_sheet(repeated, data.aspects, simulated=shown))
     known: dict[str, Floats] = {name: r.correlation for r in repeated for name in r.evaluators}
     for name, made in (made_of or {}).items():
         if people is not None and made.mean and made.annotators <= set(people.names):
@@ -122,7 +123,7 @@ def reliability(
                 of_truth,
                 parts=parts,
                 truth_name=truth_name,
-                simulated=scores.simulated or bool(scores.simulated_evaluators),
+                simulated=scores.simulation,
             )
         )
     return sheets
@@ -184,7 +185,7 @@ def _mean_pearson(table: Floats) -> float:
     return float(np.mean(found))
 
 
-def _annotators_sheet(people: Annotators, *, simulated: bool) -> Sheet:
+def _annotators_sheet(people: Annotators, *, simulated: Simulation) -> Sheet:
     k = len(people.names)
     rows: dict[str, Any] = {"aspect": [*people.aspects, AVERAGE], "n_raters": k}
     for name, values in people.columns.items():
@@ -211,7 +212,7 @@ def _annotators_sheet(people: Annotators, *, simulated: bool) -> Sheet:
     )
 
 
-def _retest_sheet(repeated: list[Retest], aspects: list[str], *, simulated: bool) -> Sheet:
+def _retest_sheet(repeated: list[Retest], aspects: list[str], *, simulated: Simulation) -> Sheet:
     rows = []
     for r in repeated:
         row: dict[str, Any] = {"evaluator": r.evaluators[0], "n_replicates": len(r.evaluators)}

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +65,7 @@ def run_changes(records: Mapping[str, Mapping[str, Any]], notes: tuple[str, ...]
             *(Column(f"value @ {run}", run) for run in records),
         ),
         (*notes, *said),
-        any(record["data"]["simulated"] for record in records.values()),
+        reduce(or_, map(Simulation.of_record, records.values())),
     )
 
 

@@ -12,14 +12,16 @@ import pandas as pd
 from metaeval.compare import compare_prepared
 from metaeval.ranking import interval_sentence, tests_sentence
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import MARK
 from metaeval.stats.multiplicity import benjamini_hochberg, holm
 from metaeval.types import AVERAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from metaeval.compare import By, Comparisons, Tests
     from metaeval.policy import Prepared
+    from metaeval.simulation import Simulation
     from metaeval.stats.tables import Floats
     from metaeval.types import Correlations
 
@@ -79,7 +81,9 @@ def side_by_side(
         defined = bool(numbers.loc[[*of_run.values()], "estimate"].notna().all())
         row: dict[str, Any] = {
             "evaluator": evaluator,
-            "label": _label(evaluator, bool(result.simulated_evaluators & set(of_run.values()))),
+            "label": f"{evaluator}{MARK}"
+            if result.simulation.among(of_run.values()).evaluators
+            else evaluator,
             "first": in_runs[0],
             "last": in_runs[-1],
             "difference": tested[evaluator].difference if defined else math.nan,
@@ -98,15 +102,15 @@ def side_by_side(
         frame,
         _columns(frame, runs, tests),
         (*notes, *_said(result, by, data, [*tested.values()]), *_unpaired(columns, runs)),
-        result.simulated,
+        result.simulation,
     )
 
 
-def pairs_sheet(tests: Comparisons, *, simulated: bool, simulated_evaluators: Collection[str] = ()) -> Sheet:
+def pairs_sheet(tests: Comparisons, *, simulated: Simulation) -> Sheet:
     """Return the tests of every two evaluators: sheet ``tests``, with the columns of `Comparisons.frame`."""
     frame = tests.frame
     for side in ("first", "second"):
-        frame[f"{side}_label"] = [_label(name, name in simulated_evaluators) for name in frame[side]]
+        frame[f"{side}_label"] = [simulated.label(name) for name in frame[side]]
     corrected = {"holm": "p_holm", "bh": "p_bh"}.get(tests.policy["correction"])
     columns = [
         Column("first_label", "evaluator"),
@@ -222,7 +226,3 @@ def _unpaired(columns: Mapping[str, Mapping[str, str]], runs: Sequence[str]) -> 
     matched = f"Evaluators are matched by name; {alone:,} of {len(columns):,} are in one run only"
     way = "give them the same short name in the studies, or use metaeval compare --all-pairs"
     return [f"{matched}, and so not tested: {way}."]
-
-
-def _label(name: str, simulated: bool) -> str:
-    return f"{name} (simulated)" if simulated else name

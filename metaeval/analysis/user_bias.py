@@ -9,11 +9,13 @@ import pandas as pd
 
 from metaeval.analysis.distributions import on_scale
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.types import AVERAGE, KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from metaeval.simulation import Simulation
     from metaeval.types import Kind, Scale
 
 MOST_GROUPS = 200
@@ -26,7 +28,7 @@ def user_bias(
     scale: Scale,
     *,
     kinds: Mapping[str, Kind],
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Sheet | None:
     """Average score − truth by user, or by item in data without users.
 

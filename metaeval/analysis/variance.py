@@ -8,12 +8,15 @@ import numpy as np
 import pandas as pd
 
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
+from metaeval.stats.exact import squarable
 from metaeval.stats.variance import MEAN, RESIDUAL, Design
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from metaeval.policy import Prepared
+    from metaeval.simulation import Simulation
     from metaeval.stats.tables import Ints
 
 TRUTH = "truth"
@@ -30,7 +33,7 @@ _SEEN = {
 }
 
 
-def variance(data: Prepared, *, simulated: bool = False) -> Sheet:
+def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
     """Split the variance of the truth and of each evaluator's scores among users, items and generators.
 
     A row for the truth and for each evaluator. Columns are shares of the variance (`metaeval.stats.variance`,
@@ -43,7 +46,7 @@ def variance(data: Prepared, *, simulated: bool = False) -> Sheet:
     data
         Its levels are named in the note on why levels differ.
     simulated
-        Whether the data or an evaluator are.
+        What is: the data, or which evaluators.
     """
     factors: dict[str, Ints] = {
         n: data.keys[c].astype(np.int64) for n, c in _FACTORS.items() if c in data.keys
@@ -54,7 +57,7 @@ def variance(data: Prepared, *, simulated: bool = False) -> Sheet:
     shares = np.full((1 + len(data.evaluators), len(data.aspects), len(names)), np.nan)
     designs: dict[bytes, Design] = {}
     for a in range(len(data.aspects)):
-        values = np.concatenate([data.truth[a][None], data.scores[:, a]])
+        values = np.stack([squarable(v) for v in (data.truth[a], *data.scores[:, a])])  # shares have no unit
         for rows, units in _alike(data, a):
             key = units.tobytes()
             if key not in designs:

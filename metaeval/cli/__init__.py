@@ -21,10 +21,11 @@ from metaeval.cli.gate import gate
 from metaeval.cli.generators import generators
 from metaeval.cli.golden import golden
 from metaeval.cli.group import Group
+from metaeval.cli.leaderboard import leaderboard
 from metaeval.cli.pairwise import pairwise
 from metaeval.cli.power import power
 from metaeval.cli.prompts import prompts
-from metaeval.cli.run import demo, leaderboard, reparse, run
+from metaeval.cli.run import demo, reparse, run
 from metaeval.cli.steps import correlate, score
 from metaeval.cli.store import store
 from metaeval.cli.verdicts import verdicts
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DONE, WRONG_INPUT, STOPPED = 0, 2, 3
+COMPLETE = "_METAEVAL_COMPLETE"
+"""The variable in which a shell says what it wants to know; see `click.shell_completion`."""
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -82,6 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0 done, 1 a check failed, 2 wrong input, 3 stopped early, 4 the gate is inconclusive.
     """
+    if asked := os.environ.get(COMPLETE):
+        # A shell asks what may come next; click would answer in a main of its own, which this one replaces.
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "metaeval", COMPLETE, asked)
     try:
         with cli.make_context("metaeval", list(sys.argv[1:] if arguments is None else arguments)) as context:
             cli.invoke(context)
@@ -97,7 +105,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         code = _say(error.format_message(), WRONG_INPUT)
     except MetaevalError as error:
-        code = _say(str(error), error.exit_code)
+        listed = error.problems if len(error.problems) > 1 and not error.listed_by else [error]
+        for problem in listed:
+            code = _say(str(problem), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         code = _say("interrupted; nothing half-written is left", STOPPED)
     except BrokenPipeError:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.problems import every_problem
+from metaeval.counts import counted
 
 _TOOLS = ("promptfoo", "inspect", "table")
 _FOLDER = click.Path(path_type=Path, file_okay=True, dir_okay=True)
@@ -75,7 +75,7 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
     from metaeval.sources.table_import import import_table as run
 
     result = run(file, map_file, out, force=force)
-    click.echo(f"{summary(result.data)}, {len(result.unmapped)} columns not in the map")
+    click.echo(f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map")
 
 
 @import_.command("qrels")
@@ -104,8 +104,7 @@ def import_qrels(
     from metaeval.sources import summary
     from metaeval.sources.qrels import import_qrels as run
 
-    with every_problem():
-        result = run(people, out, judges=judges, scale=scale, aspect=aspect, name=name, force=force)
+    result = run(people, out, judges=judges, scale=scale, aspect=aspect, name=name, force=force)
     for line in (summary(result.data), *result.lines()):
         click.echo(line)
 
@@ -139,17 +138,16 @@ def add_scores(
 
     from metaeval.sources.recorded import import_scores
 
-    with every_problem():
-        result = import_scores(
-            folder,
-            file,
-            tool=tool,
-            map_file=map_file,
-            evaluator=evaluator,
-            out=out,
-            replace=replace,
-            force=force,
-        )
+    result = import_scores(
+        folder,
+        file,
+        tool=tool,
+        map_file=map_file,
+        evaluator=evaluator,
+        out=out,
+        replace=replace,
+        force=force,
+    )
     if as_json:
         click.echo(json.dumps(result.to_dict(), ensure_ascii=False))
     else:

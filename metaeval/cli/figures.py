@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk, tell, tell_json, tell_lost
+from metaeval.cli.group import begin, talk, tell, tell_json, tell_simulated
+from metaeval.simulation import Simulation
 
 
 @click.command()
@@ -57,6 +58,7 @@ def figures(
     user_bias (by user): those that the run has data for. They need metaeval[figures].
     """
     from metaeval.study.figure_files import write_figures
+    from metaeval.study.folder import read_record
 
     begin()
     wanted = {"aspect": aspect, "level": level, "coefficient": coefficient}
@@ -64,5 +66,6 @@ def figures(
     paths = write_figures(run_folder, suffixes, out, names=names, first=first, scale=scale)
     for path in paths:
         tell(str(path))
+    tell_simulated(Simulation.of_record(read_record(run_folder)))
     tell_json({"files": [str(path) for path in paths]})
     tell_lost(run_folder)

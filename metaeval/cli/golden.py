@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from metaeval.cli.group import Group, talk, tell, tell_json
-from metaeval.cli.problems import every_problem
+from metaeval.counts import counted
 
 if TYPE_CHECKING:
     from metaeval.sources.folder import Format
@@ -83,7 +83,10 @@ def export(
         folder, file, rater=rater, aspects=aspects, show=show, blind=blind, separator=separator, force=force
     )
     asked = {a: s for a, s in data.aspects.items() if not aspects or a in aspects}
-    tell(f"{file}: {len(data):,} units to label with {data.scale}; leave a cell empty where you cannot say")
+    tell(
+        f"{file}: {counted(len(data), 'unit')} to label with {data.scale}; "
+        "leave a cell empty where you cannot say"
+    )
     for aspect, statement in asked.items():
         tell(f"{aspect}: {statement}")
     tell_json({"file": str(file), "units": len(data), "aspects": asked, "scale": str(data.scale)})
@@ -94,13 +97,13 @@ def export(
 @click.argument("file", metavar="LABELS.csv", type=_PATH)
 @_rater
 @click.option("--replace", is_flag=True, help="Replace labels that are there and differ.")
+@click.option("--out", type=_PATH, help="Write a new data set there, and leave DIR as it is.")
 @talk
-def import_(folder: Path, file: Path, *, rater: str, replace: bool) -> None:
+def import_(folder: Path, file: Path, *, rater: str, replace: bool, out: Path | None) -> None:
     """Take the labels in LABELS.csv into the ratings of the data set DIR."""
     from metaeval.trust.golden_import import import_labels
 
-    with every_problem():
-        found = import_labels(folder, file, rater=rater, replace=replace)
+    found = import_labels(folder, file, rater=rater, replace=replace, out=out)
     for line in found.lines():
         tell(line)
     tell_json(found.to_dict())

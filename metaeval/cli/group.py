@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-_STOPPED = 3  # the exit code of what can be gone on with
+    from metaeval.simulation import Simulation
 
 
 class Group(click.Group):
@@ -23,7 +23,8 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that the arguments begin with."""
         name = str(args[0]) if args else ""
-        if name and not name.startswith("-") and self.get_command(ctx, name) is None:
+        asked = name and not name.startswith("-") and not ctx.resilient_parsing  # a shell only completes
+        if asked and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
             ctx.fail(f"there is no command {name!r}{nearest(name, known)} (commands: {', '.join(known)})")
         return super().resolve_command(ctx, args)
@@ -67,10 +68,10 @@ def tell(message: str) -> None:
         click.echo(message)
 
 
-def tell_simulated(simulated: bool) -> None:
-    """Say beside the result, on stderr, that it was made of simulated data."""
+def tell_simulated(simulated: Simulation) -> None:
+    """Say beside the result, on stderr, what of it is simulated."""
     if simulated and not is_on("quiet"):
-        click.echo("The data are SIMULATED: these numbers say nothing about people.", err=True)
+        click.echo(simulated.warning, err=True)
 
 
 def tell_uncalibrated(run_folder: Path) -> None:

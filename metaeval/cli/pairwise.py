@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from metaeval.cli.group import begin, talk, tell_lost
-from metaeval.cli.problems import every_problem
+from metaeval.cli.group import begin, talk
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 if TYPE_CHECKING:
@@ -51,7 +50,6 @@ def pairwise(
     from metaeval.study.pairwise import pairwise_of
 
     begin()
-    with every_problem():
-        found = pairwise_of(path, evaluators, flips=flips, resamples=resamples, seed=seed)
+    found = pairwise_of(path, evaluators, flips=flips, resamples=resamples, seed=seed)
     tell_sheets(found, suffix, out)
     tell_lost(path)

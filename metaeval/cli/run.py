@@ -1,4 +1,4 @@
-"""``metaeval demo``, ``run`` and ``leaderboard``: a study, and the table that it makes."""
+"""``metaeval demo``, ``run`` and ``reparse``: a study, from its file to its run folder."""
 
 from __future__ import annotations
 
@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from metaeval.cli.group import (
-    allow_failures,
-    begin,
-    end_lost,
-    talk,
-    tell,
-    tell_json,
-    tell_lost,
-    tell_uncalibrated,
-)
-from metaeval.progress import progress
+from metaeval.cli.group import begin, talk, tell, tell_json, tell_simulated, tell_uncalibrated
+from metaeval.counts import counted
+from metaeval.simulation import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,15 +25,13 @@ _PATH = click.Path(path_type=Path)
 def demo(out: Path | None) -> None:
     """Run the study of the bundled, simulated sample."""
     from metaeval.resources import bundled
+    from metaeval.study import run as run_study
+    from metaeval.study.steps import leaderboard_of
 
     begin()
-    with progress("metaeval demo"):
-        folder, record, already = _run(bundled("studies/demo.yaml"), out)
-        from metaeval.study.steps import leaderboard_text
-
-        table = leaderboard_text(folder, "md", record["study"]["coefficients"][:1])
-    tell(table)
-    _tell_done(folder, record, already=already)
+    done = run_study(bundled("studies/demo.yaml"), out)
+    tell(leaderboard_of(done.folder, done.record["study"]["coefficients"][:1]).to_markdown())
+    _tell_done(done)
 
 
 @click.command()
@@ -80,57 +70,18 @@ def reparse(run_folder: Path, allow_failures: bool) -> None:
     _tell_done(done.folder, done.record, allow_failures=allow_failures)
 
 
-@click.command()
-@click.argument("run_folder", metavar="RUN", type=_PATH)
-@click.option("--coefficient", multiple=True, help="Show this one only; may be given again.")
-@click.option(
-    "--by", "order", metavar="ASPECT,LEVEL,COEFFICIENT", help="The column that orders and is tested."
-)
-@click.option("--format", "suffix", type=click.Choice(["md", "csv", "tex", "html"]), default="md")
-@talk
-def leaderboard(run_folder: Path, coefficient: tuple[str, ...], order: str | None, suffix: str) -> None:
-    """Print the leaderboard of the finished run in the folder RUN."""
-    from metaeval.cli.group import is_on
-    from metaeval.study.steps import leaderboard_records, leaderboard_text
-
-    if is_on("json"):
-        tell_json(leaderboard_records(run_folder, coefficient, order))
-    else:
-        click.echo(leaderboard_text(run_folder, suffix, coefficient, order), nl=False)
-    tell_uncalibrated(run_folder)
-    tell_lost(run_folder)
-
-
-def _run(study: Path, out: Path | None, *, offline: bool = False) -> tuple[Path, Mapping[str, Any], bool]:
-    """Run a study unless it is finished; return its folder, its record, and whether it was finished."""
-    from metaeval.study.finished import finished
-    from metaeval.study.pipeline import carry_out
-    from metaeval.study.plan import plan
-
-    todo = plan(study, out)
-    record = finished(todo, offline=offline)
-    if record is not None:
-        return todo.out, record, True
-    return todo.out, carry_out(todo, offline=offline).record, False
-
-
-def _tell_done(
-    folder: Path, record: Mapping[str, Any], *, already: bool = False, allow_failures: bool = False
-) -> None:
+def _tell_done(done: Run) -> None:
     from metaeval.study.folder import REPORT
     from metaeval.study.lost import lost_sentences
 
-    simulated = " on SIMULATED data" if record["data"]["simulated"] else ""
-    if already:
-        tell(f"Finished already, {record['finished']}; nothing that it depends on has changed.")
     tell(
-        f"{len(record['evaluators'])} evaluators on {record['data']['units']:,} units{simulated}: "
-        f"{folder / 'leaderboard.md'}\nReport: {folder / REPORT}"
+        f"{counted(len(done.record['evaluators']), 'evaluator')} on "
+        f"{counted(done.record['data']['units'], 'unit')}: "
+        f"{done.folder / 'leaderboard.md'}\nReport: {done.folder / REPORT}"
     )
-    report = {"folder": str(folder), "report": str(folder / REPORT), "already_finished": already}
-    tell_json({**report, **record})
-    tell_uncalibrated(folder)
-    end_lost(lost_sentences(record), allowed=allow_failures)
+    tell_simulated(Simulation.of_record(done.record))
+    tell_json({"folder": str(done.folder), "report": str(done.folder / REPORT), **done.record})
+    tell_uncalibrated(done.folder)
 
 
 def _tell_plan(study: Path, out: Path | None) -> None:
@@ -140,12 +91,10 @@ def _tell_plan(study: Path, out: Path | None) -> None:
         from metaeval.study.estimating import estimates, total_of
         from metaeval.study.plan import plan
 
-        todo = plan(study, out)
-        asking = estimates(todo)
-    simulated = ", SIMULATED" if todo.data.simulated else ""
+    asking = estimates(todo)
     lines = [
         f"study       {todo.study.name}",
-        f"data        {todo.data.name}: {len(todo.data):,} units{simulated}",
+        f"data        {todo.data.name}: {counted(len(todo.data), 'unit')}",
         f"truth       {todo.truth}",
         f"aspects     {', '.join(todo.aspects)}",
         f"levels      {', '.join(todo.levels)}",
@@ -160,31 +109,16 @@ def _tell_plan(study: Path, out: Path | None) -> None:
         "Nothing was written.",
     ]
     tell("\n".join(lines))
+    tell_simulated(Simulation.of(todo.data.simulated, {n: str(s) for n, s in todo.evaluators.items()}))
     record = {"out": str(todo.out), "units": len(todo.data), "study": todo.as_record()}
     total = asdict(total_of(asking)) if asking else None
     tell_json({**record, "judges": [asdict(e) for e in asking], "total": total})
 
 
-def _estimate_lines(asking: Sequence[Estimate]) -> Iterator[str]:
-    from metaeval.study.estimating import total_of
-
-    for e in [*asking, *([total_of(asking)] if len(asking) > 1 else [])]:
-        yield f"judge       {e.judge}"
-        yield f"            {e.calls:,} calls to make, {e.in_store:,} in the store"
-        if e.calls:
-            yield f"            about {e.tokens:,} tokens to send and {e.reply_tokens:,} back, {_usd(e)}"
-    open_ = [e for e in asking if e.calls]
-    unknown = sum(e.usd_likely is None for e in open_)
-    if unknown and len(open_) > 1:
-        yield f"            The price of {unknown} of them is not known, and is in no sum."
-    if open_:
-        guessed = any(e.basis == "guess" for e in open_)
-        length = "guessed where the store has none of the model" if guessed else "that of those in the store"
-        yield f"            Likely: one attempt per call; the length of the replies is {length}."
-        yield "            At most: one attempt per call; prompts and replies as long as they can be."
-
-
-def _usd(e: Estimate) -> str:
-    if e.usd_likely is None:
-        return "price unknown"
-    return f"likely {e.usd_likely:.4g} USD" + ("" if e.usd is None else f", at most {e.usd:.4g} USD")
+def _estimate_lines(e: Estimate) -> list[str]:
+    usd = "price unknown" if e.usd is None else f"at most {e.usd:.4g} USD"
+    calls = f"{e.requests - e.in_store:,} calls to make, {e.in_store:,} in the store"
+    return [
+        f"judge       {e.judge}",
+        f"            {calls}, about {counted(e.tokens, 'token')} to send, {usd}",
+    ]

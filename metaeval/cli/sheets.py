@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +11,10 @@ import click
 
 from metaeval.cli.group import is_on, tell, tell_json, tell_simulated
 from metaeval.errors import nearest
+from metaeval.simulation import REAL, Simulation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from metaeval.sheet import Sheet
 
@@ -48,17 +51,44 @@ def _out(context: click.Context, parameter: click.Parameter, path: Path | None) 
 
 def tell_sheets(sheets: Sequence[Sheet], suffix: str = "md", out: Path | None = None) -> None:
     """Print sheets in a format, or write them to a file; with ``--json``, one object from name to rows."""
-    from metaeval.files import write_text
     from metaeval.reports.sheets import files, render
     from metaeval.study.steps import records
 
-    tell_simulated(any(sheet.simulated for sheet in sheets))
+    infinite, of = [float("inf"), float("-inf")], _told_of()
+    tell_tables(
+        reduce(or_, (sheet.simulated for sheet in sheets), REAL),
+        lambda: render(sheets, suffix, of),
+        lambda: {s.name: records(s.frame.replace(infinite, float("nan"))) for s in sheets},
+        lambda path: files(sheets, path, of),
+        out,
+    )
+
+
+def _told_of() -> str:
+    """Return what a command was given to look at, and its own name: no other table of a paper has both."""
+    context = click.get_current_context()
+    arguments = [p for p in context.command.params if isinstance(p, click.Argument)]
+    values = [context.params[str(p.name)] for p in arguments]
+    given = [one for v in values for one in (v if isinstance(v, tuple) else [v]) if one is not None]
+    return "-".join([*(Path(one).resolve().name for one in given), str(context.info_name)])
+
+
+def tell_tables(
+    simulated: Simulation,
+    text: Callable[[], str],
+    record: Callable[[], object],
+    files: Callable[[Path], Mapping[Path, str]],
+    out: Path | None,
+) -> None:
+    """Print tables as ``text``, or write ``files`` to ``out``; with ``--json``, print the ``record``."""
+    from metaeval.files import write_text
+
+    tell_simulated(simulated)
     if out is not None:
-        for path, text in files(sheets, out).items():
-            write_text(path, text)
+        for path, content in files(out).items():
+            write_text(path, content)
             tell(str(path))
     if is_on("json"):
-        infinite = [float("inf"), float("-inf")]
-        tell_json({s.name: records(s.frame.replace(infinite, float("nan"))) for s in sheets})
+        tell_json(record())
     elif out is None:
-        click.echo(render(sheets, suffix), nl=False)
+        click.echo(text(), nl=False)

@@ -8,17 +8,8 @@ from typing import Literal
 
 import click
 
-from metaeval.cli.group import (
-    allow_failures,
-    begin,
-    end_lost,
-    is_on,
-    talk,
-    tell,
-    tell_json,
-    tell_simulated,
-)
-from metaeval.progress import progress
+from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_simulated
+from metaeval.counts import counted
 
 _PATH = click.Path(path_type=Path)
 
@@ -42,21 +33,10 @@ def _fill(context: click.Context, parameter: click.Parameter, value: str) -> flo
 def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: bool) -> None:
     """Score the data set DATA with evaluators, such as "BLEU(n=4)"."""
     begin()
-    with progress("metaeval score"):
-        from metaeval.study.lost import lost_sentences
-        from metaeval.study.pipeline import counts_of
-        from metaeval.study.steps import score_file
-
-        table, lost = score_file(data, evaluators, out)
-    tell_simulated(table.simulated)
-    what = "evaluator" if len(table.evaluators) == 1 else "evaluators"
-    tell(f"{len(table):,} scores of {len(table.evaluators)} {what}: {out}")
-    tell_json(
-        {"out": str(out), "rows": len(table), "evaluators": counts_of(table)}
-        | ({"lost": lost} if lost else {})
-    )
-    again = shlex.join(["metaeval", "score", data, *evaluators, "--out", str(out)])
-    end_lost(lost_sentences({"lost": lost, "again": again}), allowed=allow_failures)
+    table = score_file(data, evaluators, out)
+    tell_simulated(table.simulation)
+    tell(f"{counted(len(table), 'score')} of {counted(len(table.evaluators), 'evaluator')}: {out}")
+    tell_json({"out": str(out), "rows": len(table), "evaluators": counts_of(table)})
 
 
 @click.command()
@@ -124,19 +104,21 @@ def correlate(
         else None,
         out=out,
     )
-    tell_simulated(result.simulated)
+    tell_simulated(result.simulation)
     if is_on("json"):
         tell_json(
             {
-                "simulated": result.simulated,
+                **result.simulation.record(),
                 "policy": dict(result.policy),
                 "correlations": records(result.frame),
             }
         )
     elif out is None:
-        click.echo(result.frame.to_csv(index=False, lineterminator="\n"), nl=False)
+        from metaeval.formulas import to_csv
+
+        click.echo(to_csv(result.frame), nl=False)
     else:
-        tell(f"{len(result):,} correlations: {out}")
+        tell(f"{counted(len(result), 'correlation')}: {out}")
 
 
 def _words(text: str | None) -> list[str] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from metaeval.cli.group import Group, talk, tell, tell_json
+from metaeval.counts import counted
 
 _PATH = click.Path(path_type=Path)
 _store = click.option("--store", "path", type=_PATH, help="The store's file.  [default: METAEVAL_STORE]")
@@ -50,7 +51,7 @@ def prune(path: Path | None, days: float | None, model: str | None, failures: bo
         deleted = store_tools.prune(
             opened, older_than_days=days, model=model, failures=failures, everything=everything
         )
-    tell(f"deleted {deleted:,} replies")
+    tell(f"deleted {counted(deleted, 'reply', 'replies')}")
     tell_json({"deleted": deleted})
 
 
@@ -70,7 +71,7 @@ def export(file: Path, path: Path | None, folder: Path | None) -> None:
     else:
         with Store(path, create=False) as opened:
             count = store_tools.export_jsonl(opened, file)
-    tell(f"wrote {count:,} replies to {file}")
+    tell(f"wrote {counted(count, 'reply', 'replies')} to {file}")
     tell_json({"written": count, "file": str(file)})
 
 
@@ -85,5 +86,5 @@ def import_(file: Path, path: Path | None) -> None:
 
     with Store(path) as opened:
         done = store_tools.import_jsonl(opened, file)
-    tell(f"added {done.added:,} replies; {done.present:,} were there")
+    tell(f"added {counted(done.added, 'reply', 'replies')}; {done.present:,} were there")
     tell_json(done._asdict())

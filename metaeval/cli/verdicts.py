@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from metaeval.cli.group import Group, begin, talk, tell, tell_json
-from metaeval.cli.problems import every_problem
 from metaeval.cli.sheets import sheet_options, tell_sheets
+from metaeval.counts import counted
 
 if TYPE_CHECKING:
     from metaeval.sources.verdicts import WinnerOf
@@ -39,11 +39,10 @@ def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> No
     """Import the table FILE (CSV, TSV, JSONL, Parquet), a row an order of a pair."""
     from metaeval.study.verdicts import import_file
 
-    with every_problem():
-        found = import_file(file, map_file, out, winner_of=winner_of)
+    found = import_file(file, map_file, out, winner_of=winner_of)
     missing = int((found["winner"] == "").sum())
     evaluators = found["evaluator"].nunique()
-    tell(f"{out}: {len(found):,} verdicts, {missing:,} of them missing; evaluators: {evaluators}")
+    tell(f"{out}: {counted(len(found), 'verdict')}, {missing:,} of them missing; evaluators: {evaluators}")
     tell_json({"file": str(out), "verdicts": len(found), "evaluators": evaluators, "missing": missing})
 
 
@@ -63,6 +62,5 @@ def accuracy(
     from metaeval.study.verdicts import accuracy_of
 
     begin()
-    with every_problem():
-        found = accuracy_of(file, by, resamples=resamples, seed=seed)
+    found = accuracy_of(file, by, resamples=resamples, seed=seed)
     tell_sheets(found, suffix, out)

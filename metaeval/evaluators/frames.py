@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from metaeval.errors import DataError
+from metaeval.frames import row_text
 from metaeval.types import Status
 
 if TYPE_CHECKING:
@@ -155,4 +156,4 @@ def _plain(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _unit_text(frame: pd.DataFrame, data: ExplanationSet, at: int) -> str:
-    return "unit (" + ", ".join(f"{k} {frame[k].iloc[at]!r}" for k in data.keys) + ")"
+    return f"unit ({row_text(frame, at, data.keys)})"

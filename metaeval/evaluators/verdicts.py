@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from metaeval.errors import DataError, nearest
+from metaeval.frames import row_text
 from metaeval.types import FIRST, KEYS, SECOND, TIE
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:
     cell = group * 2 + order
     if len(np.unique(cell)) < len(cell):
         at = int(np.flatnonzero(pd.Series(cell).duplicated().to_numpy())[0])
-        names = ", ".join(f"{c} {verdicts[c].iloc[at]!r}" for c in [*by, "order"])
+        names = row_text(verdicts, at, [*by, "order"])
         raise DataError(f"two verdicts are on {names}; there must be one")
     shown = np.full(2 * n, NO_VERDICT, np.int8)
     shown[cell] = codes

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,11 +159,7 @@ def load_prompt(name_or_path: str | os.PathLike[str]) -> PromptTemplate:
                           f"{', '.join(shipped)}")  # fmt: skip
     found = read_prompt_file(path)
     if found.problems:
-        more = len(found.problems) - 1
-        raise PromptError(
-            f"{found.problems[0]}"
-            + (f" (and {more} more; `metaeval prompts check` lists them)" if more else "")
-        )
+        raise PromptError(found.problems, listed_by=f"metaeval prompts check {shlex.quote(str(path))}")
     return _template_of(found)
 
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from metaeval.counts import counted
 from metaeval.errors import MetaevalError
 from metaeval.files import replacing
 from metaeval.llm.request import CallFailure, Message, Reply, canonical, key_of
@@ -101,7 +102,7 @@ def describe(found: Info, wrong: Sequence[str] = ()) -> str:
     if found.oldest:
         lines.append(f"from      {found.oldest} to {found.newest}")
     lines += [
-        f"          {m.model}: {m.replies:,} replies, {m.failures:,} failures, "
+        f"          {m.model}: {counted(m.replies, 'reply', 'replies')}, {counted(m.failures, 'failure')}, "
         f"{m.prompt_tokens:,} + {m.completion_tokens:,} tokens"
         for m in found.models
     ]

@@ -65,6 +65,7 @@ def leaderboard(
     truth: str = "",
     simulated: bool = False,
     signatures: Mapping[str, Mapping[str, Any]] | None = None,
+    name: str = "",
     by: By | None = None,
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
@@ -85,6 +86,8 @@ def leaderboard(
         What to say of where the numbers come from.
     simulated
         Whether the data are simulated, which is then said loudly.
+    name
+        What LaTeX labels begin with, so that two leaderboards can be in one paper; ``dataset``, if left out.
     by, tests, costs
         Of the ranking that comes first: the column that orders it (aspect, level, coefficient), what
         `metaeval.compare` returned for that column, and what the evaluators cost.
@@ -113,6 +116,7 @@ def leaderboard(
         truth=truth,
         simulated=simulated,
         signatures=signatures,
+        name=name,
         by=by if by is None else By(*by),
         tests=tests,
         costs=costs,

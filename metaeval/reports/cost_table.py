@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from metaeval.reports.escapes import markdown as escape
+from metaeval.simulation import MARK
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,7 @@ def cost_table(costs: pd.DataFrame) -> str:
         f"| :--- | :--- |{' ---: |' * (len(titles) - 2)}",
     ]
     for row in costs.to_dict("records"):
-        name = escape(str(row["evaluator"])) + (" (simulated)" if row["simulated"] else "")
+        name = escape(str(row["evaluator"])) + (MARK if row["simulated"] else "")
         numbers = [
             f"{row['texts']:,}",
             _number(row["lost"], ".1%"),

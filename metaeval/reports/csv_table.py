@@ -6,6 +6,8 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
+from metaeval.formulas import safe
+
 if TYPE_CHECKING:
     from metaeval.leaderboard import Standings
 
@@ -18,23 +20,23 @@ def to_csv(board: Standings) -> str:
         dict.fromkeys((a, v) for table in board.tables for a in table.aspects for v in table.levels)
     )
     counts = list(dict.fromkeys(name for table in board.tables for name in table.count_columns))
-    any_simulated = board.simulated or any(row.simulated for table in board.tables for row in table.rows)
-    note = ["simulated"] if any_simulated else []
-    writer.writerow(["coefficient", "block", "evaluator", *(f"{a} {v}" for a, v in columns), *counts, *note])
+    note = ["simulated"] if board.simulated else []
+    writer.writerow(
+        map(safe, ["coefficient", "block", "evaluator", *(f"{a} {v}" for a, v in columns), *counts, *note])
+    )
     for table in board.tables:
         places = [(a, v) for a in table.aspects for v in table.levels]
         for block in table.blocks:
             for row in block.rows:
                 values = dict(zip(places, (v.text for cell in row.cells for v in cell), strict=True))
                 counted = dict(zip(table.count_columns, row.counts, strict=True))
-                writer.writerow(
-                    [
-                        table.coefficient,
-                        block.kind,
-                        row.evaluator,
-                        *(values.get(c, "") for c in columns),
-                        *(counted.get(c, "") for c in counts),
-                        *(["yes" if board.simulated or row.simulated else ""] if note else []),
-                    ]
-                )
+                cells = [
+                    table.coefficient,
+                    block.kind,
+                    row.evaluator,
+                    *(values.get(c, "") for c in columns),
+                    *(counted.get(c, "") for c in counts),
+                    *([row.simulated.what] if note else []),
+                ]
+                writer.writerow(map(safe, cells))
     return out.getvalue()

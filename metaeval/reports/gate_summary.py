@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
+from metaeval.counts import counted
 from metaeval.reports import escapes
 from metaeval.reports.sheets import sheet_to_markdown, value_text
 from metaeval.trust.gate_sheet import asked, gate_sheet, place
@@ -21,7 +22,7 @@ def gate_markdown(result: GateResult) -> str:
     """Return the verdict, what did not pass in a sentence each, and the table of all checks."""
     n = len(result.checks)
     counts = ", ".join(f"{result.count(v)} {w}" for v, w in _WORDS.items() if result.count(v))
-    lines = [f"# Gate: {result.verdict.upper()}", "", f"{n} checks: {counts}.", ""]
+    lines = [f"# Gate: {result.verdict.upper()}", "", f"{counted(n, 'check')}: {counts}.", ""]
     told = sorted((c for c in result.checks if c.verdict != "pass"), key=lambda c: c.verdict != "fail")
     lines += [f"- {escapes.markdown(sentence(check))}" for check in told[:_MOST]]
     if len(told) > _MOST:
@@ -45,7 +46,7 @@ def gate_record(result: GateResult) -> dict[str, Any]:
     return {
         "verdict": result.verdict,
         "evaluator": result.evaluator,
-        "simulated": result.simulated,
+        **result.simulated.record(),
         "by": result.by,
         "cluster": result.cluster,
         "alpha": rules.alpha,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from metaeval.reports import words
 from metaeval.reports.sheets import sheet_to_html
 from metaeval.reports.templates import template
+from metaeval.simulation import REAL
 
 if TYPE_CHECKING:
     from metaeval.leaderboard import Standings
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def to_html(board: Standings) -> str:
     """Return the tables of a leaderboard as HTML, to be put into a page."""
-    ranking = "" if board.ranking is None else sheet_to_html(replace(board.ranking, simulated=False))
+    ranking = "" if board.ranking is None else sheet_to_html(replace(board.ranking, simulated=REAL))
     return template("tables.html").render(board=board, words=words, ranking=ranking)
 
 

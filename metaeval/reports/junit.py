@@ -31,7 +31,7 @@ def junit_xml(result: GateResult) -> str:
     for name, value in (
         ("verdict", result.verdict),
         ("evaluator", result.evaluator),
-        ("simulated", "yes" if result.simulated else "no"),
+        ("simulated", result.simulated.what or "no"),
         *(("note", note) for note in result.notes),
     ):
         ET.SubElement(properties, "property", {"name": name, "value": _clean(value)})

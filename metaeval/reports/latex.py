@@ -2,20 +2,23 @@ r"""What all LaTeX tables have in common: ``table*`` with booktabs rules, for ``
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from typing import TYPE_CHECKING
 
 from metaeval.reports import escapes
+from metaeval.simulation import REAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from metaeval.simulation import Simulation
 
 HEAD = (
     r"% Needs \usepackage{booktabs,graphicx,textcomp} and \usepackage[T1]{fontenc};",
     "% names in other scripts than Latin need XeLaTeX or LuaLaTeX with a font that has them.",
 )
-LOUD = "SIMULATED DATA."
 _ROWS_A_PAGE = 45
 # What sentences may hold beside the characters of names.
 _SIGNS = str.maketrans(
@@ -48,6 +51,19 @@ def rows_a_table(rows: int) -> int:
     return math.ceil(rows / math.ceil(rows / _ROWS_A_PAGE)) if rows else 1
 
 
+def label_of(*names: str) -> str:
+    r"""Return what ``\ref`` calls a table, behind ``tab:``: the names that tell it from others in a paper.
+
+    What LaTeX does not take in a label becomes a dash; names that would then be the same have a digest.
+    """
+    found = []
+    for name in filter(None, names):
+        plain = re.sub(r"[^A-Za-z0-9.:-]+", "-", name).strip("-")
+        whole = name.isascii() and plain
+        found += [plain] * bool(plain) + [hashlib.sha256(name.encode()).hexdigest()[:6]] * (not whole)
+    return "-".join(found)
+
+
 def escaped(text: str) -> str:
     """Return a name, or a word of a table, as LaTeX sets it."""
     return escapes.latex(text).translate(_SIGNS)
@@ -66,7 +82,7 @@ def environment(
     body: Sequence[str],
     notes: str = "",
     continued: bool = False,
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Iterator[str]:
     r"""Yield the lines of one table.
 
@@ -83,9 +99,9 @@ def environment(
     continued
         Whether it goes on with the table before it, so that it has the same number.
     simulated
-        Whether the data are, which is then said loudly.
+        What is, which is then said loudly.
     """
-    loud = rf"\textbf{{{LOUD}}} " if simulated else ""
+    loud = rf"\textbf{{{simulated.loud}}} " if simulated else ""
     yield ""
     yield r"\begin{table*}"
     yield r"  \centering"

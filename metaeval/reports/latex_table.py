@@ -20,11 +20,9 @@ def to_latex(board: Standings) -> str:
     """Return a leaderboard as LaTeX, a table a coefficient; a long one goes on in further tables."""
     lines = [*latex.HEAD]
     if board.simulated:
-        lines.append(f"% {latex.LOUD}")
-    if board.lost:
-        lines.append(f"% {words.LOST}")
+        lines.append(f"% {board.simulated.loud}")
     if board.ranking is not None:
-        lines += latex_tables(board.ranking)
+        lines += latex_tables(board.ranking, board.name or board.dataset)
     for table in board.tables:
         lines += _tables(board, table)
     return "\n".join(lines) + "\n"
@@ -34,11 +32,11 @@ def _tables(board: Standings, table: Table) -> Iterator[str]:
     columns = 1 + len(table.aspects) + len(table.count_columns)
     head = f"    {' & '.join(map(latex.escaped, ['Evaluator', *table.aspects, *table.count_columns]))} \\\\"
     caption, *notes = words.caption(board, table)
-    told = [*([words.SIMULATED] if board.simulated else []), *board.lost]
+    told = [board.simulated.sentence] if board.simulated else []
     for number, page in enumerate(_pages(table, columns)):
         yield from latex.environment(
             caption=f"{words.coefficient(table)} (continued)." if number else caption,
-            label=f"leaderboard-{table.coefficient}",
+            label=latex.label_of(board.name or board.dataset, "leaderboard", table.coefficient),
             alignment="l" + "r" * (columns - 1),
             body=[head, *page],
             notes="" if number else " ".join([*notes, *told]),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from metaeval.leaderboard import Mark
 from metaeval.reports import escapes, words
 from metaeval.reports.sheets import sheet_to_markdown
+from metaeval.simulation import REAL
 
 if TYPE_CHECKING:
     from metaeval.leaderboard import Row, Standings, Table, Value
@@ -19,12 +20,10 @@ def to_markdown(board: Standings) -> str:
     """Return a leaderboard as Markdown, a section a coefficient."""
     parts = [f"# {escapes.markdown(words.heading(board))}"]
     if board.simulated:
-        parts.append(f"> **SIMULATED DATA.** {words.SIMULATED}")
-    if board.lost:
-        parts.append(words.notice(board.lost).rstrip())
+        parts.append(f"> **{board.simulated.loud}** {escapes.markdown(board.simulated.sentence)}")
     if board.ranking is not None:
         # What is simulated has been said.
-        parts.append(sheet_to_markdown(replace(board.ranking, simulated=False)).rstrip())
+        parts.append(sheet_to_markdown(replace(board.ranking, simulated=REAL)).rstrip())
     for table in board.tables:
         parts.append(f"## {escapes.markdown(words.coefficient(table))}")
         parts.append(_table(table))

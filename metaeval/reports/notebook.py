@@ -6,6 +6,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
+from metaeval.counts import counted
 from metaeval.html import heading
 from metaeval.reports import words
 from metaeval.reports.html_page import to_html
@@ -22,7 +23,7 @@ def board_html(board: Standings) -> str:
     left, ranking, out = ROWS, board.ranking, []
     if ranking is not None:
         if len(ranking.frame) > left:
-            out.append(f"{len(ranking.frame) - left:,} evaluators of the ranking")
+            out.append(f"{counted(len(ranking.frame) - left, 'evaluator')} of the ranking")
             ranking = replace(ranking, frame=ranking.frame.head(left))
         left -= len(ranking.frame)
     tables = []
@@ -33,7 +34,7 @@ def board_html(board: Standings) -> str:
         if cut.rows:
             tables.append(cut)
         if missing:
-            which = f"{missing:,} evaluators of the table" if cut.rows else "the table"
+            which = f"{counted(missing, 'evaluator')} of the table" if cut.rows else "the table"
             out.append(f"{which} of {words.coefficient(table)}")
     html = to_html(replace(board, ranking=ranking, tables=tuple(tables)))
     said = "" if tables else "".join(f"<p>{escape(sentence)}</p>" for sentence in board.policy)

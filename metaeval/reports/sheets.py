@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from metaeval.formulas import to_csv
 from metaeval.reports import escapes, latex, words
 from metaeval.reports.templates import template
 
@@ -98,7 +99,7 @@ def sheet_to_markdown(sheet: Sheet) -> str:
     ]
     parts = [f"## {escapes.markdown(sheet.title)}"]
     if sheet.simulated:
-        parts.append(f"> **{latex.LOUD}** {words.SIMULATED}")
+        parts.append(f"> **{sheet.simulated.loud}** {escapes.markdown(sheet.simulated.sentence)}")
     parts.append("\n".join(table))
     if sheet.notes:
         parts.append(" ".join(map(escapes.markdown, sheet.notes)))
@@ -113,9 +114,16 @@ def to_markdown(sheets: Sequence[Sheet]) -> str:
 def sheet_to_csv(sheet: Sheet) -> str:
     """Return all columns of the frame with every digit; a missing value is empty."""
     unsaid = sheet.simulated and "simulated" not in sheet.frame
-    frame = sheet.frame.assign(simulated="yes") if unsaid else sheet.frame
-    text: str = frame.to_csv(index=False, lineterminator="\n")
-    return text
+    frame = sheet.frame.assign(simulated=_simulated(sheet)) if unsaid else sheet.frame
+    return to_csv(frame)
+
+
+def _simulated(sheet: Sheet) -> list[str]:
+    """Return what is simulated of each row: of one on an evaluator, the data or that evaluator."""
+    frame, simulated = sheet.frame, sheet.simulated
+    if "evaluator" not in frame:
+        return [simulated.what] * len(frame)
+    return [simulated.among([evaluator]).what for evaluator in frame["evaluator"]]
 
 
 def sheet_to_latex(sheet: Sheet) -> str:
@@ -123,28 +131,31 @@ def sheet_to_latex(sheet: Sheet) -> str:
     return _latex([sheet])
 
 
-def _latex(sheets: Sequence[Sheet]) -> str:
-    return "\n".join([*latex.HEAD, *(line for sheet in sheets for line in latex_tables(sheet))]) + "\n"
+def _latex(sheets: Sequence[Sheet], of: str = "") -> str:
+    return "\n".join([*latex.HEAD, *(line for sheet in sheets for line in latex_tables(sheet, of))]) + "\n"
 
 
 def _latex_number(text: str) -> str:
     return latex.escaped(text) if text == words.NOTHING else latex.escaped(text).replace("-", "$-$")
 
 
-def latex_tables(sheet: Sheet) -> Iterator[str]:
-    """Yield the lines of ``table*`` environments; a long table goes on in further ones."""
+def latex_tables(sheet: Sheet, of: str = "") -> Iterator[str]:
+    """Yield the lines of ``table*`` environments; a long table goes on in further ones.
+
+    Labels begin with ``of``, the run or study that the sheet is about.
+    """
     rows = _rows(sheet, lambda c: latex.escaped if _is_text(c) else _latex_number)
     head = " & ".join(latex.escaped(c.title) for c in sheet.columns)
     title = sheet.title.rstrip(".")
-    told = [words.SIMULATED] if sheet.simulated else []
+    told = [sheet.simulated.sentence] if sheet.simulated else []
     if sheet.simulated:
-        yield f"% {latex.LOUD}"
+        yield f"% {sheet.simulated.loud}"
     step = latex.rows_a_table(len(rows))
     for first in range(0, max(1, len(rows)), step):
         page = rows[first : first + step]
         yield from latex.environment(
             caption=f"{title} (continued)." if first else f"{title}.",
-            label=sheet.name,
+            label=latex.label_of(of, sheet.name),
             alignment="".join("l" if _is_text(c) else "r" for c in sheet.columns),
             body=[
                 rf"    {line} \\" if line else r"    \midrule" for line in (head, "", *map(" & ".join, page))
@@ -158,7 +169,7 @@ def latex_tables(sheet: Sheet) -> Iterator[str]:
 def sheet_to_html(sheet: Sheet) -> str:
     """Return a section with a table, to be put into a page."""
     rows = _rows(sheet, lambda _: str)  # the template escapes
-    return template("sheet.html").render(sheet=sheet, rows=rows, words=words, loud=latex.LOUD)
+    return template("sheet.html").render(sheet=sheet, rows=rows)
 
 
 def to_page(sheets: Sequence[Sheet]) -> str:
@@ -176,14 +187,17 @@ SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {
 """The suffix of a file → what makes its content from a `Sheet`."""
 
 
-def render(sheets: Sequence[Sheet], suffix: str) -> str:
-    """Return sheets in the format of a suffix, one after the other, to be printed."""
+def render(sheets: Sequence[Sheet], suffix: str, of: str = "") -> str:
+    """Return sheets in the format of a suffix, one after the other, to be printed.
+
+    What they are ``of`` tells their LaTeX labels from those of other runs and commands.
+    """
     if suffix == "tex":
-        return _latex(sheets)
+        return _latex(sheets, of)
     return "\n".join(SHEET_FORMATS[suffix](sheet) for sheet in sheets)
 
 
-def files(sheets: Sequence[Sheet], path: Path) -> dict[Path, str]:
+def files(sheets: Sequence[Sheet], path: Path, of: str = "") -> dict[Path, str]:
     """Return what to write to which file: all sheets to ``path``; of several as CSV, each to its own.
 
     The suffix of ``path`` is one of those of `SHEET_FORMATS`.
@@ -193,4 +207,4 @@ def files(sheets: Sequence[Sheet], path: Path) -> dict[Path, str]:
         return {path: to_page(sheets)}
     if suffix == "csv" and len(sheets) > 1:
         return {path.with_name(f"{path.stem}-{s.name}{path.suffix}"): sheet_to_csv(s) for s in sheets}
-    return {path: render(sheets, suffix)}
+    return {path: render(sheets, suffix, of)}

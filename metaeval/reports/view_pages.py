@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from metaeval.reports.sheets import sheet_to_html
 from metaeval.reports.templates import template
+from metaeval.simulation import REAL, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +28,8 @@ class Card:
     evaluators: int = 0
     finished: str = ""
     """Date and time, ISO 8601."""
-    simulated: str = ""
-    """What of it is simulated: ``data``, ``judges``; empty if nothing is."""
+    simulated: Simulation = REAL
+    """What is: the data, or which evaluators."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Name of each file that the run wrote → its address."""
     problem: str = ""

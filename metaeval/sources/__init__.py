@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.errors import DataError
-from metaeval.sources.folder import read_folder, save
+from metaeval.resources import to_read
+from metaeval.sources.folder import checked_by, read_folder, save
 from metaeval.sources.frames import from_frames
 from metaeval.sources.recorded import add_scores
 from metaeval.sources.summary import Inspection, counts, summary
@@ -35,6 +36,7 @@ def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> ExplanationSet:
         itself (see `metaeval.to_datasets`), or the name of a data set on the Hugging Face hub:
         ``hf://owner/name``, with ``@`` and a branch, tag or commit if it is not to be the newest.
         ``owner/name`` does as well, unless it begins with the name of a folder that is there.
+        ``data/sample`` is the sample that ships with the package, unless there is such a folder.
 
     Raises
     ------
@@ -43,7 +45,7 @@ def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> ExplanationSet:
     """
     data, problems = _read(path)
     if data is None:
-        raise DataError(problems)
+        raise DataError(problems, listed_by=checked_by(path))
     return data
 
 
@@ -83,6 +85,7 @@ def _read(
         raise DataError(
             f"a data set is loaded from its folder, its hub name or a datasets.DatasetDict, not from {path!r}"
         )
+    path = to_read(path)
     name = hub_name(path)
     folder = Path(path) if name is None else hub_folder(name)
     if (folder / SAVED).is_file():

@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from metaeval.errors import Problem, nearest
+from metaeval.frames import row_text, shown
 from metaeval.sources.columns import number_column, text_column
 from metaeval.types import KEYS, ExplanationSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -186,7 +187,7 @@ class _Checker:
             if given not in set(known):
                 hint = nearest(given, map(str, known)) if len(known) <= _MAX_HINTED else ""
                 return table.problem(i, key, f"is {given!r}, which {where} does not have{hint}")
-        return table.problem(i, None, f"there is no unit ({_named(frame, i, self.keys)}) in {where}")
+        return table.problem(i, None, f"there is no unit ({row_text(frame, i, self.keys)}) in {where}")
 
     def _aspects(self, kind: str, frame: pd.DataFrame) -> None:
         known = list(self.manifest.aspects)
@@ -213,7 +214,7 @@ class _Checker:
         where = self.tables["explanations"].name
         for i in np.flatnonzero(unknown):
             message = (
-                f"the user {users['user_id'].iloc[i]!r} has no explanation in {where}; leave the row out"
+                f"the user {shown(users['user_id'].iloc[i])} has no explanation in {where}; leave the row out"
             )
             self.problems.append(table.problem(int(i), "user_id", message))
 
@@ -244,7 +245,7 @@ def duplicates(
         table.problem(
             int(i),
             None,
-            f"{what} ({_named(frame, int(i), frame.columns)}) is already in row "
+            f"{what} ({row_text(frame, int(i), frame.columns)}) is already in row "
             f"{table.rows[first[inverse[i]]]}; keep one",
         )
         for i in np.flatnonzero(again)
@@ -254,10 +255,6 @@ def duplicates(
 def _missing_column(table: Table, column: str, given: Sequence[str]) -> Problem:
     hint = nearest(table.labels.get(column, column), given)
     return Problem(table.name, None, column, f"is missing{hint or '; there are: ' + ', '.join(given)}")
-
-
-def _named(frame: pd.DataFrame, i: int, names: Iterable[str]) -> str:
-    return ", ".join(f"{n} {frame[n].iloc[i]!r}" for n in names)
 
 
 def _blank(texts: pd.Series[str]) -> NDArray[np.bool_]:

@@ -12,6 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from metaeval.frames import shown
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
@@ -146,7 +148,8 @@ def _mixed(
         table.problem(
             int(i),
             column,
-            f"is the {of_cells[i]} {cells[i]!r}, most rows hold a {usual} such as {example!r}; use one type",
+            f"is the {of_cells[i]} {shown(cells[i])}, most rows hold a {usual} such as {shown(example)}; "
+            "use one type",
         )
         for i in odd
     ]

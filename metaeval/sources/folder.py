@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import os
 import secrets
+import shlex
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -19,7 +21,6 @@ from metaeval.sources.manifest import FILE, Manifest, read_manifest
 from metaeval.sources.tables import read_table
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator
 
     from metaeval.sources.tables import Table
@@ -29,6 +30,12 @@ Format = Literal["parquet", "csv", "jsonl"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 _TABLES = ("explanations", "ratings", "scores", "users")
 _NEEDED = ("explanations", "ratings")
+
+
+def checked_by(path: object) -> str:
+    """Return the command that lists what is wrong with a data set on disk or on the hub."""
+    # What is in memory has no name that a command could be given.
+    return f"metaeval data check {shlex.quote(str(path))}" if isinstance(path, str | os.PathLike) else ""
 
 
 def read_folder(folder: Path) -> tuple[ExplanationSet | None, list[Problem]]:

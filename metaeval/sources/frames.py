@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from pydantic import ValidationError
 
 from metaeval.errors import DataError
 from metaeval.frames import flat
@@ -154,6 +155,7 @@ def _scale(ratings: Table, given: Scale | tuple[float, float] | None) -> ScaleMo
             )
         low, high = float(observed.min()), float(observed.max())
         integer = bool((observed == np.round(observed)).all())
-    if not low < high:
-        raise DataError(f"scale: min ({low:g}) must be below max ({high:g})")
-    return ScaleModel(min=float(low), max=float(high), integer=integer)
+    try:
+        return ScaleModel(min=float(low), max=float(high), integer=integer)
+    except ValidationError as error:
+        raise DataError(f"scale: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from error

@@ -22,6 +22,9 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Number = Annotated[float, Field(strict=False, allow_inf_nan=False)]
 
 
+_FARTHEST = 1e50  # squares of ratings, and their sums, must be floats
+
+
 class ScaleModel(Strict):
     """The rating scale, both ends included."""
 
@@ -33,6 +36,9 @@ class ScaleModel(Strict):
     def _rises(self) -> Self:
         if self.min >= self.max:
             raise ValueError(f"min ({self.min:g}) must be below max ({self.max:g})")
+        for end in (self.min, self.max):
+            if abs(end) > _FARTHEST:
+                raise ValueError(f"{end:g} is too large: a scale lies between ±{_FARTHEST:g}")
         return self
 
     def scale(self) -> Scale:

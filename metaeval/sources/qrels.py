@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
+from metaeval.counts import counted
 from metaeval.errors import DataError, Problem
 from metaeval.sources.folder import refuse_if_in_the_way, save
 from metaeval.sources.frames import from_frames
@@ -48,7 +49,7 @@ class JudgeFile(NamedTuple):
     def __str__(self) -> str:
         lacking = "".join(f", {n:,} {status}" for status, n in self.statuses.items())
         strange = f", {self.strangers:,} on units without a label of people" if self.strangers else ""
-        return f"Recorded({self.name!r}): {self.labelled:,} labels{lacking}{strange}"
+        return f"Recorded({self.name!r}): {counted(self.labelled, 'label')}{lacking}{strange}"
 
 
 class QrelsImport(NamedTuple):
@@ -62,7 +63,7 @@ class QrelsImport(NamedTuple):
         told = [str(j) for j in self.judges if j.statuses or j.strangers]
         whole = len(self.judges) - len(told)
         if whole:
-            told.append(f"{whole:,} judge{'s' * (whole > 1)} with a label on the scale for every unit")
+            told.append(f"{counted(whole, 'judge')} with a label on the scale for every unit")
         return told
 
 

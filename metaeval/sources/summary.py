@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from metaeval.counts import counted
+
 if TYPE_CHECKING:
     from metaeval.errors import Problem
     from metaeval.types import ExplanationSet
@@ -55,7 +57,5 @@ def counts(data: ExplanationSet) -> dict[str, int]:
 
 def summary(data: ExplanationSet) -> str:
     """Return the counts as one line; it says so if the study is simulated."""
-    numbers = ", ".join(
-        f"{n:,} {what.removesuffix('s') if n == 1 else what}" for what, n in counts(data).items()
-    )
+    numbers = ", ".join(counted(n, what.removesuffix("s")) for what, n in counts(data).items())
     return f"{data.name}{' (simulated)' if data.simulated else ''}: {numbers}"

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.stats.exact import squarable
+
 if TYPE_CHECKING:
     from metaeval.stats.tables import Floats, Ints
 
@@ -84,7 +86,8 @@ def error_correlation(x: Floats, y: Floats) -> float:
 
 
 def _standardised(x: Floats) -> Floats:
-    d = x - x[:, :1]
+    d = np.stack([squarable(row) for row in x])
+    d = d - d[:, :1]
     d = d - d.mean(axis=1, keepdims=True)
     return np.asarray(d / d.std(axis=1, keepdims=True))
 

@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from metaeval.stats.tables import Floats, Ints
 
 _LARGEST_DENOMINATOR = 2**20
+_SQUARABLE = 200  # binary digits before or behind the point: four such numbers are multiplied
 _EXACT = 2.0**53  # whole numbers below this are exact as floats
+
+
+def squarable(values: Floats) -> Floats:
+    """Return values, or, where a sum of their squares is no float, the same times a power of two.
+
+    That leaves every coefficient of correlation as it is, to the last digit. Values of any usual size are
+    returned as they are.
+    """
+    exponent = math.frexp(float(np.abs(values).max(initial=0.0)))[1]
+    return values if abs(exponent) < _SQUARABLE else np.ldexp(values, -exponent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from metaeval.stats.exact import common_denominator
+from metaeval.stats.exact import common_denominator, squarable
 from metaeval.stats.levels import Grouping
 from metaeval.stats.subset_moments import (
     BLOCK,
@@ -84,6 +84,7 @@ def subset_statistic(
         At weights of one for every cluster it is what `metaeval.stats.levels.estimate` says of the judges'
         averaged scores.
     """
+    x, y = squarable(x), squarable(y)
     if grouping.between:
         home = cluster_of_groups(grouping, clusters)
         if home is None:

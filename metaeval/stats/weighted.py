@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from metaeval.stats.coefficients import grouped
-from metaeval.stats.exact import GroupSums, common_denominator
+from metaeval.stats.exact import GroupSums, common_denominator, squarable
 from metaeval.stats.levels import Grouping
 from metaeval.stats.tables import ContingencyTables, Floats, Ints, encode
 from metaeval.stats.weighted_crossed import Crossed, Moments
@@ -109,6 +109,8 @@ def statistic(
     Statistic
         At weights of one for every cluster it is the estimate of `metaeval.stats.levels.estimate`.
     """
+    if not addable:
+        x, y = squarable(x), squarable(y)
     home = cluster_of_groups(grouping, clusters)
     if grouping.between and home is not None:
         # Each mean lies whole in a cluster, and is there as often as that.

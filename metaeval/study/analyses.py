@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from metaeval.analysis.ensemble_sheets import ensemble_sheets
 from metaeval.analysis.ensembles import Costs, ensembles
 from metaeval.analysis.frontier import Choosing
@@ -17,8 +15,8 @@ from metaeval.analysis.power_sheet import power_sheet
 from metaeval.errors import MetaevalError, nearest
 from metaeval.intervals import Bootstrap
 from metaeval.study.costs import costs_of
-from metaeval.study.folder import CORRELATIONS, read_output
 from metaeval.study.opened import open_run
+from metaeval.study.results import read_run
 from metaeval.types import AVERAGE, Kind
 
 if TYPE_CHECKING:
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
     from metaeval.sheet import Sheet
     from metaeval.study.opened import OpenRun
     from metaeval.types import ScoreTable
-
-_NAMED = 12  # evaluators that a message names
 
 
 def ensembles_of(
@@ -57,8 +53,7 @@ def ensembles_of(
         costs=costs_a_text(run.scores, names),
         how=Choosing(resamples=resamples, resamples_in_fold=min(resamples, 1_000), seed=seed),
     )
-    simulated = run.scores.simulated or bool(run.scores.simulated_evaluators & set(names))
-    return ensemble_sheets(found, simulated=simulated)
+    return ensemble_sheets(found, simulated=run.scores.simulation.among(names))
 
 
 def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
@@ -80,10 +75,9 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
     if len(names) < 2:
         others = [n for n in known if kinds.get(n) not in (Kind.BASELINE, Kind.ENSEMBLE)]
         have = f"{len(names)} judge is given" if wanted else f"the run has {len(names) or 'no'} judge"
-        given = ", ".join(others[:_NAMED]) + (f", and {len(others) - _NAMED} more" * (len(others) > _NAMED))
         raise MetaevalError(
             f"{have}, and an ensemble takes two or more: give two or more of its evaluators with --judge "
-            f"({given or 'it has none'})"
+            f"({', '.join(others) or 'it has none'})"
         )
     return names
 
@@ -138,10 +132,9 @@ def generators_of(
         found,
         data,
         truth=run.record["truth"]["spec"],
-        simulated=run.scores.simulated,
-        simulated_evaluators=run.scores.simulated_evaluators,
+        simulated=run.scores.simulation,
     )
-    correlations = pd.read_csv(read_output(run.folder, CORRELATIONS))
+    correlations = read_run(run.folder)[0].frame
     judge = names[0] if evaluators else best_evaluator(correlations, names, aspect)
     powered = estimates_sheet(
         run.scores.frame,
@@ -150,7 +143,7 @@ def generators_of(
         aspects=chosen,
         labelled=labelled,
         seed=seed,
-        simulated=run.scores.simulated or judge in run.scores.simulated_evaluators,
+        simulated=run.scores.simulation.among([judge]),
     )
     return [*sheets, powered] if powered else sheets
 
@@ -180,5 +173,4 @@ def power_of(
         levels=[level or study["levels"][0]], coefficients=[coefficient or study["coefficients"][0]]
     )
     found = power(data, evaluators, aspect=aspect, users=users, units=units, studies=studies, seed=seed)
-    simulated = run.scores.simulated_evaluators
-    return [power_sheet(found, simulated=run.scores.simulated, simulated_evaluators=simulated)]
+    return [power_sheet(found, simulated=run.scores.simulation)]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from metaeval import evaluators
 from metaeval.analysis.distributions import on_scale
 from metaeval.errors import MetaevalError, nearest
+from metaeval.formulas import read_csv
 from metaeval.study.details import made_of
 from metaeval.study.folder import RANKING, read_output
 from metaeval.study.opened import open_run
@@ -26,13 +25,14 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    import pandas as pd
+
     from metaeval.sheet import Sheet
     from metaeval.study.opened import OpenRun
 
 NO_FAMILY = "none"
 """What is said of a name that belongs to no family."""
 _COUNTED = "grapheme clusters"
-_NAMED = 12  # evaluators that a message names
 
 
 def biases_of(
@@ -82,14 +82,14 @@ def biases_of(
     found = measure(
         measured, verdicts, signatures=run.scores.signatures, families=of, resamples=resamples, seed=seed
     )
-    ranking = pd.read_csv(read_output(run.folder, RANKING)) if RANKING in run.record["outputs"] else None
+    board = read_output(run.folder, RANKING) if RANKING in run.record["outputs"] else None
+    ranking = None if board is None else read_csv(board, ("rank", "estimate", "ci_low", "ci_high"))
     sheets = bias_sheets(
         found,
         ranking,
         signatures=run.scores.signatures,
         said=[*said, *_without_family(of, [*names, *pairwise], generators), *_not_ratings(measured)],
-        simulated=run.scores.simulated,
-        simulated_evaluators=run.scores.simulated_evaluators,
+        simulated=run.scores.simulation,
     )
     if not sheets:
         raise MetaevalError(
@@ -117,10 +117,9 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> tuple[list[str], list
     pairwise = [n for n in of_pairs if n in names or not wanted]
     if not (names or pairwise):
         others = [n for n in known if kinds.get(n) != Kind.BASELINE]
-        more = f", and {len(others) - _NAMED} more" * (len(others) > _NAMED)
         raise MetaevalError(
             f"the run has no judges; name those of its evaluators to look at with --judge "
-            f"({', '.join(others[:_NAMED])}{more})"
+            f"({', '.join(others)})"
         )
     # The scores of a pairwise evaluator are made of its verdicts, which tell more.
     return [n for n in names if n not in of_pairs], pairwise

@@ -94,15 +94,14 @@ def calibration_of(
     if not found:
         raise MetaevalError("no unit has both a rating of people and a score; there is nothing to calibrate")
     maps = map_fits(data, scale=given.scale, bootstrap=given.bootstrap)
-    shown = set(data.evaluators)
-    simulated = given.scores.simulated or bool(given.scores.simulated_evaluators & shown)
+    simulated = given.scores.simulation.among(data.evaluators)
     target = Path(save) if save is not None else None if of_data else path / CALIBRATION
     if target is not None:
         made = make_calibration(
             found,
             maps,
             signatures=given.scores.signatures,
-            about={**given.about, "simulated": simulated},
+            about={**given.about, "simulated": bool(simulated)},
             bands=bands,
             bootstrap=replace(given.bootstrap, cluster=data.cluster_name(given.bootstrap.cluster)),
             measure=options.measure,

@@ -104,11 +104,7 @@ def _every_two(
     if found is None:
         data = prepare(joined.scores, joined.truth, joined.policy(by.level, by.coefficient))
         found = compare_prepared(data, by, tests, seed=seed)
-    pairs = pairs_sheet(
-        found,
-        simulated=joined.scores.simulated,
-        simulated_evaluators=joined.scores.simulated_evaluators,
-    )
+    pairs = pairs_sheet(found, simulated=joined.scores.simulation)
     return [pairs] if result is None else [ranking(result, by=by, tests=found), pairs]
 
 

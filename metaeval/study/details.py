@@ -12,16 +12,16 @@ from metaeval.intervals import Bootstrap
 from metaeval.policy import Policy, prepare
 from metaeval.spec import EvaluatorSpec
 from metaeval.study.opened import open_run
+from metaeval.study.resolve import specs_in
 from metaeval.types import Scale, ScoreTable
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     import pandas as pd
 
     from metaeval.sheet import Sheet
-    from metaeval.spec import Argument
 
 
 def details(folder: str | os.PathLike[str]) -> list[Sheet]:
@@ -62,13 +62,12 @@ def details_of(
     whole = made_of(spec)
     bootstrap = Bootstrap.of(study["bootstrap"])
     low, high, integer = record["data"]["scale"]
-    any_simulated = scores.simulated or bool(scores.simulated_evaluators)
     sheets = [
         measures(
             data,
             scale=Scale(low, high, bool(integer)),
             seed=bootstrap.seed if bootstrap else 0,
-            simulated=any_simulated,
+            simulated=scores.simulation,
         ),
         people(
             truth,
@@ -77,7 +76,7 @@ def details_of(
             truth_raters=whole.annotators,
             truth_name="the user" if spec == "User()" else spec,
             bootstrap=bootstrap,
-            simulated=scores.simulated,
+            simulated=scores.simulation.among(()),
         ),
         *reliability(
             data,
@@ -88,7 +87,7 @@ def details_of(
             truth_made_of=whole,
             truth_name=spec,
         ),
-        variance(data, simulated=any_simulated),
+        variance(data, simulated=scores.simulation),
     ]
     return [sheet for sheet in sheets if sheet is not None]
 
@@ -99,16 +98,8 @@ def made_of(spec: str | EvaluatorSpec) -> MadeOf:
     if given.name == "Annotator":
         names = [str(a) for a in (*given.args, *given.kwargs.values())]
         return MadeOf(frozenset(names), mean=True)
-    parts = [made_of(p) for a in (*given.args, *given.kwargs.values()) for p in _specs(a)]
+    parts = [made_of(p) for a in (*given.args, *given.kwargs.values()) for p in specs_in(a)]
     within = frozenset(n for p in parts for n in p.annotators)
     # Each part one annotator, and no annotator twice: then all weigh the same.
     plain = given.name == "Mean" and len(within) == len(parts) and all(p.mean for p in parts)
     return MadeOf(within, mean=plain and all(len(p.annotators) == 1 for p in parts))
-
-
-def _specs(argument: Argument) -> Iterator[EvaluatorSpec]:
-    if isinstance(argument, EvaluatorSpec):
-        yield argument
-    elif isinstance(argument, tuple):
-        for part in argument:
-            yield from _specs(part)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from metaeval.analysis.distributions import on_scale
 from metaeval.errors import MetaevalError, nearest
+from metaeval.formulas import protected
 from metaeval.policy import whole_number
 from metaeval.study.analyses import judges_of
 from metaeval.study.opened import open_run
@@ -15,7 +16,7 @@ from metaeval.study.run_data import data_of
 from metaeval.trust.golden_files import TEXT, UNIT, column_of, keys_of, unit_names
 from metaeval.trust.panel_gain import COEFFICIENT, Fitting, panel_gains
 from metaeval.trust.panel_sheets import SCORE, agreement_sheet, disagreements_sheet, gain_sheet, split_units
-from metaeval.trust.spreadsheet import protected, write_sheet
+from metaeval.trust.spreadsheet import write_sheet
 from metaeval.types import Scale
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def disagreements_of(
     how = Fitting(resamples=resamples, seed=seed)
     data = run.prepared(levels=levels or None, coefficients=[COEFFICIENT], evaluators=members)
     gains = [g for g in panel_gains(data, how) if not aspects or g.aspect in aspects]
-    simulated = run.scores.simulated or bool(run.scores.simulated_evaluators & set(members))
+    simulated = run.scores.simulation.among(members)
     return [
         disagreements_sheet(units, members, n, simulated=simulated),
         agreement_sheet(units, members, simulated=simulated),

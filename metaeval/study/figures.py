@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from metaeval.reports.figures import Figure
     from metaeval.sheet import Sheet
+    from metaeval.simulation import Simulation
     from metaeval.study.opened import OpenRun
     from metaeval.types import ScoreTable
 
@@ -51,22 +52,8 @@ class _Material:
     """Aspect, level and coefficient to show first."""
 
     @property
-    def simulated(self) -> bool:
-        """Whether the data are."""
-        return self.scores.simulated
-
-    @property
-    def simulated_evaluators(self) -> frozenset[str]:
-        return frozenset(self.labels[name] for name in self.scores.simulated_evaluators)
-
-    @property
-    def simulated_of(self) -> frozenset[str]:
-        """Evaluators whose numbers are simulated: all of them if the data are."""
-        return frozenset(self.labels.values()) if self.simulated else self.simulated_evaluators
-
-    @property
-    def any_simulated(self) -> bool:
-        return self.simulated or bool(self.simulated_evaluators)
+    def simulated(self) -> Simulation:
+        return self.scores.simulation
 
     @property
     def scale(self) -> Scale:
@@ -121,8 +108,8 @@ def figures_of(
         out is that of the study's order. A figure of very many rows has these alone.
     """
     order = {k: str(v) for k, v in record["study"]["order_by"].items()}
-    made_up = scores.simulated_evaluators
-    labels = {n: f"{n} (simulated)" if n in made_up else n for n in scores.evaluators}
+    simulated = scores.simulation
+    labels = {n: simulated.label(n) for n in scores.evaluators}
     of = _Material(
         scores,
         scores.frame.assign(evaluator=scores.frame["evaluator"].astype(object).map(labels)),
@@ -174,7 +161,7 @@ def _ranking(of: _Material) -> Sheet:
     human = human_reference(
         of.correlations, of.kinds, of.truth, of.raters, of.policy(), truth_raters=truth_raters
     )
-    return forest(of.correlations, of.kinds, human, intervals=of.intervals, simulated=of.any_simulated)
+    return forest(of.correlations, of.kinds, human, intervals=of.intervals, simulated=of.simulated)
 
 
 def _distributions(of: _Material) -> Sheet | None:
@@ -184,7 +171,7 @@ def _distributions(of: _Material) -> Sheet | None:
         of.scale,
         kinds=of.kinds,
         truth_name=of.truth_name,
-        simulated=of.any_simulated,
+        simulated=of.simulated,
     )
 
 
@@ -197,7 +184,7 @@ def _likeness(of: _Material) -> Sheet | None:
         aspects=_leading(aspect, known),
         coefficients=_leading(of.first["coefficient"], of.record["study"]["coefficients"]),
         truth_name=of.truth_name,
-        simulated=of.any_simulated,
+        simulated=of.simulated,
     )
 
 
@@ -210,7 +197,7 @@ def _prompting(of: _Material) -> Sheet | None:
         of.correlations,
         of.signatures,
         intervals=of.intervals,
-        simulated=of.simulated_of,
+        simulated=of.simulated,
     )
 
 
@@ -223,7 +210,7 @@ def _ensembles(of: _Material) -> Sheet | None:
     return ensemble_spread(
         prepare(frame, of.truth, of.policy(["pearson"])),
         n_judges=len(judges),
-        simulated=of.simulated or bool(of.simulated_evaluators & set(combined)),
+        simulated=of.simulated.among(combined),
     )
 
 
@@ -234,12 +221,12 @@ def _cost(of: _Material) -> Sheet | None:
         costs.assign(evaluator=costs["evaluator"].astype(object).map(of.labels)),
         of.signatures,
         intervals=of.intervals,
-        simulated=of.simulated_of,
+        simulated=of.simulated,
     )
 
 
 def _user_bias(of: _Material) -> Sheet | None:
-    return user_bias(of.frame, of.truth, of.scale, kinds=of.kinds, simulated=of.any_simulated)
+    return user_bias(of.frame, of.truth, of.scale, kinds=of.kinds, simulated=of.simulated)
 
 
 _SHEETS: dict[str, Callable[[_Material], Sheet | None]] = {

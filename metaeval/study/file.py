@@ -209,7 +209,7 @@ class Study(_Part):
 
     def error(self, message: str, *where: str | int) -> StudyError:
         """Return an error that says where in the study file the value at ``where`` stands."""
-        return _error(self._lines, message, *where)
+        return StudyError(_located(self._lines, message, *where))
 
     @property
     def file(self) -> str:
@@ -256,7 +256,7 @@ def make_study(content: Mapping[str, Any], lines: Lines | None = None) -> Study:
         study = Study.model_validate(dict(content))
     except ValidationError as error:
         found = error.errors(include_url=False)
-        raise _study_error(found[0], len(found) - 1, lines) from error
+        raise StudyError(*dict.fromkeys(_problem(one, lines) for one in found)) from error
     study._lines = lines
     for aspect in study.aspects or []:
         if aspect == AVERAGE:
@@ -276,7 +276,7 @@ _WANTED = {
 }
 
 
-def _study_error(error: ErrorDetails, more: int, lines: Lines) -> StudyError:
+def _problem(error: ErrorDetails, lines: Lines) -> str:
     # The tags of unions are not part of the way through the file.
     where = tuple(p for p in error["loc"] if not str(p).startswith(("list[", "dict[", "[key]", "function-")))
     kind, given, context = error["type"], error["input"], error.get("ctx", {})
@@ -307,11 +307,9 @@ def _study_error(error: ErrorDetails, more: int, lines: Lines) -> StudyError:
         text = f"{key} must be {_WANTED[kind]}, not {given!r}"
     else:
         text = f"{key}: {given!r}: {error['msg'].replace('Input should', 'it must')}"
-    return _error(lines, text + (f" (and {more} more)" if more else ""), *where)
+    return _located(lines, text, *where)
 
 
-def _error(lines: Lines, message: str, *where: str | int) -> StudyError:
-    """Return an error that begins with the file and the line; a study that is not from a file has neither."""
-    if not lines.file:
-        return StudyError(f"study: {message}")
-    return StudyError(str(YamlError(lines.file, message, lines.line(*where))))
+def _located(lines: Lines, message: str, *where: str | int) -> str:
+    """Return a message that begins with file and line, which a study that is not from a file has not."""
+    return str(YamlError(lines.file, message, lines.line(*where))) if lines.file else f"study: {message}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.errors import MetaevalError, RunFolderError, StoppedError
 from metaeval.files import replacing, write_text
+from metaeval.formulas import to_csv
 from metaeval.trust.calibration import CALIBRATION
 from metaeval.types import Kind, ScoreTable
 
@@ -247,4 +248,4 @@ def write_parquet(frame: pd.DataFrame, file: Path) -> None:
 
 def write_csv(frame: pd.DataFrame, file: Path) -> None:
     """Write a frame as CSV; floats keep every digit that they have."""
-    frame.to_csv(file, index=False, lineterminator="\n")
+    to_csv(frame, file)

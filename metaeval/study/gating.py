@@ -173,7 +173,7 @@ def _scored(run: OpenRun, asked: Asked, by: str, usual: str | None) -> Scored:
     if name not in run.scores.evaluators:
         known = list(run.scores.evaluators)
         raise MetaevalError(
-            f"the run {run.folder} has no evaluator {name!r}{nearest(name, known)}; it has {_some(known)}"
+            f"the run {run.folder} has no evaluator {name!r}{nearest(name, known)}; it has {', '.join(known)}"
         )
     record: Mapping[str, Any] = run.record["data"]
     frame = run.scores.frame
@@ -183,7 +183,8 @@ def _scored(run: OpenRun, asked: Asked, by: str, usual: str | None) -> Scored:
         known = sorted(map(str, frame["generator"].unique())) if "generator" in keys else []
         if generator not in known:
             raise MetaevalError(
-                f"the run has no generator {generator!r}{nearest(generator, known)}; it has {_some(known)}"
+                f"the run has no generator {generator!r}{nearest(generator, known)}; "
+                f"it has {', '.join(known)}"
             )
     if asked.generators:
         frame = frame[frame["generator"].isin(list(asked.generators))]
@@ -201,7 +202,7 @@ def _scored(run: OpenRun, asked: Asked, by: str, usual: str | None) -> Scored:
         (float(low), float(high)),
         str(record["name"]),
         str(record["fingerprint"]),
-        run.scores.simulated or name in run.scores.simulated_evaluators,
+        run.scores.simulation.among([name]),
     )
 
 
@@ -212,10 +213,6 @@ def _only_judge(run: OpenRun) -> str:
         have = f"{len(judges)} judges" if judges else "no judge"
         raise MetaevalError(
             f"the run {run.folder} has {have}: say with --evaluator whose scores the gate is about "
-            f"({_some(judges or list(run.scores.evaluators))})"
+            f"({', '.join(judges or list(run.scores.evaluators))})"
         )
     return judges[0]
-
-
-def _some(names: Sequence[str], most: int = 12) -> str:
-    return ", ".join(names[:most]) + (f", and {len(names) - most} more" if len(names) > most else "")

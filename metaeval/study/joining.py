@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval.analysis.run_changes import evaluators_of
+from metaeval.counts import counted
 from metaeval.errors import MetaevalError, nearest
 from metaeval.study.opened import OpenRun, open_run
 from metaeval.types import KEYS, Scale, ScoreTable
@@ -218,7 +219,7 @@ def _notes(
 ) -> list[str]:
     keys = [k for k in KEYS if k in truth.columns]
     common = len(truth[keys].drop_duplicates())
-    notes = [f"Compared on the {common:,} units that all runs have."]
+    notes = [f"Compared on the {counted(common, 'unit')} that all runs have."]
     own = {n: len(r.truth[keys].drop_duplicates()) for n, r in runs.items()}
     left_out = [f"{total - common:,} of the {total:,} of {n}" for n, total in own.items() if total > common]
     if left_out:

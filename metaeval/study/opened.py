@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval.compare import Comparisons
+from metaeval.formulas import read_csv
 from metaeval.policy import Policy, Prepared, prepare
 from metaeval.study.folder import RATERS, SCORES, TESTS, TRUTH, VERDICTS, read_output, read_record
 from metaeval.types import Kind, ScoreTable
@@ -65,14 +65,9 @@ class OpenRun:
 
     def tests(self) -> Comparisons | None:
         """Return the tests of the run, by the column that orders its leaderboard; None if it made none."""
-        import pandas as pd
-
         if self.record["tests"] is None:
             return None
-        # Read as text: Python reads a number back to the last bit.
-        frame = pd.read_csv(read_output(self.folder, TESTS), dtype=str, keep_default_na=False)
-        for column in Comparisons.NUMBERS:
-            frame[column] = [float(text) if text else math.nan for text in frame[column]]
+        frame = read_csv(read_output(self.folder, TESTS), Comparisons.NUMBERS)
         return Comparisons.of_frame(frame, self.record["tests"])
 
 

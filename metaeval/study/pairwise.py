@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from metaeval.errors import MetaevalError, nearest
+from metaeval.simulation import REAL
 from metaeval.sources.verdicts import read_verdicts
 from metaeval.study.opened import open_run
 from metaeval.trust.pairwise_sheets import pairwise_sheets
@@ -68,6 +69,5 @@ def pairwise_of(
         flips={name: flips or cast("Flips", signatures.get(name, {}).get("flips", "tie")) for name in wanted},
         resamples=resamples,
         seed=seed,
-        simulated=scores is not None and scores.simulated,
-        simulated_evaluators=set(wanted) & (scores.simulated_evaluators if scores else set()),
+        simulated=scores.simulation if scores else REAL,
     )

@@ -81,12 +81,13 @@ def plan(
                 f"the data set has no users, so no level {level!r}; use some of {have}", "levels", at
             )
     levels = tuple(study.levels or preferred)
+    truth = resolve_truth(study)
     found = Plan(
         study=study,
         data=data,
         out=Path(out) if out is not None else Path("results") / study.name,
-        evaluators=resolve_evaluators(study, data),
-        truth=resolve_truth(study),
+        evaluators=resolve_evaluators(study, data, truth),
+        truth=truth,
         aspects=aspects,
         levels=levels,
         by=_order(study, aspects, levels),

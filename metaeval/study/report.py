@@ -83,7 +83,7 @@ def report_of(
         costs=costs,
         ranked=list(_ranked(result, prepared, tests, study["tests"])),
         people=list(_people(figures)),
-        simulated=scores.simulated_evaluators,
+        simulated=scores.simulation,
         groups=groups,
         on_scale=rated,
         bias={g.level: _bias(units, g, rated) for g in groups},

@@ -10,20 +10,23 @@ from metaeval.errors import SpecError, nearest
 from metaeval.spec import EvaluatorSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from metaeval.spec import Argument
     from metaeval.study.file import Study
     from metaeval.types import ExplanationSet
 
 
-def resolve_evaluators(study: Study, data: ExplanationSet) -> dict[str, EvaluatorSpec]:
+def resolve_evaluators(study: Study, data: ExplanationSet, truth: EvaluatorSpec) -> dict[str, EvaluatorSpec]:
     """Return the name and full spec of every evaluator of a study, in its order.
 
     ``Recorded('*')`` stands for every recorded evaluator of the data whose name fits and that is not
-    named elsewhere in the study; each goes by its recorded name.
+    named elsewhere in the study, as evaluator or truth; each goes by its recorded name.
 
     Raises
     ------
     StudyError
-        If a spec cannot be read or built, or a pattern fits nothing; with its line.
+        If a spec cannot be read or built, is the truth or holds it, or a pattern fits nothing; with its line.
     """
     listed = study.evaluators
     items: list[tuple[str | int, str]] = (
@@ -33,6 +36,8 @@ def resolve_evaluators(study: Study, data: ExplanationSet) -> dict[str, Evaluato
     patterns: dict[str, EvaluatorSpec] = {}
     for at, text in items:
         spec = _read(study, text, "evaluators", at)
+        if why := holds_truth(spec, truth):
+            raise study.error(why, "evaluators", at)
         name = at if isinstance(at, str) else str(spec)
         if _pattern(spec, data) is not None:
             patterns[name] = spec
@@ -41,7 +46,7 @@ def resolve_evaluators(study: Study, data: ExplanationSet) -> dict[str, Evaluato
                 f"{text!r} and an evaluator before it are both {name}; name it once", "evaluators", at
             )
         found[name] = spec
-    taken = {str(spec) for spec in found.values()}
+    taken = {str(spec) for spec in found.values()} | parts_of(truth)
     out: dict[str, EvaluatorSpec] = {}
     for (at, _), (name, spec) in zip(items, found.items(), strict=True):
         if name not in patterns:
@@ -51,9 +56,7 @@ def resolve_evaluators(study: Study, data: ExplanationSet) -> dict[str, Evaluato
         if not matching:
             known = recorded_names(data)
             hint = nearest(str(spec.args[0]), known)
-            have = (
-                f" (recorded: {', '.join(known[:12])})" if known else "; the data set has no recorded scores"
-            )
+            have = f" (recorded: {', '.join(known)})" if known else "; the data set has no recorded scores"
             raise study.error(f"no recorded evaluator fits {spec}{hint}{have}", "evaluators", at)
         for recorded in matching:
             each = EvaluatorSpec("Recorded", (recorded,))
@@ -72,6 +75,33 @@ def resolve_truth(study: Study) -> EvaluatorSpec:
         If it cannot be read or built.
     """
     return _read(study, study.truth, "truth")
+
+
+def holds_truth(spec: EvaluatorSpec, truth: EvaluatorSpec) -> str:
+    """Return a sentence if an evaluator is the truth, or made of it and others; else an empty text."""
+    whole = parts_of(truth)
+    if not whole <= parts_of(spec):
+        return ""
+    what = f"{spec} is" if parts_of(spec) == whole else f"{spec} holds"
+    return (
+        f"{what} the truth {truth}, and would agree with itself: leave it out of the evaluators, or choose "
+        "another truth"
+    )
+
+
+def parts_of(spec: EvaluatorSpec) -> frozenset[str]:
+    """Return the specs that an evaluator is made of: its own, or those of an ensemble's parts."""
+    parts = [part for argument in (*spec.args, *spec.kwargs.values()) for part in specs_in(argument)]
+    return frozenset().union(*map(parts_of, parts)) if parts else frozenset([str(spec)])
+
+
+def specs_in(argument: Argument) -> Iterator[EvaluatorSpec]:
+    """Yield the specs in an argument of one."""
+    if isinstance(argument, EvaluatorSpec):
+        yield argument
+    elif isinstance(argument, tuple):
+        for part in argument:
+            yield from specs_in(part)
 
 
 def recorded_names(data: ExplanationSet) -> list[str]:
@@ -107,4 +137,4 @@ def _matching(spec: EvaluatorSpec, data: ExplanationSet) -> list[str]:
 
 def unknown_word(what: str, word: str, known: list[str]) -> str:
     """Return the sentence for a word that the data set does not know."""
-    return f"the data set has no {what} {word!r}{nearest(word, known)} (it has: {', '.join(known[:12])})"
+    return f"the data set has no {what} {word!r}{nearest(word, known)} (it has: {', '.join(known)})"

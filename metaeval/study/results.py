@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from html import escape
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from metaeval.compare import By, Tests, compare_prepared
-from metaeval.errors import MetaevalError, nearest
+from metaeval.formulas import read_csv
 from metaeval.policy import Policy, prepare
 from metaeval.ranking import check_by
 from metaeval.reports import Leaderboard, leaderboard
-from metaeval.study.costs import costs_of
-from metaeval.study.file import TestOptions
-from metaeval.study.folder import CORRELATIONS, REPORT, read_output, read_record
-from metaeval.study.lost import lost_sentences
-from metaeval.study.opened import open_run
-from metaeval.types import Correlations, Kind, ScoreTable
+from metaeval.simulation import Simulation
+from metaeval.spec import EvaluatorSpec
+from metaeval.study.folder import CORRELATIONS, read_output, read_record
+from metaeval.study.resolve import parts_of
+from metaeval.types import Correlations, Kind
 
 if TYPE_CHECKING:
     import os
@@ -71,24 +68,40 @@ def board_of(
     record: Mapping[str, Any],
     coefficients: Sequence[str] | None = None,
     *,
+    name: str = "",
     by: By | None = None,
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
 ) -> Leaderboard:
-    """Return the leaderboard of a run, with what its ``run.json`` says of where the numbers come from."""
-    return leaderboard(
+    """Return the leaderboard of a run, with what its ``run.json`` says of where the numbers come from.
+
+    LaTeX labels begin with ``name``, or that of the study.
+    """
+    board = leaderboard(
         result,
         coefficients=coefficients,
         title=record["study"]["title"] or "",
         dataset=record["data"]["name"],
         truth=record["truth"]["spec"],
         simulated=record["data"]["simulated"],
+        name=name or record["study"]["name"] or "",
         signatures={name: e["signature"] for name, e in record["evaluators"].items()},
         by=by or By(**record["study"]["order_by"]),
         tests=tests,
         costs=costs,
         lost=lost_sentences(record),
     )
+    return replace(board, policy=(*board.policy, *_parts_of_truth(record)))
+
+
+def _parts_of_truth(record: Mapping[str, Any]) -> list[str]:
+    """Return a sentence on the evaluators that share people or scores with the truth, if there are any."""
+    truth = parts_of(EvaluatorSpec.parse(record["truth"]["spec"]))
+    specs = {name: EvaluatorSpec.parse(e["spec"]) for name, e in record["evaluators"].items()}
+    shared = [name for name, spec in specs.items() if parts_of(spec) & truth]
+    if not shared:
+        return []
+    return [f"Part of the truth, which raises the correlation: {', '.join(shared)}."]
 
 
 def read_back(folder: str | os.PathLike[str]) -> Run:
@@ -143,20 +156,13 @@ def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, dict[str, An
     RunFolderError
         If it is no run folder, the run is not finished, or its files are not those that it wrote.
     """
-    import pandas as pd
-
     path = Path(folder)
     record = read_record(path)
     file = read_output(path, CORRELATIONS)
-    frame = pd.read_csv(file, dtype=str, keep_default_na=False)
-    if "corrected" not in frame:  # a run of an earlier version
-        frame["corrected"] = ""
-    for column in ("estimate", "ci_low", "ci_high", "corrected"):
-        # Python reads a number back to the last bit.
-        frame[column] = [float(text) if text else math.nan for text in frame[column]]
+    frame = read_csv(file, ("estimate", "ci_low", "ci_high"))
     for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
         frame[column] = frame[column].astype("int64")
     kinds = {name: Kind(e["kind"]) for name, e in record["evaluators"].items()}
-    signatures = {name: e["signature"] for name, e in record["evaluators"].items()}
-    simulated = ScoreTable(frame, signatures).simulated_evaluators
-    return Correlations(frame, record["policy"], kinds, record["data"]["simulated"], simulated), record
+    simulated = Simulation.of_record(record)
+    found = Correlations(frame, record["policy"], kinds, simulated.data, frozenset(simulated.evaluators))
+    return found, record

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from metaeval import evaluators, sources
 from metaeval.correlate import correlate
-from metaeval.errors import DataError, MetaevalError, Problem, nearest
+from metaeval.errors import DataError, MetaevalError, Problem, SpecError, nearest
 from metaeval.files import replacing
-from metaeval.llm.store import default_path
-from metaeval.progress import progress
-from metaeval.reports import FORMATS
+from metaeval.formulas import to_csv, unprotected
+from metaeval.ranking import check_by
 from metaeval.sources.columns import number_column, text_column
 from metaeval.sources.tables import read_table
-from metaeval.study.lost import lost_calls
+from metaeval.spec import EvaluatorSpec
+from metaeval.study.costs import costs_of
+from metaeval.study.file import TestOptions
+from metaeval.study.opened import open_run
 from metaeval.study.pipeline import truth_ratings
-from metaeval.study.results import read_board
+from metaeval.study.resolve import holds_truth
+from metaeval.study.results import board_of, read_run, tests_of
 from metaeval.types import COEFFICIENTS, KEYS, LEVELS, ScoreTable
 
 if TYPE_CHECKING:
@@ -77,6 +80,9 @@ def correlate_file(
         check_writable(Path(out))
     loaded = sources.load(data)
     frame = read_scores(Path(scores), loaded.keys)
+    spec = evaluators.build(truth).spec
+    for name in frame["evaluator"].unique():
+        _see_not_truth(name, spec)
     ratings = truth_ratings(evaluators.score(loaded, [truth]))
     usable = [level for level in LEVELS if "user_id" in loaded.keys or level not in ("user", "pair")]
     result = correlate(
@@ -94,37 +100,22 @@ def correlate_file(
     return result
 
 
-def leaderboard_text(
-    run: str | os.PathLike[str],
-    suffix: str,
-    coefficients: Sequence[str] | None = None,
-    by: str | None = None,
-) -> str:
-    """Return the leaderboard of a finished run in the format of a suffix.
-
-    Raises
-    ------
-    MetaevalError
-        If ``run`` is no finished run, or it has no such coefficient or column to order by.
-    """
-    return FORMATS[suffix](read_board(run, coefficients, by))
+def _see_not_truth(name: str, truth: EvaluatorSpec) -> None:
+    """Refuse an evaluator whose name is a spec of the truth, or of an ensemble with it."""
+    try:
+        why = holds_truth(EvaluatorSpec.parse(name), truth)
+    except SpecError:
+        return
+    if why:
+        raise MetaevalError(why)
 
 
-def leaderboard_records(
-    run: str | os.PathLike[str], coefficients: Sequence[str] | None = None, by: str | None = None
-) -> dict[str, Any]:
-    """Return the leaderboard of a finished run as plain JSON values.
-
-    Raises
-    ------
-    MetaevalError
-        If ``run`` is no finished run, or it has no such coefficient or column to order by.
-    """
-    board = read_board(run, coefficients, by)
+def leaderboard_records(board: Leaderboard) -> dict[str, Any]:
+    """Return a leaderboard as plain JSON values."""
     return {
         "dataset": board.dataset,
         "truth": board.truth,
-        "simulated": board.simulated,
+        **board.simulated.record(),
         "policy": list(board.policy),
         "ranking": records(board.ranking.frame) if board.ranking else [],
         "values": records(board.frame),
@@ -137,6 +128,39 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [
         {str(k): v for k, v in row.items()} for row in plain.where(plain.notna(), None).to_dict("records")
     ]
+
+
+def leaderboard_of(
+    run: str | os.PathLike[str], coefficients: Sequence[str] | None = None, order_by: str | None = None
+) -> Leaderboard:
+    """Return the leaderboard of a finished run, ordered and tested by its own column or another one.
+
+    Raises
+    ------
+    MetaevalError
+        If ``run`` is no finished run, or it has no such coefficient or column to order by.
+    """
+    result, record = read_run(run)
+    for name in coefficients or ():
+        have = record["study"]["coefficients"]
+        if name not in have:
+            raise MetaevalError(
+                f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
+            )
+    ordered = By(**record["study"]["order_by"])
+    by = check_by(By.read(order_by, ordered), result)
+    opened = open_run(run)
+    if by == ordered:
+        tests = opened.tests()
+    else:
+        options = record["study"]["tests"]
+        policy = opened.policy()
+        tests = tests_of(
+            opened.scores.frame, opened.truth, policy, by, TestOptions(**options) if options else None
+        )
+    costs = costs_of(opened.scores)
+    name = Path(run).resolve().name
+    return board_of(result, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 
 
 def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
@@ -160,10 +184,13 @@ def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
             raise DataError(
                 [Problem(path.name, None, None, f"there is no column {column!r}{nearest(column, given)}")]
             )
+    own = path.suffix.lower() in (".csv", ".tsv")  # as `write_frame` protected it
     columns: dict[str, Any] = {}
     for column in (*keys, "evaluator", "aspect", "status"):
         if column in given:
             columns[column], found = text_column(table, column)
+            if own:
+                columns[column] = [unprotected(str(text)) for text in columns[column]]
             problems += found
             if column not in ("aspect", "status"):
                 empty = [i for i, text in enumerate(columns[column]) if not text]
@@ -203,4 +230,4 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
                 with temporary.open("w", encoding="utf-8", newline="\n") as file:
                     file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in records(frame))
             case _:
-                frame.to_csv(temporary, index=False, lineterminator="\n")
+                to_csv(frame, temporary)

@@ -12,11 +12,11 @@ from urllib.parse import quote, unquote
 
 from metaeval.errors import MetaevalError
 from metaeval.reports.view_pages import Card, compare_page, index_page, message_page, side_by_side_page
+from metaeval.simulation import Simulation
 from metaeval.study.comparing import compare_runs
 from metaeval.study.folder import RECORD, REPORT, read_output, read_record
 from metaeval.study.joining import run_names
 from metaeval.study.serving import LocalServer, Page
-from metaeval.types import ScoreTable
 
 if TYPE_CHECKING:
     import os
@@ -162,8 +162,6 @@ def _card(name: str, folder: Path) -> Card:
         record = read_record(folder)
     except (MetaevalError, OSError) as error:
         return Card(name, root + REPORT, problem=str(error))
-    judges = _simulated_evaluators(record)
-    simulated = {"data": record["data"]["simulated"], "evaluators": bool(judges)}
     return Card(
         name,
         root + REPORT,
@@ -172,16 +170,9 @@ def _card(name: str, folder: Path) -> Card:
         units=record["data"]["units"],
         evaluators=len(record["evaluators"]),
         finished=record["finished"],
-        simulated=" and ".join(what for what, it_is in simulated.items() if it_is),
+        simulated=Simulation.of_record(record),
         files={file: root + quote(file) for file in _written(record)},
     )
-
-
-def _simulated_evaluators(record: Mapping[str, Any]) -> frozenset[str]:
-    import pandas as pd
-
-    signatures = {name: e["signature"] for name, e in record["evaluators"].items()}
-    return ScoreTable(pd.DataFrame(), signatures).simulated_evaluators
 
 
 def _bytes(path: Path) -> bytes:

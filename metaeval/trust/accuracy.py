@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metaeval.counts import counted
 from metaeval.errors import DataError, nearest
 from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, comparisons_of, pair_keys
 from metaeval.sheet import Column, Sheet
@@ -147,7 +148,7 @@ def _sheet(frame: pd.DataFrame, by: Sequence[str], without: int, how: str) -> Sh
         "Accuracy: right verdicts of both orders over all that were due.",
         "Same winner: pairs on which both orders name the same text.",
         "For the first shown: of all verdicts that name a text, those for the one shown first; 50 % is even.",
-        *([f"{without:,} comparisons have no gold preference and are left out."] if without else []),
+        *([f"{counted(without, 'comparison')} without a gold preference left out."] if without else []),
         how,
     ]
     columns = (

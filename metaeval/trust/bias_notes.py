@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metaeval.counts import counted
 from metaeval.trust.biases import ALPHA
 from metaeval.trust.clustered import FEWEST_CLUSTERS
 
@@ -40,9 +41,10 @@ def testing_notes(found: Biases) -> list[str]:
         (
             f"Two-sided tests turn the signs of whole {by}s at random (wild score bootstrap; "
             f"{found.resamples:,} times; for range use scores and truth change places), Holm's correction "
-            f"over all {len(found.tests)} tests of this table; a bias is found at {100 * ALPHA:g} %. That "
-            "none is found does not say there is none: see the interval. Wording and repetitions are "
-            "tested for a shift alone: answers may differ one by one and be the same in the mean, see below."
+            f"over all {counted(len(found.tests), 'test')} of this table; a bias is found at "
+            f"{100 * ALPHA:g} %. That none is found does not say there is none: see the interval. "
+            "Wording and repetitions are tested for a shift alone: "
+            "answers may differ one by one and be the same in the mean, see below."
         ),
     ]
     if n < FEWEST_CLUSTERS:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from metaeval.counts import counted
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.trust.bias_notes import sampling_note, testing_notes
 from metaeval.trust.bias_tables import (
     repeatability_sheet,
@@ -19,9 +22,10 @@ from metaeval.trust.bias_verdict_tables import position_sheet, verdicts_between_
 from metaeval.trust.pairwise_between import REPLICATE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from metaeval.sheet import Form
+    from metaeval.simulation import Simulation
     from metaeval.trust.biases import Biases, Test
 
 _BESIDE: Mapping[str, tuple[str, Form]] = {
@@ -44,8 +48,7 @@ def bias_sheets(
     *,
     signatures: Mapping[str, Mapping[str, Any]] | None = None,
     said: Sequence[str] = (),
-    simulated: bool = False,
-    simulated_evaluators: Collection[str] = (),
+    simulated: Simulation = REAL,
 ) -> list[Sheet]:
     """Return the sheets that there is something for.
 
@@ -63,13 +66,12 @@ def bias_sheets(
         Of the judges, for the names of prompts.
     said
         Sentences on what was left out and why.
-    simulated, simulated_evaluators
-        Whether the data are simulated, and which evaluators are.
+    simulated
+        What is: the data, or which evaluators.
     """
     ranks = {} if ranking is None else dict(zip(ranking["evaluator"], ranking["rank"], strict=True))
-    made_up = set(simulated_evaluators)
     sheets = [
-        _judges(found, ranking, made_up),
+        _judges(found, ranking),
         _tests(found, said),
         position_sheet(found),
         verdicts_between_sheet(found, signatures or {}),
@@ -79,19 +81,16 @@ def bias_sheets(
         wording_sheet(found, ranks, signatures or {}),
         repeatability_sheet(found),
     ]
-    return [
-        Sheet(s.name, s.title, s.frame, s.columns, s.notes, simulated or _holds(s.frame, made_up))
-        for s in sheets
-        if s is not None
-    ]
+    return [replace(s, simulated=simulated.among(_named(s.frame))) for s in sheets if s is not None]
 
 
-def _holds(frame: pd.DataFrame, made_up: set[str]) -> bool:
+def _named(frame: pd.DataFrame) -> set[str]:
+    """Return the judges of a sheet; two that are compared stand in one cell."""
     named = {str(v) for c in ("judge", "other") if c in frame for v in frame[c]}
-    return any(name in made_up or bool(set(name.split(" / ")) & made_up) for name in named)
+    return named | {part for name in named for part in name.split(" / ")}
 
 
-def _judges(found: Biases, ranking: pd.DataFrame | None, made_up: set[str]) -> Sheet | None:
+def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
     """Return a row a judge: its place on the leaderboard, its numbers, and the biases that were found."""
     names = list(dict.fromkeys(n for t in found.tests for n in t.judge.split(" / ")))
     if not names:
@@ -119,9 +118,6 @@ def _judges(found: Biases, ranking: pd.DataFrame | None, made_up: set[str]) -> S
             "points, to the same judge with another prompt. Repeated alike: the share of the same answers "
             "when asked again. These three are not tested."
         )
-    unreal = [name for name in names if name in made_up]
-    if unreal:
-        notes.append(f"Simulated judges: {', '.join(unreal)}.")
     if ranking is not None and len(ranking):
         first = ranking.iloc[0]
         board = ranking[["rank", "evaluator", "estimate", "ci_low", "ci_high"]]
@@ -129,7 +125,7 @@ def _judges(found: Biases, ranking: pd.DataFrame | None, made_up: set[str]) -> S
         frame = frame.sort_values("rank", kind="stable", ignore_index=True)
         notes.append(
             f"Rank and {first['coefficient']} × 100 are those of the leaderboard ({first['aspect']}, level "
-            f"{first['level']}), among all of its {len(ranking)} evaluators."
+            f"{first['level']}), among all of its {counted(len(ranking), 'evaluator')}."
         )
         estimate = Column("estimate", str(first["coefficient"]), "hundred", "ci_low", "ci_high")
         columns = [Column("rank", "Rank", "count"), *columns, estimate]

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.trust.labels import MEASURES, cut_name
 from metaeval.types import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from metaeval.simulation import Simulation
     from metaeval.trust.bands import Bands
     from metaeval.trust.labels import Agreement
     from metaeval.trust.maps import MapFit
@@ -42,7 +44,7 @@ def agreement_sheet(
     cuts: Sequence[float] = (),
     intervals: str = "",
     left_out: Sequence[str] = (),
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Sheet:
     """Return a row an evaluator and aspect: every measure with its interval, and the verdict.
 
@@ -57,7 +59,7 @@ def agreement_sheet(
     left_out
         Evaluators that are part of the truth.
     simulated
-        Whether the data or an evaluator are.
+        What is: the data, or which evaluators.
     """
     names = [*map(cut_name, cuts), *(m for m in MEASURES if m != "alpha" or m == measure)]
     rows = []
@@ -83,7 +85,7 @@ def agreement_sheet(
     )
 
 
-def label_sheet(found: Sequence[Agreement], *, simulated: bool = False) -> Sheet | None:
+def label_sheet(found: Sequence[Agreement], *, simulated: Simulation = REAL) -> Sheet | None:
     """Return the leaderboard of those who gave labels of the scale, by kappa; None if nobody did.
 
     κ of all labels and at every cut of the scale, ordinal α, how often each label was given, and what was no
@@ -128,7 +130,7 @@ def strata_sheet(
     *,
     measure: str | None = None,
     cuts: Sequence[float] = (),
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> Sheet | None:
     """Return a row an evaluator, aspect and stratum; None if there are no strata."""
     rows = [
@@ -161,7 +163,7 @@ def strata_sheet(
 
 
 def confusion_sheet(
-    found: Sequence[Agreement], *, every: bool = False, simulated: bool = False
+    found: Sequence[Agreement], *, every: bool = False, simulated: Simulation = REAL
 ) -> Sheet | None:
     """Return people's labels against the evaluators'; None if there are none, or many that nobody chose."""
     tables = [one for one in found if one.table is not None and not one.stratum]
@@ -185,7 +187,7 @@ def confusion_sheet(
     return Sheet("confusion", "Confusion tables", pd.DataFrame(rows), columns, (note,), simulated)
 
 
-def state_sheet(states: Iterable[tuple[str, str]], *, simulated: bool = False) -> Sheet:
+def state_sheet(states: Iterable[tuple[str, str]], *, simulated: Simulation = REAL) -> Sheet:
     """Return whether each evaluator is still the one that was calibrated."""
     frame = pd.DataFrame(list(states), columns=["evaluator", "state"])
     columns = (_EVALUATOR, Column("state", "Calibration"))

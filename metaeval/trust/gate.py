@@ -29,6 +29,7 @@ import numpy as np
 
 from metaeval.errors import MetaevalError
 from metaeval.policy import CLUSTERS
+from metaeval.simulation import REAL
 from metaeval.stats.multiplicity import holm
 from metaeval.trust.gate_pairs import cell, cells_of, clusters_of, ends, paired, usual_cluster
 from metaeval.trust.gate_tests import cluster_mean
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.simulation import Simulation
     from metaeval.trust.gate_pairs import Scored
     from metaeval.trust.gate_rules import Rules
     from metaeval.trust.gate_tests import ClusterMean
@@ -96,7 +98,7 @@ class GateResult:
     by: str
     """The column of the categories; empty if there are none."""
     notes: tuple[str, ...]
-    simulated: bool
+    simulated: Simulation
 
     def count(self, verdict: Verdict) -> int:
         """Return how many checks have a verdict."""
@@ -157,7 +159,7 @@ def gate(
     verdict: Verdict = (
         "fail" if "fail" in verdicts else "inconclusive" if "inconclusive" in verdicts else "pass"
     )
-    simulated = current.simulated or bool(baseline and baseline.simulated)
+    simulated = current.simulated | (baseline.simulated if baseline else REAL)
     return GateResult(
         verdict, tuple(checks), current.evaluator, rules, cluster, by, (*said, *notes), simulated
     )

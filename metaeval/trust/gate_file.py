@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.errors import MetaevalError
 from metaeval.files import write_text
+from metaeval.formulas import safe, unprotected
 from metaeval.policy import CLUSTERS
+from metaeval.simulation import Simulation
 from metaeval.trust.gate_pairs import Scored, cell, cells_of
 from metaeval.trust.gate_rules import Rules
 
@@ -64,7 +66,7 @@ def write_baseline(path: Path, baseline: Baseline) -> list[Path]:
             "name": scored.data,
             "fingerprint": scored.fingerprint,
             "scale": list(scored.scale),
-            "simulated": scored.simulated,
+            "simulated": scored.simulated.what,
         },
         "by": baseline.by,
         "cluster": baseline.cluster,
@@ -82,6 +84,13 @@ def write_baseline(path: Path, baseline: Baseline) -> list[Path]:
     write_text(beside, units)
     write_text(path, text + "\n")
     return [path, beside]
+
+
+def _simulation(what: str | bool, evaluator: str) -> Simulation:
+    """Return what is simulated of a baseline, as `Simulation.what` said; true is not said of what."""
+    if isinstance(what, bool):
+        return Simulation(what, (evaluator,) if what else ())
+    return Simulation("data" in what, (evaluator,) if "judges" in what else ())
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -110,7 +119,7 @@ def read_baseline(path: Path) -> Baseline:
             (low, high),
             str(data["name"]),
             str(data["fingerprint"]),
-            bool(data["simulated"]),
+            _simulation(data["simulated"], str(judge["evaluator"])),
         )
         rules = Rules(
             _numbers(thresholds["min"]),
@@ -199,9 +208,9 @@ def _units_text(scored: Scored) -> str:
         header += [_CALL + a for a in aspects]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*keys, "category", *header])
+    writer.writerow(map(safe, [*keys, "category", *header]))
     for unit_of_row, row in sorted(cells.items()):
-        writer.writerow([*unit_of_row, *(row.get(name, "") for name in header)])
+        writer.writerow(map(safe, [*unit_of_row, *(row.get(name, "") for name in header)]))
     return out.getvalue()
 
 
@@ -209,8 +218,8 @@ def _units_frame(text: str) -> pd.DataFrame:
     """Return the table of `_units_text`, long."""
     import pandas as pd
 
-    rows = list(csv.DictReader(io.StringIO(text)))
-    header = list(rows[0]) if rows else []
+    header, *cells = [[*map(unprotected, row)] for row in csv.reader(io.StringIO(text))] or [[]]
+    rows = [dict(zip(header, row, strict=True)) for row in cells]
     aspects = [name.removeprefix(_ASPECT) for name in header if name.startswith(_ASPECT)]
     keys = [name for name in header if name != _ONE_CALL and not name.startswith((_ASPECT, _CALL))]
     long = [

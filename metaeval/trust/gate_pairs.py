@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.counts import counted
 from metaeval.errors import MetaevalError
 from metaeval.policy import CLUSTERS
+from metaeval.simulation import REAL
 from metaeval.types import KEYS
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from numpy.typing import ArrayLike
+
+    from metaeval.simulation import Simulation
 
 
 CALL_DIGITS = 16
@@ -35,7 +39,7 @@ class Scored:
     scale: tuple[float, float]
     data: str
     fingerprint: str
-    simulated: bool = False
+    simulated: Simulation = REAL
 
     @property
     def keys(self) -> list[str]:
@@ -113,7 +117,7 @@ def paired(current: Scored, baseline: Scored) -> tuple[pd.DataFrame, list[str]]:
     added = both["_merge"] == "left_only"
     if added.any():
         units = both.loc[added, keys].drop_duplicates()
-        notes.append(f"{len(units):,} units of the run are not in the baseline, and enter no comparison.")
+        notes.append(f"{counted(len(units), 'unit')} of the run not in the baseline, and in no comparison.")
     both = both[~added].reset_index(drop=True)
     both["category"] = both["category"].fillna(both["old_category"]).fillna("")
     whole = current.fingerprint == baseline.fingerprint and current.identity == baseline.identity

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.errors import DataError, nearest
-from metaeval.sources.folder import read_folder
-from metaeval.trust.spreadsheet import protected, write_sheet
+from metaeval.formulas import protected
+from metaeval.sources.folder import checked_by, read_folder
+from metaeval.trust.spreadsheet import write_sheet
 
 if TYPE_CHECKING:
     import os
@@ -122,7 +123,7 @@ def read(folder: str | os.PathLike[str]) -> ExplanationSet:
     """Return the data set in a folder; raise `DataError` with every problem if there is any."""
     data, problems = read_folder(Path(folder))
     if data is None:
-        raise DataError(problems)
+        raise DataError(problems, listed_by=checked_by(folder))
     return data
 
 

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
+from metaeval.counts import counted
 from metaeval.errors import DataError, Problem, nearest
 from metaeval.files import replacing
-from metaeval.sources.folder import FORMATS, save
+from metaeval.formulas import unprotected
+from metaeval.sources import load
+from metaeval.sources.folder import FORMATS, refuse_if_in_the_way, save
 from metaeval.trust.golden_files import (
     TEXT,
     UNIT,
@@ -25,7 +28,7 @@ from metaeval.trust.golden_files import (
     read,
     unit_names,
 )
-from metaeval.trust.spreadsheet import read_sheet, unprotected
+from metaeval.trust.spreadsheet import read_sheet
 
 if TYPE_CHECKING:
     import os
@@ -58,7 +61,7 @@ class Labelled:
         """Return what was read, for people."""
         done = ", ".join(f"{aspect} {n:,}" for aspect, n in self.units.items() if n) or "none"
         lines = [
-            f"labels of {self.rater!r}, of {len(self.data):,} units: {done}",
+            f"labels of {self.rater!r}, of {counted(len(self.data), 'unit')}: {done}",
             f"{self.new:,} new, {self.replaced:,} replaced, {self.same:,} there already",
         ]
         hints = [f"{c!r}{nearest(c, self.data.aspects)}" for c in self.unused]
@@ -82,21 +85,24 @@ def import_labels(
     *,
     rater: str,
     replace: bool = False,
+    out: str | os.PathLike[str] | None = None,
 ) -> Labelled:
-    """Take labels that people filled in into the ratings of a data set on disk.
+    """Take labels that people filled in into the ratings of a data set.
 
     An empty cell is not labelled: it adds nothing, and takes no label away. A decimal comma is a point.
 
     Parameters
     ----------
     folder
-        The data set; its file of ratings is replaced, in full or not at all.
+        The data set; its file of ratings is replaced, in full or not at all, unless there is an ``out``.
     path
         The table, as `metaeval.trust.golden_files.export_labels` wrote it and a spreadsheet program saved it.
     rater
         Whose labels they are.
     replace
         Replace labels of this rater that are there and differ.
+    out
+        The folder of a new data set with the labels; ``folder`` is then left as it is.
 
     Raises
     ------
@@ -105,7 +111,9 @@ def import_labels(
         changed, a label that is no number or not on the scale, or differs from one that is there. Nothing is
         written then.
     """
-    data = read(folder)
+    if out is not None:
+        refuse_if_in_the_way(Path(out), force=False)
+    data = read(folder) if out is None else load(folder)
     check_rater(rater)
     columns = {column_of(data, a): a for a in data.aspects}
     own = [UNIT, *map(str, data.explanations.columns)]
@@ -127,7 +135,9 @@ def import_labels(
         raise DataError(sorted(problems, key=lambda p: (p.row or 0, p.column or "")))
     changes = {(*n.key, n.aspect): n.value for n, o in zip(labels, old, strict=True) if o != n.value}
     made = dataclasses.replace(data, ratings=_with_labels(data, rater, changes))
-    if changes:
+    if out is not None:
+        save(made, out)
+    elif changes:
         _write_ratings(made, Path(folder))
     return Labelled(
         made,

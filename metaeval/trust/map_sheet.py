@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.trust.calibration_sheets import heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from metaeval.simulation import Simulation
     from metaeval.trust.maps import MapFit
 
 
-def map_sheet(fits: Sequence[MapFit], *, seed: int = 0, simulated: bool = False) -> Sheet | None:
+def map_sheet(fits: Sequence[MapFit], *, seed: int = 0, simulated: Simulation = REAL) -> Sheet | None:
     """Return what maps to people's scale reach on users that they did not see; None without a map."""
     if not fits:
         return None

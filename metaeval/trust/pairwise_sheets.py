@@ -10,17 +10,19 @@ from metaeval.errors import DataError
 from metaeval.evaluators.strengths import METHODS
 from metaeval.evaluators.verdicts import FLIP, FLIPS, OUTCOMES, comparisons_of, pair_keys
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.stats.comparisons import ELO_K, PRIOR
 from metaeval.trust.pairwise import rank_by_verdicts
 from metaeval.trust.verdict_rates import clusters_of, share_intervals, shown_first_counts
 from metaeval.types import FIRST, SECOND, TIE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     import pandas as pd
 
     from metaeval.evaluators.verdicts import Flips
+    from metaeval.simulation import Simulation
 
 _FIRST, _SECOND, _TIE = (OUTCOMES.index(o) for o in (FIRST, SECOND, TIE))
 _SHORT = {"bradley-terry": "bt", "elo": "elo", "win-rate": "win_rate"}
@@ -51,8 +53,7 @@ def pairwise_sheets(
     flips: Mapping[str, Flips] | None = None,
     resamples: int = 1_000,
     seed: int = 0,
-    simulated: bool = False,
-    simulated_evaluators: Collection[str] = (),
+    simulated: Simulation = REAL,
 ) -> list[Sheet]:
     """Return what became of the pairs, and the generators as each evaluator ranks them.
 
@@ -64,8 +65,8 @@ def pairwise_sheets(
         Evaluator → what a flip is for it; ``tie`` where it is not named.
     resamples, seed
         Of users, or of items in data without users.
-    simulated, simulated_evaluators
-        Whether the data are simulated, and which evaluators.
+    simulated
+        What is: the data, or which evaluators.
 
     Raises
     ------
@@ -96,11 +97,10 @@ def pairwise_sheets(
                 frame[f"{short}_low"], frame[f"{short}_high"] = strengths.low[m], strengths.high[m]
                 frame[f"{short}_rank"] = _ranks(strengths.estimate[m])
             ranked.append(frame.sort_values(["bt_rank", "generator"], kind="stable"))
-    shown = simulated or bool(set(map(str, found["evaluator"].unique())) & set(simulated_evaluators))
-    marked = {e: f"{e} (simulated)" for e in simulated_evaluators}
+    shown = simulated.among(map(str, found["evaluator"].unique()))
     frames = [pd.DataFrame(rows), pd.concat(ranked, ignore_index=True)]
     for frame in frames:
-        frame["evaluator"] = frame["evaluator"].astype(str).replace(marked)
+        frame["evaluator"] = frame["evaluator"].astype(str).map(simulated.label)
     return [_pairs_sheet(frames[0], how, shown), _ranking_sheet(frames[1], how, rules, shown)]
 
 
@@ -134,7 +134,7 @@ def _pairs_rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterato
         yield row
 
 
-def _pairs_sheet(frame: pd.DataFrame, how: str, simulated: bool) -> Sheet:
+def _pairs_sheet(frame: pd.DataFrame, how: str, simulated: Simulation) -> Sheet:
     return Sheet(
         "pairs",
         "What became of the pairs",
@@ -155,7 +155,7 @@ def _pairs_sheet(frame: pd.DataFrame, how: str, simulated: bool) -> Sheet:
     )
 
 
-def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[Flips], simulated: bool) -> Sheet:
+def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[Flips], simulated: Simulation) -> Sheet:
     said = {"tie": "A flip is half a point for each side.", "drop": "A flip is not counted."}
     rule = said[next(iter(rules))] if len(rules) == 1 else "A flip counts as the evaluator's signature says."
     columns = [

@@ -10,12 +10,14 @@ import pandas as pd
 
 from metaeval.ranking import NO_BOOTSTRAP
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL
 from metaeval.trust.panel import splits
 from metaeval.types import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from metaeval.simulation import Simulation
     from metaeval.trust.panel_gain import Fitting, Gain
 
 SCORE = "score @ "
@@ -67,7 +69,7 @@ def split_units(scores: pd.DataFrame, members: Sequence[str], least: float, most
     return ordered.reset_index(drop=True)
 
 
-def agreement_sheet(units: pd.DataFrame, members: Sequence[str], *, simulated: bool = False) -> Sheet:
+def agreement_sheet(units: pd.DataFrame, members: Sequence[str], *, simulated: Simulation = REAL) -> Sheet:
     """Sum up how far a panel agrees, by aspect.
 
     Returns
@@ -108,7 +110,7 @@ def agreement_sheet(units: pd.DataFrame, members: Sequence[str], *, simulated: b
 
 
 def disagreements_sheet(
-    units: pd.DataFrame, members: Sequence[str], n: int, *, simulated: bool = False
+    units: pd.DataFrame, members: Sequence[str], n: int, *, simulated: Simulation = REAL
 ) -> Sheet:
     """Return the units on which a panel splits most, each once, by the aspect on which it splits most.
 
@@ -137,7 +139,7 @@ def disagreements_sheet(
     )
 
 
-def gain_sheet(gains: Sequence[Gain], how: Fitting, people: str, *, simulated: bool = False) -> Sheet:
+def gain_sheet(gains: Sequence[Gain], how: Fitting, people: str, *, simulated: Simulation = REAL) -> Sheet:
     """Return what panels gain over their best member.
 
     Returns

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from metaeval.errors import DataError, Problem
 from metaeval.files import replacing
+from metaeval.formulas import protected, unprotected
 
 if TYPE_CHECKING:
     import os
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 SEPARATORS: dict[str, str] = {"comma": ",", "semicolon": ";", "tab": "\t"}
 """What may stand between cells, by name."""
 
-# A cell that begins so may be run as a formula (OWASP, "CSV Injection"): also in full width, and after blanks
-# that a program leaves out.
-_FORMULA = re.compile(r"(?P<quotes>'*)(?:[\t\r\n]|\s*[=+\-@＝＋－＠])")
 _MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins as the mark of UTF-16 does, so it comes before it
@@ -49,17 +47,6 @@ class Spreadsheet:
     """As many cells each as there are columns; rows without any text are left out."""
     numbers: tuple[int, ...]
     """For each row its number in the program: 1-based, header counted."""
-
-
-def protected(cell: str) -> str:
-    """Return a text so that no program runs it as a formula: a quote is put before one that it might run."""
-    return f"'{cell}" if _FORMULA.match(cell) else cell
-
-
-def unprotected(cell: str) -> str:
-    """Return the text that `protected` was given."""
-    match = _FORMULA.match(cell)
-    return cell[1:] if match and match["quotes"] else cell
 
 
 def write_sheet(

@@ -15,6 +15,7 @@ from metaeval.analysis.frontier import Choosing, _frontier
 from metaeval.correlate import correlate
 from metaeval.errors import MetaevalError
 from metaeval.policy import Policy, Prepared, prepare
+from metaeval.simulation import Simulation
 from metaeval.stats.subsets import every_subset
 from metaeval.types import AVERAGE
 
@@ -227,7 +228,7 @@ def test_what_cannot_be_done_is_said(judges: int, aspects, users: int, message: 
 
 def test_sheets_have_their_columns() -> None:
     found = ensembles(data({"a": 1.0, "b": 2.0, "c": 1.5, "d": 2.0, "e": 3.0}), how=FEW)
-    sheets = ensemble_sheets(found, simulated=True)
+    sheets = ensemble_sheets(found, simulated=Simulation(True))
     assert [s.name for s in sheets] == ["sizes", "judges", "errors", "frontier", "choices"]
     for sheet in sheets:
         wanted = {n for c in sheet.columns for n in (c.name, c.low, c.high) if n}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.analysis.forest import forest, human_reference, listed, without_lone_average
+from metaeval.analysis.forest import forest, human_reference, without_lone_average
 from metaeval.policy import Policy
 from metaeval.types import Kind
 
@@ -92,8 +92,3 @@ def test_the_average_of_one_aspect_is_that_aspect() -> None:
     one = correlations(truth[truth["aspect"] == "clear"], raters)
     assert set(without_lone_average(one)["aspect"]) == {"clear"}
     assert "average" in set(without_lone_average(correlations(truth, raters))["aspect"])
-
-
-def test_very_many_names_are_counted() -> None:
-    assert listed(["a", "b"]) == "a, b"
-    assert listed([str(i) for i in range(15)]).endswith("10, 11 and 3 more")

@@ -16,6 +16,7 @@ from metaeval.correlate import correlate
 from metaeval.errors import MetaevalError
 from metaeval.intervals import Bootstrap
 from metaeval.policy import Policy, prepare
+from metaeval.simulation import Simulation
 from metaeval.stats.prediction_powered import estimate
 from metaeval.stats.resampling import Resamples, expanded
 from metaeval.types import AVERAGE, Kind, ScoreTable
@@ -243,7 +244,7 @@ def test_sheets_are_in_order_and_say_what_was_done():
     scores = scored(truth, judge=truth["rating"].fillna(1), other=-truth["rating"].fillna(1))
     data = ready(truth, scores, missing={"truth": 3})
     found = rank_generators(data, bootstrap=Bootstrap(100))
-    ratings, evaluators, agreement = ranking_sheets(found, data, simulated_evaluators={"judge"})
+    ratings, evaluators, agreement = ranking_sheets(found, data, simulated=Simulation(False, ("judge",)))
     assert ratings.frame["generator"].tolist() == ["g1", "g0", "g2"]
     assert [c.title for c in ratings.columns if c.low] == [AVERAGE, "fit", "trust"]
     assert "1 unanswered question is counted as 3." in ratings.notes
@@ -253,7 +254,7 @@ def test_sheets_are_in_order_and_say_what_was_done():
         "other": "g2",
     }
     assert len(agreement.frame) == 6
-    assert (ratings.simulated, evaluators.simulated, agreement.simulated) == (False, True, True)
+    assert [bool(s.simulated) for s in (ratings, evaluators, agreement)] == [False, True, True]
     alone = ranking_sheets(rank_generators(data, aspects=["trust"], bootstrap=Bootstrap(100)), data)
     assert [s.frame.filter(like="fit").empty for s in alone] == [True] * 3
     assert "unanswered" not in " ".join(alone[0].notes)

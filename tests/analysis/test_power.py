@@ -15,6 +15,7 @@ from metaeval.analysis.power_sheet import power_sheet
 from metaeval.analysis.substudies import Pair, substudies
 from metaeval.errors import MetaevalError
 from metaeval.policy import Policy, Prepared, prepare
+from metaeval.simulation import Simulation
 from metaeval.stats.levels import Grouping, estimate
 from metaeval.stats.resampling import Resamples
 
@@ -272,9 +273,11 @@ def test_undefined_studies_are_counted_and_find_nothing() -> None:
 
 def test_sheet() -> None:
     data = prepared(*frames(60, 10, noise=(0.5, 1.5)))
-    sheet = power_sheet(power(data, users=[5, 600], units=[4, 8], studies=200), simulated_evaluators={"b"})
+    sheet = power_sheet(
+        power(data, users=[5, 600], units=[4, 8], studies=200), simulated=Simulation(False, ("b",))
+    )
     assert sheet.simulated
-    assert not power_sheet(power(data, users=[5], studies=100), simulated_evaluators={"c"}).simulated
+    assert not power_sheet(power(data, users=[5], studies=100), simulated=Simulation(False, ("c",))).simulated
     assert list(sheet.frame["units"]) == [4, 4, 8, 8]
     assert {c.name for c in sheet.columns} <= set(sheet.frame)
     assert "The fewest users of the table with a power of 80 % or more with 4 units each: 600." in sheet.notes
@@ -310,5 +313,5 @@ def test_evaluators_without_an_estimate_cannot_be_compared() -> None:
     data = prepared(scores, truth)
     with pytest.raises(MetaevalError, match="b has no defined estimate"):
         power(data, ("a", "b"))
-    with pytest.raises(MetaevalError, match="the run has 1 evaluators with an estimate"):
+    with pytest.raises(MetaevalError, match="the run has 1 evaluator with an estimate"):
         power(data)

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from metaeval.analysis.prompting import judge_names, prompting
+from metaeval.simulation import Simulation
 
 
 def judge(model: str = "openai/a", examples: str = "none", **changed: Any) -> dict[str, Any]:
@@ -68,5 +69,7 @@ def test_seeds_are_named_where_they_alone_differ() -> None:
 
 def test_simulated_judges_are_said() -> None:
     frame = correlations(*SIGNATURES)
-    said = [prompting(frame, SIGNATURES, simulated=who) for who in (["plain"], ["alone"])]
-    assert [sheet.simulated for sheet in said if sheet] == [True, False]
+    said = [
+        prompting(frame, SIGNATURES, simulated=Simulation(False, who)) for who in (("plain",), ("alone",))
+    ]
+    assert [bool(sheet.simulated) for sheet in said if sheet] == [True, False]

@@ -12,6 +12,7 @@ from metaeval.compare import Tests as How  # under its own name it would be coll
 from metaeval.correlate import correlate
 from metaeval.policy import Policy, prepare
 from metaeval.reports.sheets import sheet_to_markdown
+from metaeval.simulation import REAL, Simulation
 from metaeval.types import ScoreTable
 
 BY = By("fit", "dataset", "pearson")
@@ -91,12 +92,12 @@ def test_what_is_undefined_has_no_difference() -> None:
 def test_every_two() -> None:
     scores, truth = study()
     tests = compare(scores, truth, aspect="fit", permutations=999)
-    sheet = pairs_sheet(tests, simulated=False, simulated_evaluators={"judge @ new"})
+    sheet = pairs_sheet(tests, simulated=Simulation(False, ("judge @ new",)))
     assert sheet.frame["first_label"].tolist().count("judge @ new (simulated)") == 2
     assert (sheet.frame["difference"] > 0).all()
     assert [c.title for c in sheet.columns][-2:] == ["corrected p", "Williams' p"]
     kendall = compare(scores, truth, aspect="fit", coefficient="kendall", permutations=99, correction="none")
-    assert [c.title for c in pairs_sheet(kendall, simulated=False).columns] == [
+    assert [c.title for c in pairs_sheet(kendall, simulated=REAL).columns] == [
         "evaluator",
         "against",
         "difference",

@@ -70,8 +70,8 @@ def test_every_format(typed, tmp_path: Path) -> None:
     assert (tmp_path / "c-changes.csv").exists()
     typed("old", "new", "--out", str(tmp_path / "c.tex"))
     latex = (tmp_path / "c.tex").read_text(encoding="utf-8")
-    assert r"\label{tab:changes}" in latex
-    assert r"\label{tab:runs}" in latex
+    assert r"\label{tab:old-new-compare-changes}" in latex
+    assert r"\label{tab:old-new-compare-runs}" in latex
     page = typed("old", "new", "--format", "html")
     assert '<section class="sheet" id="runs">' in page
     first = (tmp_path / "c.tex").read_bytes()

@@ -51,7 +51,7 @@ def test_a_file_for_each_sheet(folder: str, tmp_path: Path) -> None:
     typed(folder, "--out", "d.csv")
     assert "d-variance.csv" in {p.name for p in tmp_path.glob("d-*.csv")}
     typed(folder, "--out", "d.tex")
-    assert r"\label{tab:variance}" in Path("d.tex").read_text(encoding="utf-8")
+    assert rf"\label{{tab:{Path(folder).name}-details-variance}}" in Path("d.tex").read_text(encoding="utf-8")
 
 
 def test_no_run(tmp_path: Path) -> None:

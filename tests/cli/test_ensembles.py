@@ -87,7 +87,7 @@ def test_people_have_no_cost_that_is_known(run: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"judges": ["Judge('one')", JUDGES[0]]}, "no evaluator .* did you mean"),
+        ({"judges": ["Jugde('simulated/one,noise=0.2')", JUDGES[1]]}, "no evaluator .* did you mean"),
         ({"judges": [JUDGES[0]]}, "1 judge is given, and an ensemble takes two or more: .*Annotator"),
         ({"judges": [JUDGES[0]] * 2}, "names a judge twice"),
         ({"levels": ["usr"]}, "did you mean 'user'"),

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import metaeval as me
+from metaeval.cli import main
 from metaeval.cli.golden import golden
-from metaeval.errors import MetaevalError
+from metaeval.errors import DataError, MetaevalError
 from tests.trust.saving import fill, read_rows
 
 
@@ -39,13 +41,36 @@ def test_sample_export_import(tiny: Path) -> None:
     assert (said["new"], said["replaced"], said["same"]) == (6, 0, 0)
 
 
-def test_every_problem_is_printed(tiny: Path) -> None:
+def test_labels_may_go_into_a_new_data_set(tiny: Path) -> None:
+    typed("export", "tiny", "l.csv", "--rater", "anna", "--aspect", "clear")
+    fill(Path("l.csv"), lambda row, _: str(row % 5 + 1))
+    before = {p.name: p.read_bytes() for p in tiny.iterdir()}
+    done = typed("import", "tiny", "l.csv", "--rater", "anna", "--out", "labelled")
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "18 new, 0 replaced, 0 there already")
+    assert {p.name: p.read_bytes() for p in tiny.iterdir()} == before
+    assert "anna" in me.load("labelled").raters
+    with pytest.raises(DataError, match="labelled"):
+        typed("import", "tiny", "l.csv", "--rater", "anna", "--out", "labelled")
+
+
+def test_the_sample_that_ships_is_read_everywhere_and_written_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert len(me.load("data/sample")) == 528
+    Path("l.csv").write_text("unit,accuracy\n", encoding="utf-8")
+    with pytest.raises(DataError, match="data/sample"):
+        typed("import", "data/sample", "l.csv", "--rater", "anna")
+    assert main(["data", "add-scores", "data/sample", "l.csv", "--from", "table"]) == 2
+
+
+def test_every_problem_is_printed(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     typed("export", "tiny", "l.csv", "--rater", "anna")
     fill(Path("l.csv"), lambda row, _: "9" if row < 2 else "")
-    done = typed("import", "tiny", "l.csv", "--rater", "anna")
-    assert done.exit_code == 2
-    assert done.stderr.count("not on the scale") == 4
-    assert "metaeval: l.csv, row 2, column 'clear': the label 9" in done.stderr
+    assert main(["golden", "import", "tiny", "l.csv", "--rater", "anna"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("not on the scale") == 4
+    assert "metaeval: l.csv, row 2, column 'clear': the label 9" in said
 
 
 def test_one_kind_that_fills_the_set_is_told_beside_the_result(tiny: Path) -> None:

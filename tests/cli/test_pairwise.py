@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from metaeval.cli import main
 from metaeval.cli.pairwise import pairwise
 from metaeval.cli.verdicts import verdicts
 from tests.study.runs import tiny_run
@@ -81,11 +82,11 @@ def test_which_convention_holds_must_be_said() -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_everything_that_is_wrong_with_a_table_is_listed() -> None:
+def test_everything_that_is_wrong_with_a_table_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     Path("raw.csv").write_text(ROWS.replace("xy,1,1", "xy,7,1"), encoding="utf-8")
     given = ["import", "raw.csv", "--map", "map.yaml", "--winner-of", "shown", "--out", "v.csv"]
-    done = CliRunner().invoke(verdicts, given)
-    assert done.exit_code == 2
-    assert len(done.stderr.splitlines()) == 2
-    assert "raw.csv, row 2, column 'winner': is '7'" in done.stderr
+    assert main(["verdicts", *given]) == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 2
+    assert "raw.csv, row 2, column 'winner': is '7'" in said
     assert not Path("v.csv").exists()

@@ -24,7 +24,7 @@ def run(tiny: Path) -> str:
 def told(*arguments: str) -> str:
     done = CliRunner().invoke(power, [*arguments, "--studies", "100"])
     assert done.exit_code == 0, done.output
-    assert done.stderr == "The data are SIMULATED: these numbers say nothing about people.\n"
+    assert done.stderr == "SIMULATED DATA. The data are simulated: these numbers say nothing about people.\n"
     return done.stdout
 
 

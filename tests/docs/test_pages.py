@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import runpy
 import shutil
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 import pytest
 
 import metaeval as me
@@ -20,15 +23,36 @@ from tests.docs.pages import DOCS, PAGES, agrees, steps
 from tests.docs.reader import Reader
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
+SHIPPED = ("data", "prompts", "studies", "docs", "README.md")
+
+
+def shipped() -> dict[str, str]:
+    """Return the digest of every file that ships, by its name."""
+    tracked = ["git", "-C", str(ROOT), "ls-files", "-z", *SHIPPED]
+    listed = subprocess.run(tracked, capture_output=True, check=False, text=True).stdout.split("\0")
+    # Without git, of a released archive, all that is there was released.
+    found = listed[:-1] or [str(p.relative_to(ROOT)) for part in SHIPPED for p in (ROOT / part).rglob("*")]
+    files = [name for name in found if (ROOT / name).is_file()]
+    return {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in files}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_page_changes_what_ships() -> Iterator[None]:
+    before = shipped()
+    assert "data/sample/ratings.csv" in before
+    yield
+    assert shipped() == before
+
+
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with what a reader has who cloned the project, and nothing that a page leaves behind."""
-    folder = tmp_path / "checkout"
-    for part in ("data/sample", "prompts", "studies"):
-        shutil.copytree(ROOT / part, folder / part)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of a reader who installed the package: empty, and nowhere near a checkout."""
+    folder = tmp_path / "anywhere"
+    folder.mkdir()
     monkeypatch.chdir(folder)
     evaluators, providers = dict(REGISTRY), dict(PROVIDERS)
     yield folder
@@ -39,14 +63,16 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 OTHERWISE = {"tutorial.md", "how-to/own-provider.md", "how-to/share.md"}
 """Pages with a test of their own."""
+SHUFFLED = np.random.default_rng(11).permutation([p for p in PAGES if p not in OTHERWISE]).tolist()
+"""The others, in an order that no reader would think of: each page stands alone."""
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p not in OTHERWISE])
-def test_the_page_says_what_is_so(page: str, checkout: Path) -> None:
-    Reader(page, checkout).follow()
+@pytest.mark.parametrize("page", SHUFFLED)
+def test_the_page_says_what_is_so(page: str, folder: Path) -> None:
+    Reader(page, folder).follow()
 
 
-def test_sharing(checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_sharing(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # The library keeps copies of modules; Python remembers where they lie.
     monkeypatch.setattr("evaluate.config.HF_MODULES_CACHE", tmp_path / "modules")
     monkeypatch.setattr("evaluate.config.HF_METRICS_CACHE", tmp_path / "metrics")
@@ -54,17 +80,17 @@ def test_sharing(checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr("sys.path", sys.path[:])
     for name in [n for n in sys.modules if n.split(".")[0] == "evaluate_modules"]:
         monkeypatch.delitem(sys.modules, name)
-    Reader("how-to/share.md", checkout).follow()
+    Reader("how-to/share.md", folder).follow()
     for name in [n for n in sys.modules if n.split(".")[0] == "evaluate_modules"]:
         del sys.modules[name]
 
 
-def test_a_provider_of_ones_own(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_of_ones_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MYLAB_API_KEY", KEY)
     with lab() as server:
         monkeypatch.setenv("MYLAB_BASE_URL", server.address)
-        Reader("how-to/own-provider.md", checkout).follow()
-        texts = me.load(checkout / "data" / "sample").explanations[["item_title", "explanation"]]
+        Reader("how-to/own-provider.md", folder).follow()
+        texts = me.load("data/sample").explanations[["item_title", "explanation"]]
         # The one that was turned away was asked again, and what is the same for two users was asked once.
         assert sorted(server.answered) == [200] * len(texts.drop_duplicates()) + [429]
 

@@ -39,4 +39,4 @@ def test_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for p in re.findall(r"\(p = ([\d.]+)\)", page):
         assert f"p = {p} " in came_out
     assert "528 explanations" in page
-    assert "13 evaluators on 528 units on SIMULATED data" in came_out
+    assert "13 evaluators on 528 units: " in came_out

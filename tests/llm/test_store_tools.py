@@ -34,7 +34,7 @@ def test_info(filled: Store) -> None:
     assert found.models == (store_tools.ModelCount("openai/m", 2, 1, 20, 2),)
     assert found.bytes > 0
     assert found.oldest is not None
-    assert "openai/m: 2 replies, 1 failures" in store_tools.describe(found)
+    assert "openai/m: 2 replies, 1 failure" in store_tools.describe(found)
     assert store_tools.problems(filled) == []
 
 
@@ -109,7 +109,7 @@ def test_the_commands(filled: Store, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "added 3 replies" in capsys.readouterr().out
     assert main(["store", "prune"]) == 2
     assert main(["store", "prune", "--failures"]) == 0
-    assert "deleted 1 replies" in capsys.readouterr().out
+    assert "deleted 1 reply" in capsys.readouterr().out
     assert main(["store", "prune", "--all", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"deleted": 2}
 

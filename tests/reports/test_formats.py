@@ -71,7 +71,7 @@ def test_latex(board: Leaderboard) -> None:
     assert r"\textbf{30.00} / \underline{20.00}" in text
     assert r"$-$1.00 / ---" in text
     assert r"\textbf{SIMULATED DATA.}" in text
-    for line in text.split(r"\label{tab:leaderboard-pearson}")[1].splitlines():
+    for line in text.split(r"\label{tab:tiny-set-leaderboard-pearson}")[1].splitlines():
         if line.endswith(r"\\") and "multicolumn" not in line:
             assert len(re.findall(r"(?<!\\)&", line)) == 4, line
     bare = re.sub(r"\\[\\{}]", "", text)
@@ -104,7 +104,7 @@ def test_csv(board: Leaderboard) -> None:
     assert rows[0]["x dataset"] == "-1.00"
     assert rows[0]["x user"] == ""
     assert rows[0]["undefined groups"] == "1"
-    assert {r["simulated"] for r in rows} == {"yes"}
+    assert {r["simulated"] for r in rows} == {"data"}
 
 
 class Reader(HTMLParser):

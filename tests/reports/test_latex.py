@@ -13,9 +13,11 @@ import pandas as pd
 import pytest
 
 import metaeval as me
+from metaeval.cli import main
 from metaeval.reports import latex
 from metaeval.reports.sheets import render
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import Simulation
 from tests.tiny import write_study
 
 PDFLATEX = shutil.which("pdflatex")
@@ -60,6 +62,42 @@ def set_in_type(folder: Path, name: str, options: str) -> tuple[str, str]:
     return log, words.stdout
 
 
+def test_no_two_tables_of_a_paper_have_one_label(tiny: Path, tmp_path: Path) -> None:
+    runs = [tmp_path / "first run", tmp_path / "zweiter_Lauf_ü", tmp_path / "研究", tmp_path / "評価"]
+    study = {
+        "dataset": str(tiny),
+        "evaluators": ["Length()", "Annotator('1')", "Annotator('2')"],
+        "bootstrap": {"resamples": 20},
+        "tests": {"permutations": 99},
+        "name": "one",
+    }
+    me.run(study, runs[0])
+    for other in runs[1:]:
+        shutil.copytree(runs[0], other)
+    me.run({**study, "name": "other"}, tmp_path / "last")
+    commands = [
+        *(["leaderboard", str(run)] for run in runs),
+        *(["details", str(run)] for run in runs),
+        ["generators", str(runs[0]), "--resamples", "20"],
+        ["ensembles", str(runs[0]), "--judge", "Annotator('1')", "--judge", "Annotator('2')"],
+        ["compare", str(runs[0])],
+        ["compare", str(runs[0]), str(runs[1])],
+        ["power", str(runs[0]), "--studies", "100"],
+    ]
+    texts = [
+        (tmp_path / run / "leaderboard.tex").read_text(encoding="utf-8") for run in ("first run", "last")
+    ]
+    for number, command in enumerate(commands):
+        assert main(["-q", *command, "--out", f"{number}.tex"]) == 0, command
+        texts.append(Path(f"{number}.tex").read_text(encoding="utf-8"))
+    labels = [label for text in texts for label in re.findall(r"\\label\{(.*?)\}", text)]
+    assert len(labels) > 30
+    assert sorted(set(labels)) == sorted(labels)
+    assert all(re.fullmatch(r"tab:[A-Za-z0-9.:-]+", label) for label in labels)
+    assert "tab:first-run-leaderboard-pearson" in labels
+    assert "tab:other-leaderboard-pearson" in labels
+
+
 @needs_latex
 @pytest.mark.parametrize("options", ["a4paper", "a4paper,twocolumn"])
 def test_the_leaderboard_of_a_run_compiles_as_it_is(tiny: Path, tmp_path: Path, options: str) -> None:
@@ -87,7 +125,12 @@ def test_whatever_is_in_a_name_compiles(tmp_path: Path) -> None:
     every = "≥ ≤ ≈ ± − · ² √ ∞ … α β κ λ σ"
     sheets = [
         Sheet(
-            "nasty", "What is in a name", frame, columns, (NASTY, every, "The judge's own."), simulated=True
+            "nasty",
+            "What is in a name",
+            frame,
+            columns,
+            (NASTY, every, "The judge's own."),
+            simulated=Simulation(True),
         ),
         Sheet("long", "Goes on", pd.concat([frame[["r", "low", "high"]]] * 60), columns[1:]),
     ]

@@ -20,6 +20,7 @@ from metaeval.cli.sheets import sheet_options, tell_sheets
 from metaeval.reports import words
 from metaeval.reports.sheets import SHEET_FORMATS, files, render, to_markdown, value_text
 from metaeval.sheet import Column, Form, Sheet
+from metaeval.simulation import REAL, Simulation
 
 NASTY = "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z]"
 FRAME = pd.DataFrame(
@@ -41,7 +42,7 @@ COLUMNS = (
 )
 
 
-def sheet(name: str = "tests", *, simulated: bool = False, frame: pd.DataFrame = FRAME) -> Sheet:
+def sheet(name: str = "tests", *, simulated: Simulation = REAL, frame: pd.DataFrame = FRAME) -> Sheet:
     notes = ("One & two.", "At least ≥ 80 % of A_1.")
     return Sheet(name, "Tests of <all>", frame, COLUMNS, notes, simulated)
 
@@ -177,10 +178,10 @@ def test_html() -> None:
 def test_every_format_says_that_data_are_simulated() -> None:
     for suffix, make in SHEET_FORMATS.items():
         assert "simulated" not in make(sheet()).lower(), suffix
-        loud = "simulated\n" if suffix == "csv" else words.SIMULATED
-        assert loud in make(sheet(simulated=True)), suffix
-    assert "**SIMULATED DATA.**" in SHEET_FORMATS["md"](sheet(simulated=True))
-    assert r"\textbf{SIMULATED DATA.}" in SHEET_FORMATS["tex"](sheet(simulated=True))
+        loud = "simulated\n" if suffix == "csv" else Simulation(True).sentence
+        assert loud in make(sheet(simulated=Simulation(True))), suffix
+    assert "**SIMULATED DATA.**" in SHEET_FORMATS["md"](sheet(simulated=Simulation(True)))
+    assert r"\textbf{SIMULATED DATA.}" in SHEET_FORMATS["tex"](sheet(simulated=Simulation(True)))
 
 
 def test_files() -> None:
@@ -200,15 +201,15 @@ def test_files() -> None:
 @talk
 def command(suffix: str, out: Path | None) -> None:
     """Tell two sheets."""
-    tell_sheets([sheet("a", simulated=True), sheet("b")], suffix, out)
+    tell_sheets([sheet("a", simulated=Simulation(True)), sheet("b")], suffix, out)
 
 
 @pytest.mark.parametrize("suffix", ["md", "csv", "tex", "html"])
 def test_printed(suffix: str) -> None:
     done = CliRunner().invoke(command, ["--format", suffix])
     assert done.exit_code == 0
-    assert done.stdout == render([sheet("a", simulated=True), sheet("b")], suffix)
-    assert done.stderr == "The data are SIMULATED: these numbers say nothing about people.\n"
+    assert done.stdout == render([sheet("a", simulated=Simulation(True)), sheet("b")], suffix, "command")
+    assert done.stderr == "SIMULATED DATA. The data are simulated: these numbers say nothing about people.\n"
 
 
 def test_json_is_one_object_of_records() -> None:

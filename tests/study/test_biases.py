@@ -167,7 +167,7 @@ def test_verdicts_that_are_asked_for_again_are_compared(sheets) -> None:
 def test_who_is_simulated_is_said(run: Path) -> None:
     judges = biases_of(run, ["fair", "clean"], resamples=20)[0]
     assert judges.name == "judges"
-    assert "Simulated judges: clean." in judges.notes
+    assert judges.simulated.evaluators == ("clean",)
 
 
 def test_the_correction_is_over_all_tests(sheets) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
+from metaeval.cli import main
 from metaeval.errors import StudyError
 from metaeval.resources import bundled
 from metaeval.study.file import make_study, read_study
@@ -159,9 +161,15 @@ def test_a_missing_file_and_a_folder(tiny: Path) -> None:
     assert "is a folder" in message(tiny)
 
 
-def test_all_problems_are_counted(tiny: Path) -> None:
-    text = message(write_study(tiny.parent / "s.yaml", zzz="1", units="all"))
-    assert text.endswith("(and 1 more)")
+def test_every_problem_has_a_line_with_its_own_place(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_study(tiny.parent / "s.yaml", zzz="1", units="all", bootstrap="{resample: 5}")
+    assert main(["run", str(path), "--dry-run"]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert sorted(re.findall(r"s.yaml, line (\d)", "\n".join(told))) == ["3", "4", "5"]
+    assert all(line.startswith("metaeval: ") for line in told)
+    with pytest.raises(StudyError) as caught:
+        read_study(path)
+    assert [f"metaeval: {line}" for line in caught.value.problems] == told
 
 
 def test_a_study_from_python_needs_no_file(tiny: Path) -> None:

@@ -172,7 +172,7 @@ def test_runs_with_nothing_in_common(base: Path) -> None:
     one = tiny_run(base, "one", exclude="{user_id: [u1]}", aspects="[clear]")
     rest = tiny_run(base, "rest", exclude="{user_id: [u2, u3]}", aspects="[clear]")
     fitting = tiny_run(base, "fitting", aspects="[fitting]")
-    annotated = tiny_run(base, "annotated", truth="\"Annotator('1')\"")
+    annotated = tiny_run(base, "annotated", truth="\"Annotator('1')\"", evaluators="[Length()]")
     for folders, message in (
         (
             [one, rest],

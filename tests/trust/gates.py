@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from metaeval.simulation import Simulation
 from metaeval.trust.gate_pairs import Scored
 
 
@@ -41,5 +42,11 @@ def scored(
                     }
                 )
     return Scored(
-        pd.DataFrame(rows), "judge", identity or {"model": "m"}, (1.0, 5.0), "made up", f"data {seed}", True
+        pd.DataFrame(rows),
+        "judge",
+        identity or {"model": "m"},
+        (1.0, 5.0),
+        "made up",
+        f"data {seed}",
+        Simulation(True),
     )

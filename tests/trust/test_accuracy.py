@@ -52,7 +52,7 @@ def test_counts_by_hand() -> None:
     # Shown first: 1 of 2, 2 of 2, 0 of 2, 1 of 2, 0 of 1, none of none, 0 of 1.
     assert row["first_share"] == pytest.approx(4 / 10)
     assert row["accuracy_low"] < row["accuracy"] < row["accuracy_high"]
-    assert "1 comparisons have no gold preference" in " ".join(sheet.notes)
+    assert "1 comparison without a gold preference" in " ".join(sheet.notes)
 
 
 def test_groups_and_evaluators() -> None:

@@ -10,6 +10,7 @@ import pytest
 from metaeval.errors import DataError
 from metaeval.evaluators.strengths import METHODS
 from metaeval.evaluators.verdicts import comparisons_of
+from metaeval.simulation import Simulation
 from metaeval.stats.resampling import Resamples, expanded
 from metaeval.trust.pairwise import rank_by_verdicts
 from metaeval.trust.pairwise_sheets import pairwise_sheets
@@ -116,7 +117,9 @@ def test_the_sheets_say_what_became_of_the_pairs() -> None:
 
 def test_sheets_are_the_same_every_time_and_say_what_is_simulated() -> None:
     verdicts = drawn()
-    one, two = (pairwise_sheets(verdicts, resamples=50, simulated_evaluators=["j"]) for _ in range(2))
+    one, two = (
+        pairwise_sheets(verdicts, resamples=50, simulated=Simulation(False, ("j",))) for _ in range(2)
+    )
     for first, second in zip(one, two, strict=True):
         pd.testing.assert_frame_equal(first.frame, second.frame)
         assert first.simulated

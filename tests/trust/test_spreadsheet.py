@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaeval.errors import DataError
-from metaeval.trust.spreadsheet import protected, read_sheet, unprotected, write_sheet
+from metaeval.formulas import protected, unprotected
+from metaeval.trust.spreadsheet import read_sheet, write_sheet
 from tests.trust.saving import STYLES, read_rows, save_rows
 
 if TYPE_CHECKING:

@@ -112,11 +112,14 @@ class Figure:
                 for column, value in shown.items()
             )
         if self.sheet.simulated:
-            yield f"SIMULATED DATA. {words.SIMULATED}"
+            yield from self._wrapped(self.sheet.simulated.warning)
 
     def _caption(self) -> Iterator[str]:
         # One line at least: a title without text would be no title.
-        yield from textwrap.wrap(" ".join(self.sheet.notes), int(self.caption_width / _CHARACTER)) or [" "]
+        yield from self._wrapped(" ".join(self.sheet.notes)) or [" "]
+
+    def _wrapped(self, text: str) -> list[str]:
+        return textwrap.wrap(text, int(self.caption_width / _CHARACTER))
 
 
 _CAPTION = {"orient": "bottom", "anchor": "start", "fontSize": 11, "fontWeight": "normal", "offset": 12}
@@ -130,6 +133,7 @@ def figure_payload(figure: Figure) -> dict[str, Any]:
         "name": sheet.name,
         "title": sheet.title,
         "notes": list(sheet.notes),
+        "simulated": sheet.simulated.warning,
         "spec": {**figure.chart, "data": {"name": DATA}},
         "choices": [
             {

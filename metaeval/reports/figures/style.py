@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from metaeval.simulation import MARK
 from metaeval.types import Kind
 
 if TYPE_CHECKING:
@@ -11,8 +12,6 @@ if TYPE_CHECKING:
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
-SIMULATED_MARK = " (simulated)"
-"""What the name of a simulated evaluator ends with."""
 CORRELATION = "correlation"
 """The word in the titles of axes that stands for the coefficient, where one can be chosen."""
 HUNDRED = f"{CORRELATION} × 100"
@@ -140,7 +139,7 @@ def shortened(most: int) -> str:
 
     Its end stays, since that is where an evaluator is said to be simulated.
     """
-    end = len(SIMULATED_MARK) + 2
+    end = len(MARK) + 2
     return (
         f"length(datum.label) > {most} ? slice(datum.label, 0, {most - end - 1}) + '…' "
         f"+ slice(datum.label, -{end}) : datum.label"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from metaeval.reports.report.calls import Calls
     from metaeval.reports.report.units import Sample, Units
     from metaeval.sheet import Sheet
+    from metaeval.simulation import Simulation
     from metaeval.stats.tables import Floats
 
 _FORMAT = 1
@@ -57,8 +58,8 @@ class Report:
     ranked: Sequence[Ranked]
     people: Sequence[Mapping[str, Any]]
     """What people reach: ``label``, ``aspect``, ``level``, ``coefficient``, ``estimate``."""
-    simulated: frozenset[str]
-    """The evaluators that are no model, or have a part that is none."""
+    simulated: Simulation
+    """What is: the data, or which evaluators."""
     groups: Sequence[Groups]
     on_scale: Sequence[bool]
     """Of each evaluator, whether its scores are on the scale of the truth."""
@@ -84,12 +85,13 @@ class Report:
             "metaeval": self.record["metaeval"],
             "finished": "",  # equal runs have equal reports; run.json says when
             "dataset": {
-                **{k: data[k] for k in ("name", "units", "simulated", "licence", "source", "fingerprint")},
+                **{k: data[k] for k in ("name", "units", "licence", "source", "fingerprint")},
                 **{
                     f"{what}s": int(frame[column].nunique()) if column in frame.columns else 0
                     for what, column in (("user", "user_id"), ("item", "item_id"), ("generator", "generator"))
                 },
             },
+            "simulated": {"loud": self.simulated.loud, "sentence": self.simulated.sentence},
             "truth": self.record["truth"]["spec"],
             "scale": {"min": low, "max": high, "integer": integer},
             "aspects": [{"name": a, "statement": self.statements.get(a, "")} for a in aspects],
@@ -132,7 +134,7 @@ class Report:
                     "spec": evaluator["spec"],
                     "kind": evaluator["kind"],
                     "kindTitle": words.BLOCKS[Kind(evaluator["kind"])],
-                    "simulated": name in self.simulated,
+                    "simulated": name in self.simulated.evaluators,
                     "onScale": on_scale,
                     **{k: number(cost.get(f"{k}_per_text", math.nan)) for k in ("usd", "tokens", "seconds")},
                     "statuses": dict(evaluator["scores"]),
@@ -204,6 +206,7 @@ def _sheet(sheet: Sheet) -> dict[str, Any]:
         "name": sheet.name,
         "title": sheet.title,
         "notes": list(sheet.notes),
+        "simulated": sheet.simulated.warning,
         "columns": [{"title": c.title, "form": c.form} for c in sheet.columns],
         "rows": [[cell(row, c, str) for c in sheet.columns] for row in rows],
     }

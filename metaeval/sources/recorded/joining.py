@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.errors import DataError, Problem, nearest
+from metaeval.frames import row_text
 from metaeval.sources.columns import text_column
 from metaeval.sources.recorded.matching import keys_of, tuples, units_of, with_frame
 from metaeval.sources.recorded.recording import ASPECT, EVALUATOR, SCORE
@@ -176,7 +177,7 @@ def _one_each(pile: Table, keys: list[str], problems: list[Problem], *, mean: bo
         values.append(math.fsum(numbers) / len(numbers) if len(set(numbers)) > 1 else float(scores[first]))
         differing = [] if mean else [i for i in scored if scores[i] != scores[first]]
         if differing:
-            unit = ", ".join(f"{key} {frame[key].iloc[first]!r}" for key in keys)
+            unit = row_text(frame, first, keys)
             of = f"{unit}, evaluator {evaluator!r}" + (f", aspect {aspect!r}" if aspect else "")
             there = f"{float(scores[first])} in row {pile.rows[first]}"
             problems += [

@@ -6,12 +6,14 @@ Any other table is described by a map, in the words of ``metaeval data import ta
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metaeval.errors import DataError, Problem, nearest
+from metaeval.formulas import unprotected
 from metaeval.sources.hub import hub_name, hub_table
 from metaeval.sources.recorded.recording import ASPECT, EVALUATOR, SCORE, Recording
 from metaeval.sources.table_map import FromColumn, ScoreEntry
@@ -64,8 +66,11 @@ def _recording(table: Table, score_map: ScoreMap) -> Recording:
         message = f"is missing; name the evaluator with --evaluator, or in a map{nearest(EVALUATOR, columns)}"
         raise DataError([Problem(table.name, None, EVALUATOR, message)])
     aspect = FromColumn(column=ASPECT) if ASPECT in columns else None
+    statuses = _statuses(table)
+    if statuses is not None and Path(table.name).suffix.lower() in (".csv", ".tsv"):
+        table = replace(table, frame=table.frame.map(lambda c: unprotected(c) if isinstance(c, str) else c))
     entry = ScoreEntry(columns=[SCORE], evaluator=FromColumn(column=EVALUATOR), aspect=aspect)
-    return Recording(table, (entry,), _statuses(table))
+    return Recording(table, (entry,), statuses)
 
 
 def _statuses(table: Table) -> NDArray[np.object_] | None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.errors import DataError
 from metaeval.files import replacing
-from metaeval.sources.folder import FORMATS, read_folder, refuse_if_in_the_way, save
+from metaeval.resources import to_read
+from metaeval.sources.folder import FORMATS, checked_by, read_folder, refuse_if_in_the_way, save
 from metaeval.sources.hub import hub_folder, hub_name
 from metaeval.sources.manifest import FILE, Manifest, read_manifest
 from metaeval.sources.recorded.adding import ORIGINS, ScoreImport, join_scores
@@ -52,6 +53,8 @@ def import_scores(
     DataError
         With every problem found; nothing is written then.
     """
+    if out is not None:
+        folder = to_read(folder)
     name = hub_name(folder)
     if out is not None:
         refuse_if_in_the_way(Path(out), force=force)
@@ -64,7 +67,7 @@ def import_scores(
     held = Path(folder) if name is None else hub_folder(name)
     data, problems = read_folder(held)
     if data is None:
-        raise DataError(problems)
+        raise DataError(problems, listed_by=checked_by(folder))
     made = join_scores(data, source, tool=tool, map_file=map_file, evaluator=evaluator, replace=replace)
     if out is None:
         _write_into(made.data, held)

@@ -12,6 +12,7 @@ from metaeval.errors import MetaevalError
 from metaeval.reports.figures import Figure, figure_payload
 from metaeval.reports.figures.style import HUNDRED
 from metaeval.sheet import Column, Sheet
+from metaeval.simulation import REAL, Simulation
 
 FRAME = pd.DataFrame(
     {
@@ -30,7 +31,7 @@ CHART = {
 }
 
 
-def figure(simulated: bool = False) -> Figure:
+def figure(simulated: Simulation = REAL) -> Figure:
     columns = (Column("evaluator", "Evaluator"), Column("estimate", "Estimate", "hundred"))
     sheet = Sheet("some", "Some figure", FRAME, columns, ("One note.", "Another."), simulated)
     return Figure(sheet, CHART, {"coefficient": "kendall"})
@@ -55,7 +56,7 @@ def test_only_the_chosen_rows_are_drawn() -> None:
 
 
 def test_simulated_data_are_said_beside_the_title() -> None:
-    assert "SIMULATED DATA" in figure(simulated=True).spec()["title"]["subtitle"][-1]
+    assert "SIMULATED DATA" in figure(simulated=Simulation(True)).spec()["title"]["subtitle"][-1]
     assert "SIMULATED" not in json.dumps(figure().spec())
 
 
@@ -77,6 +78,7 @@ def test_a_page_gets_all_rows_as_columns() -> None:
         "name": "some",
         "title": "Some figure",
         "notes": ["One note.", "Another."],
+        "simulated": "",
         "spec": {**CHART, "data": {"name": "table"}},
         "choices": [
             {

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metaeval.simulation import REAL, Simulation
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -49,7 +51,7 @@ def payload(
     names: Mapping[int, str] | None = None,
     failing: Sequence[int] = (),
     users: bool = True,
-    simulated: bool = False,
+    simulated: Simulation = REAL,
 ) -> dict[str, Any]:
     """Return what a page shows.
 
@@ -73,11 +75,11 @@ def payload(
             "users": len(columns["user_id"]["values"]) if users else 0,
             "items": len(columns["item_id"]["values"]),
             "generators": len(GENERATORS),
-            "simulated": simulated,
             "licence": "CC0",
             "source": "drawn at random",
             "fingerprint": "0123abcd" * 8,
         },
+        "simulated": {"loud": simulated.loud, "sentence": simulated.sentence},
         "truth": "User()",
         "scale": {"min": 1.0, "max": 5.0, "integer": True},
         "aspects": [{"name": a, "statement": f"The explanation has {a}"} for a in ASPECTS],

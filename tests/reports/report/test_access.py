@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metaeval.reports.report.page import report_page
+from metaeval.simulation import Simulation
 from tests.reports.report.pages import VIEWS, every_view, visit
 from tests.reports.report.payloads import payload
 
@@ -61,7 +62,7 @@ NAMELESS = """() => [...document.querySelectorAll('input, select, button, a[href
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_has_contrast(show: Show, scheme: str) -> None:
-    page = show(payload(60, 8, simulated=True), scheme=scheme)
+    page = show(payload(60, 8, simulated=Simulation(True)), scheme=scheme)
     for at in every_view(page):
         found = page.evaluate(CONTRAST)
         assert found["seen"] > 20, at

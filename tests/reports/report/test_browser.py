@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from metaeval.simulation import Simulation
 from tests.reports.report.payloads import ASPECTS, payload
 
 if TYPE_CHECKING:
@@ -301,7 +302,9 @@ def test_details_and_about(show: Show) -> None:
 
 
 def test_simulated_is_said_loudly_only_where_it_is(show: Show) -> None:
-    assert "SIMULATED DATA." in show(payload(simulated=True)).locator("header").inner_text()
+    for made_up in (Simulation(True), Simulation(False, ("a <b>",)), Simulation(True, ("a", "b"))):
+        head = " ".join(show(payload(simulated=made_up)).locator("header").inner_text().split())
+        assert made_up.warning in head
     page = show(payload())
     assert "SIMULATED" not in page.locator("header").inner_text()
     assert page.locator("tbody .badge").count() == 2  # the judges

@@ -25,9 +25,8 @@ function Header({ study, current }) {
       <p class="subtitle"><${Words}>${dataset.name}</${Words}> · ${plural(dataset.units, 'unit')} ·
         ${' '}${plural(study.evaluators.length, 'evaluator')} · truth <${Words}>${study.truth}</${Words}></p>
       ${
-        dataset.simulated &&
-        html`<p class="simulated"><strong>SIMULATED DATA.</strong> The data are simulated: these
-        numbers say nothing about people.</p>`
+        study.simulated.loud &&
+        html`<p class="simulated"><strong>${study.simulated.loud}</strong> <${Words}>${study.simulated.sentence}</${Words}></p>`
       }
       ${
         study.lost.length > 0 &&

@@ -1,0 +1,41 @@
+"""``metaeval leaderboard``: the table of a finished run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from metaeval.cli.group import talk, tell_uncalibrated
+from metaeval.cli.sheets import sheet_options, tell_tables
+
+
+@click.command()
+@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--coefficient", multiple=True, help="Show this one only; may be given again.")
+@click.option(
+    "--by", "order", metavar="ASPECT,LEVEL,COEFFICIENT", help="The column that orders and is tested."
+)
+@sheet_options
+@talk
+def leaderboard(
+    run_folder: Path, *, coefficient: tuple[str, ...], order: str | None, suffix: str, out: Path | None
+) -> None:
+    """Print the leaderboard of the finished run in the folder RUN."""
+    from metaeval.reports import FORMATS, page
+    from metaeval.study.steps import leaderboard_of, leaderboard_records
+
+    board = leaderboard_of(run_folder, coefficient, order)
+
+    def files(path: Path) -> dict[Path, str]:
+        kind = path.suffix.lower().removeprefix(".")
+        return {path: page(board) if kind == "html" else FORMATS[kind](board)}
+
+    tell_tables(
+        board.simulated,
+        lambda: FORMATS[suffix](board),
+        lambda: leaderboard_records(board),
+        files,
+        out,
+    )
+    tell_uncalibrated(run_folder)

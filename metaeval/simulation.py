@@ -1,0 +1,113 @@
+"""What of a result is simulated, data or judges, and the words that say so wherever it is shown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MARK = " (simulated)"
+"""What the printed name of a simulated evaluator ends with."""
+_MODEL = re.compile("""[(](model=)?['"]simulated/""")  # in the text of a spec
+_NAMED = 3  # simulated evaluators in a sentence; of more, it says how many
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What is simulated; false if nothing is."""
+
+    data: bool = False
+    """Whether the texts and ratings are made up: no number says anything about people."""
+    evaluators: tuple[str, ...] = ()
+    """Evaluators that ask a simulated model, or have a part that does."""
+
+    @classmethod
+    def of(cls, data: bool, evaluators: Mapping[str, Mapping[str, Any] | str]) -> Simulation:
+        """Return what is simulated of data and evaluators.
+
+        Parameters
+        ----------
+        data
+            Whether the data are.
+        evaluators
+            Name → signature; or the text of its spec, where there is no signature (yet).
+        """
+        return cls(data, tuple(name for name, known in evaluators.items() if _simulated(known)))
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Simulation:
+        """Return what is simulated of a run, as its ``run.json`` says."""
+        signatures = {name: e["signature"] for name, e in record["evaluators"].items()}
+        return cls.of(record["data"]["simulated"], signatures)
+
+    def __bool__(self) -> bool:
+        """Say whether anything is simulated."""
+        return self.data or bool(self.evaluators)
+
+    def __or__(self, other: Simulation) -> Simulation:
+        """Return what is simulated of two results that are shown together."""
+        return Simulation(
+            self.data or other.data, tuple(dict.fromkeys((*self.evaluators, *other.evaluators)))
+        )
+
+    def among(self, names: Iterable[object]) -> Simulation:
+        """Return what is simulated where only these evaluators are shown, by their names or labels."""
+        shown = set(names)
+        return Simulation(
+            self.data, tuple(e for e in self.evaluators if e in shown or self.label(e) in shown)
+        )
+
+    def label(self, evaluator: str) -> str:
+        """Return the name of an evaluator as it is printed."""
+        return f"{evaluator}{MARK}" if evaluator in self.evaluators else evaluator
+
+    def record(self) -> dict[str, Any]:
+        """Return what is simulated as plain JSON values."""
+        return {"simulated": self.data, "simulated_evaluators": list(self.evaluators)}
+
+    @property
+    def what(self) -> str:
+        """``data``, ``judges``, ``data and judges``, or empty."""
+        return " and ".join(["data"] * self.data + ["judges"] * bool(self.evaluators))
+
+    @property
+    def loud(self) -> str:
+        """``SIMULATED DATA.`` and the like; empty if nothing is simulated."""
+        return f"SIMULATED {self.what.upper()}." if self else ""
+
+    @property
+    def sentence(self) -> str:
+        """What is simulated, and what the numbers therefore do not say; empty if nothing is."""
+        said = ["The data are simulated: these numbers say nothing about people."] * self.data
+        match self.evaluators:
+            case ():
+                pass
+            case (one,):
+                said.append(f"{one} is simulated: its numbers say nothing about a language model.")
+            case (*several, last):
+                names = (
+                    f"{', '.join(several)} and {last}"
+                    if len(several) < _NAMED
+                    else f"{len(self.evaluators):,} evaluators, marked as such,"
+                )
+                said.append(f"{names} are simulated: their numbers say nothing about language models.")
+        return " ".join(said)
+
+    @property
+    def warning(self) -> str:
+        """The loud words and the sentence; empty if nothing is simulated."""
+        return f"{self.loud} {self.sentence}" if self else ""
+
+
+def _simulated(evaluator: Mapping[str, Any] | str) -> bool:
+    if isinstance(evaluator, str):
+        return _MODEL.search(evaluator) is not None
+    parts = evaluator.get("parts", {})
+    return bool(evaluator.get("simulated")) or any(_simulated(part) for part in parts.values())
+
+
+REAL = Simulation()
+"""Neither data nor judges are simulated."""

@@ -1,0 +1,70 @@
+"""Every command that prints a table prints it in each format, and writes it with ``--out``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from metaeval.cli import cli, main
+from metaeval.reports import FORMATS
+from tests.conftest import ROOT
+from tests.tiny import write_study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def leaves(command: click.Command, *path: str) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from leaves(inner, *path, name)
+    else:
+        yield " ".join(path), command
+
+
+def options(command: click.Command) -> dict[str, click.Parameter]:
+    return {name: p for p in command.params for name in p.opts}
+
+
+COMMANDS = dict(leaves(cli))
+TABLES = [
+    name
+    for name, command in COMMANDS.items()
+    if isinstance(kind := getattr(options(command).get("--format"), "type", None), click.Choice)
+    and "md" in kind.choices
+]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_who_prints_a_table_writes_it_too(name: str) -> None:
+    found = options(COMMANDS[name])
+    assert found["--format"].type.choices == ("md", "csv", "tex", "html")
+    assert "--out" in found
+
+
+def test_the_commands_of_the_readme_keep_its_promise() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    _, promised, *_ = re.split(r"^## ", text[text.index("## Which differences") :], flags=re.MULTILINE)
+    assert "All but `figures` and `view` print tables (`--format md|csv|tex|html`, `--out FILE`)" in promised
+    named = set(re.findall(r"^\$ metaeval (\w+) results", promised, re.MULTILINE))
+    assert len(named) > 7
+    assert named - {"figures", "view"} <= set(TABLES)
+
+
+def test_a_leaderboard_is_written(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_study(tiny.parent / "s.yaml", bootstrap="null", tests="null", details="false")
+    assert main(["-q", "run", "s.yaml", "--out", "out"]) == 0
+    for suffix in FORMATS:
+        assert main(["-q", "leaderboard", "out", "--format", suffix]) == 0
+        printed = capsys.readouterr().out
+        assert main(["leaderboard", "out", "--out", f"board.{suffix}"]) == 0
+        assert capsys.readouterr().out == f"board.{suffix}\n"
+        written = Path(f"board.{suffix}").read_text(encoding="utf-8")
+        assert printed in written
+        assert (suffix == "html") is written.startswith("<!doctype html>")
+    assert main(["leaderboard", "out", "--out", "board.doc"]) == 2
+    assert "its suffix may be .md, .csv, .tex, .html" in capsys.readouterr().err

@@ -1,0 +1,154 @@
+"""What is simulated, the data or a judge, is said of every run in the same words, wherever it is shown."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+import metaeval as me
+from metaeval.cli import main
+from metaeval.simulation import Simulation
+from metaeval.study.figures import figures_of_run
+from metaeval.study.opened import open_run
+from metaeval.study.viewing import ViewedRuns
+from tests.study.test_report import payload_of
+from tests.tiny import MANIFEST, write_study, write_tiny
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JUDGE = "Judge('simulated/one')"
+DATA = "The data are simulated: these numbers say nothing about people."
+ONE = f"{JUDGE} is simulated: its numbers say nothing about a language model."
+EVALUATORS = ("Length()", "Annotator('1')", "Annotator('2')")
+
+
+class Case(NamedTuple):
+    """A run, and what is to be said of it."""
+
+    folder: Path
+    data: bool
+    judge: bool
+
+    @property
+    def warning(self) -> str:
+        what = " AND ".join(["DATA"] * self.data + ["JUDGES"] * self.judge)
+        said = " ".join([DATA] * self.data + [ONE] * self.judge)
+        return f"SIMULATED {what}. {said}" if what else ""
+
+    @property
+    def sentences(self) -> dict[str, bool]:
+        return {DATA: self.data, ONE: self.judge}
+
+    def said_in(self, text: str) -> None:
+        """See that a text says what holds, and nothing that does not."""
+        plain = " ".join(text.split())
+        for sentence, holds in self.sentences.items():
+            assert (sentence in plain) is holds, sentence
+        assert ("SIMULATED" in plain) is bool(self.warning)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(False, False), (False, True), (True, False), (True, True)],
+    ids=["real", "judge", "data", "both"],
+)
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    data, judge = request.param
+    root = tmp_path_factory.mktemp("run")
+    folder = write_tiny(root / "tiny")
+    text = MANIFEST if data else MANIFEST.replace("simulated: true", "simulated: false")
+    (folder / "dataset.yaml").write_text(text, encoding="utf-8")
+    names = [*EVALUATORS, JUDGE] if judge else list(EVALUATORS)
+    study = write_study(
+        root / "s.yaml",
+        evaluators=json.dumps(names),
+        judging=json.dumps({"store": str(root / "store.sqlite")}),
+        bootstrap="{resamples: 50}",
+        tests="{permutations: 99}",
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        assert main(["--quiet", "run", str(study), "--out", str(root / "out")]) == 0
+    return Case(root / "out", data, judge)
+
+
+def test_the_command_line_says_it_last(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    study, out = str(case.folder.parent / "s.yaml"), str(case.folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(case.folder.parent)
+        for command in (["run", study, "--out", out], ["run", study, "--out", "new", "--dry-run"]):
+            assert main(command) == 0
+            err = capsys.readouterr().err
+            assert (err.strip().splitlines() or [""])[-1] == case.warning
+
+
+@pytest.mark.parametrize("command", ["details", "compare", "leaderboard"])
+def test_commands_on_a_run_say_it(case: Case, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, str(case.folder)]) == 0
+    out, err = capsys.readouterr()
+    assert err.strip() == case.warning
+    assert ("SIMULATED" in out) is bool(case.warning)
+
+
+def test_every_leaderboard_says_it(case: Case) -> None:
+    of = {f: (case.folder / f"leaderboard.{f}").read_text(encoding="utf-8") for f in ("md", "tex", "csv")}
+    case.said_in(of["md"].replace("\\", ""))
+    case.said_in(of["tex"].replace(r"\textquotesingle{}", "'"))
+    rows = list(csv.DictReader(of["csv"].splitlines()))
+    for row in rows:
+        unreal = Simulation(case.data, (JUDGE,) if case.judge else ())
+        assert row.get("simulated", "") == unreal.among([row["evaluator"]]).what
+
+
+def test_a_notebook_says_it(case: Case) -> None:
+    data = me.load(case.folder.parent / "tiny")
+    names = [*EVALUATORS, JUDGE] if case.judge else list(EVALUATORS)
+    scores = me.score(data, names)
+    truth = data.ratings.query("rater == 'user'")
+    result = me.correlate(scores, truth, levels=["dataset"])
+    # A table has no signatures, and says no data are simulated.
+    of_frame = me.leaderboard(me.correlate(scores.frame, truth, levels=["dataset"]).frame)
+    for shown in (scores, result, me.leaderboard(result)):
+        case.said_in(shown._repr_html_().replace("&#x27;", "'").replace("&#39;", "'"))
+    case._replace(data=False).said_in(of_frame._repr_html_().replace("&#39;", "'"))
+
+
+def test_the_report_says_it_in_its_head_and_below_its_figures(case: Case) -> None:
+    found = payload_of(case.folder / "report.html")
+    assert f"{found['simulated']['loud']} {found['simulated']['sentence']}".strip() == case.warning
+    assert found["figures"]
+    assert {f["simulated"] for f in found["figures"] if f["name"] in ("ranking", "likeness")} == {
+        case.warning
+    }
+
+
+def test_a_figure_says_it_below_its_title(case: Case) -> None:
+    for figure in figures_of_run(open_run(case.folder), names=["ranking", "distributions"]):
+        case.said_in(" ".join(figure.spec()["title"]["subtitle"]))
+
+
+def test_the_list_of_runs_says_it(case: Case) -> None:
+    case.said_in(ViewedRuns.of([case.folder]).page("/").body.decode().replace("&#39;", "'"))
+
+
+def test_many_judges_are_counted() -> None:
+    few, many = (Simulation(evaluators=tuple("abcdefg"[:n])) for n in (3, 4))
+    assert few.sentence == "a, b and c are simulated: their numbers say nothing about language models."
+    assert many.sentence.startswith("4 evaluators, marked as such, are simulated: ")
+
+
+@pytest.mark.parametrize(
+    ("spec", "simulated"),
+    [
+        ("Mean(Length(), Judge('simulated/one,noise=0.2', temperature=1))", True),
+        ('Pairwise(model="simulated/x")', True),
+        ("Judge('openai/simulated/one')", False),
+        ("Recorded('simulated')", False),
+    ],
+)
+def test_a_spec_says_it(spec: str, simulated: bool) -> None:
+    assert bool(Simulation.of(False, {"name": spec})) is simulated

@@ -1,0 +1,75 @@
+"""An evaluator that is the truth, or holds it, is refused; one that is a part of it is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import metaeval as me
+from metaeval.cli import main
+from metaeval.errors import MetaevalError, StudyError
+from tests.tiny import write_study
+
+PLAIN = {"bootstrap": "null", "tests": "null", "details": "false"}
+
+
+@pytest.mark.parametrize(
+    ("truth", "evaluator", "says"),
+    [
+        ("User()", "User()", "User() is the truth User()"),
+        ("User()", "Mean(User(), Annotator('1'))", "Mean(User(), Annotator('1')) holds the truth User()"),
+        ("User()", "Median(Mean(User(), Length()), Length())", "holds the truth User()"),
+        ("Annotator('1')", 'Annotator("1")', "Annotator('1') is the truth Annotator('1')"),
+        ("Annotator('1')", "Mean(Annotator('1'))", "Mean(Annotator('1')) is the truth Annotator('1')"),
+        (
+            "Mean(Annotator('1'), Annotator('2'))",
+            "Mean(Annotator('2'), Annotator('1'))",
+            "is the truth Mean(Annotator('1'), Annotator('2'))",
+        ),
+        ("Recorded('S* star')", "Recorded('S* star')", "is the truth Recorded('S* star')"),
+    ],
+)
+def test_who_is_the_truth_is_refused(tiny: Path, truth: str, evaluator: str, says: str) -> None:
+    study = {"dataset": "tiny", "evaluators": ["Length()", evaluator], "truth": truth}
+    with pytest.raises(StudyError) as caught:
+        me.run(study)
+    assert says in str(caught.value)
+    assert "leave it out of the evaluators, or choose another truth" in str(caught.value)
+    assert not Path("results").exists()
+
+
+def test_the_line_is_said(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_study(tiny.parent / "s.yaml", evaluators="\n  a: Length()\n  b: User()")
+    assert main(["run", "s.yaml"]) == 2
+    assert "s.yaml, line 4: User() is the truth" in capsys.readouterr().err
+
+
+def test_scores_in_a_file(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-q", "score", "tiny", "Length()", "Mean(User(),Annotator('1'))", "--out", "s.csv"]) == 0
+    assert main(["correlate", "tiny", "s.csv"]) == 2
+    assert "Mean(User(), Annotator('1')) holds the truth User()" in capsys.readouterr().err
+    assert main(["-q", "correlate", "tiny", "s.csv", "--truth", "Annotator('2')"]) == 0
+
+
+def test_a_star_leaves_the_truth_out(tiny: Path) -> None:
+    study = {"dataset": "tiny", "evaluators": ["Recorded('*')"], "truth": "Recorded('S* star')"}
+    made = me.run({**study, "bootstrap": None, "tests": None, "details": False}, out="out")
+    assert list(made.record["evaluators"]) == ["Judge & Co_1"]
+
+
+def test_a_part_of_the_truth_is_named(tiny: Path) -> None:
+    write_study(
+        tiny.parent / "s.yaml",
+        evaluators="[Length(), \"Annotator('1')\", \"Mean(Annotator('2'), Length())\"]",
+        truth="\"Mean(Annotator('1'), Annotator('2'))\"",
+        **PLAIN,
+    )
+    made = me.run("s.yaml", out="out")
+    told = "Part of the truth, which raises the correlation: Annotator('1'), Mean(Annotator('2'), Length())."
+    assert told in (made.folder / "leaderboard.md").read_text(encoding="utf-8").replace("\\", "")
+
+
+def test_in_python_no_name_is_a_spec(tiny: Path) -> None:
+    with pytest.raises(MetaevalError, match="is the truth"):
+        me.run({"dataset": "tiny", "evaluators": ["User()"]})
