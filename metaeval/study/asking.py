@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,7 +127,7 @@ def export_run(
     import pandas as pd
 
     from metaeval.llm.request import key_of
-    from metaeval.llm.store_tools import export_jsonl
+    from metaeval.llm.store_tools import export_jsonl, requests_of
 
     record = read_record(Path(folder))
     frames = [
@@ -144,9 +143,7 @@ def export_run(
         keys: list[str] = []
         for start in range(0, len(calls), _BATCH):
             chunk = calls[start : start + _BATCH]
-            marks = ",".join("?" * len(chunk))
-            rows = opened.rows(f"SELECT key, request FROM replies WHERE key IN ({marks})", chunk)  # noqa: S608
-            requests = {key: json.loads(text) for key, text in rows}
+            requests = requests_of(opened, chunk)
             for key in chunk:
                 request = requests.get(key, {"attempt": 0})
                 keys += [key_of({**request, "attempt": n}) for n in range(request["attempt"])]
