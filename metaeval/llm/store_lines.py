@@ -52,6 +52,7 @@ def _row(line: bytes, where: str) -> Row:
         _check_request(request)
         asked = (key, canonical(request), request["provider"], request["model"])
         created = dt.datetime.fromisoformat(record["created"]).timestamp()
+        _need(created >= 0, "created must be a time after 1970")
         row = values(asked, _reply(record["reply"]), created)
         "".join(v for v in row if isinstance(v, str)).encode()
     except UnicodeDecodeError as error:

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import pandas as pd
 import pytest
 
 from metaeval.cli import main
@@ -21,6 +22,7 @@ from metaeval.llm import store_tools
 from metaeval.llm.request import CallFailure, Reply
 from metaeval.llm.store import Store
 from tests.llm.asking import requests
+from tests.tiny import write_study, write_tiny
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +61,7 @@ def outcomes(path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> It
 def test_a_flipped_bit_gives_what_was_kept_or_one_sentence(
     sound: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int
 ) -> None:
-    draw = random.Random(seed)
+    draw = random.Random(seed)  # noqa: S311 - bits to flip
     content = bytearray(sound.read_bytes())
     # Half of them where SQLite keeps its own numbers: at the beginning of a page of 4,096 bytes.
     at = draw.randrange(len(content)) if seed % 2 else draw.randrange(len(content) // 4096) * 4096
@@ -76,7 +78,7 @@ def test_a_flipped_bit_gives_what_was_kept_or_one_sentence(
                 kept = store.put(request, Reply("another"))
                 assert kept in {reply(i), Reply("another")}
     except MetaevalError as error:
-        assert "\n" not in str(error)
+        assert "\n" not in str(error)  # noqa: PT017 both outcomes are right
     else:
         for i, request in enumerate(ASKED):
             assert found.get(request.key) in {None, reply(i)}
@@ -138,17 +140,21 @@ def test_a_store_of_version_1_is_read_and_brought_up_to_date(sound: Path, tmp_pa
 
 
 AS_NOBODY = """
-import sys
+import contextlib, io, json, os, sys
 import pandas, pyarrow.parquet
 from metaeval.cli import main
-# All that the command imports is imported now: nobody may not be allowed to read the interpreter's folders.
-main(["store", "info", "--store", sys.argv[1], "--quiet"])
-main([a.replace(sys.argv[2], sys.argv[1]) for a in sys.argv[3:]])
-sys.stdout.flush()
-import os
-os.setgid(65534); os.setuid(65534)
-print("as nobody"), print("as nobody", file=sys.stderr)
-sys.exit(main(sys.argv[3:]))
+store, copy, *commands = json.loads(sys.argv[1])
+# All that the commands import is imported now: nobody may not be allowed to read the interpreter's folders.
+for command in commands:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        main([part.replace(store, copy).replace("WHO", "ME") for part in command])
+os.setgid(65534)
+os.setuid(65534)
+for command in commands:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(command)
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
 """
 
 
@@ -158,19 +164,16 @@ class Done(NamedTuple):
     err: str
 
 
-def as_nobody(*arguments: str, store: Path, scratch: Path) -> Done:
-    """Run a command as a user who may not write; before, once as oneself on a copy of the store."""
+def as_nobody(store: Path, scratch: Path, *commands: list[str]) -> list[Done]:
+    """Run commands as a user who may not write; before, once as oneself on a copy of the store."""
     copy = scratch / "copy.sqlite"
-    copy.unlink(missing_ok=True)
     shutil.copyfile(store, copy)
+    given = json.dumps([str(store), str(copy), *commands])
     done = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY, str(copy), str(store), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", AS_NOBODY, given], capture_output=True, text=True, check=False
     )
-    out, err = (text.partition("as nobody\n")[2] for text in (done.stdout, done.stderr))
-    return Done(done.returncode, out, err)
+    assert done.returncode == 0, done.stderr
+    return [Done(*json.loads(line)) for line in done.stdout.splitlines()]
 
 
 @pytest.fixture
@@ -191,15 +194,21 @@ def locked(sound: Path) -> Iterator[Path]:
 
 
 def test_a_read_only_store_is_read(locked: Path, tmp_path: Path) -> None:
-    file = locked.parent.parent / "out" / "r.jsonl"
-    done = as_nobody("store", "info", "--store", str(locked), store=locked, scratch=tmp_path)
-    assert (done.code, done.err) == (0, "")
-    assert "replies   112" in done.out
-    done = as_nobody("store", "export", str(file), "--store", str(locked), store=locked, scratch=tmp_path)
-    assert (done.code, done.err) == (0, "")
+    file = locked.parent.parent / "out" / "WHO.jsonl"
+    at = ["--store", str(locked)]
+    found, exported, *refused = as_nobody(
+        locked,
+        tmp_path,
+        ["store", "info", *at],
+        ["store", "export", str(file), *at],
+        ["store", "prune", "--all", *at],
+        ["store", "import", str(file), *at],
+    )
+    assert (found.code, found.err) == (0, "")
+    assert "replies   112" in found.out
+    assert (exported.code, exported.err) == (0, "")
     assert len(file.read_text(encoding="utf-8").splitlines()) == NUMBER
-    for command in (["prune", "--all"], ["import", str(file)]):
-        done = as_nobody("store", *command, "--store", str(locked), store=locked, scratch=tmp_path)
+    for done in refused:
         assert done.code == 2
         assert "may only be read" in done.err
         assert done.err.count("\n") == 1
@@ -208,6 +217,45 @@ def test_a_read_only_store_is_read(locked: Path, tmp_path: Path) -> None:
 
 def test_replies_that_only_the_log_has_are_not_lost_silently(locked: Path, tmp_path: Path) -> None:
     locked.with_name("s.sqlite-wal").write_bytes(b"x" * 100)
-    done = as_nobody("store", "info", "--store", str(locked), store=locked, scratch=tmp_path)
+    (done,) = as_nobody(locked, tmp_path, ["store", "info", "--store", str(locked)])
     assert done.code == 2
     assert "its last replies are in s.sqlite-wal" in done.err
+
+
+def test_a_run_from_a_read_only_store(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        write_tiny(folder / "tiny")
+        store = folder / "store" / "s.sqlite"
+        store.parent.mkdir()
+        for who, model in (("ME", "a"), ("WHO", "b")):
+            write_study(
+                folder / f"{who}.yaml",
+                dataset=f"{folder}/tiny",
+                evaluators=f'["Judge(\'simulated/{model}\')", "Random()"]',
+                judging=f"{{store: {store}}}",
+                bootstrap="null",
+                tests="null",
+                levels="[dataset]",
+            )
+        study = str(folder / "ME.yaml")
+        assert main(["run", study, "--out", str(tmp_path / "first"), "--quiet"]) == 0
+        if os.geteuid() != 0:
+            pytest.skip("only root can become a user who may not write")
+        store.chmod(0o444)
+        store.parent.chmod(0o555)
+        *read, asked = as_nobody(
+            store,
+            tmp_path,
+            ["run", study, "--dry-run"],
+            ["run", study, "--offline", "--out", f"{folder}/WHO"],
+            ["run", study, "--out", f"{folder}/WHO-online"],
+            ["run", f"{folder}/WHO.yaml", "--out", f"{folder}/WHO-new"],
+        )
+        for done in read:
+            assert done.code == 0, done.err
+        first, offline = (pd.read_parquet(p / "scores.parquet") for p in (tmp_path / "first", folder / "WHO"))
+        pd.testing.assert_frame_equal(first, offline)
+        assert asked.code == 2
+        assert "may only be read" in asked.err
