@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from metaeval.errors import DataError, Problem, nearest
 from metaeval.sources.csv_fast import read_sound
+from metaeval.sources.parquet import TooLargeError, read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +26,7 @@ SUFFIXES: tuple[str, ...] = (".parquet", ".csv", ".jsonl", ".tsv")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _BOM = b"\xef\xbb\xbf"
 _BATCH = 20_000  # records
+_SPARSEST = 100  # cells a byte of a JSONL file: more are only absent, a name of a column in each line
 _LINE_PROBLEMS = 1000  # a file of another kind altogether would give one problem a line
 
 
@@ -112,11 +113,16 @@ def arrow_frame(table: pa.Table) -> pd.DataFrame:
 
 def _read_parquet(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
     try:
-        frame = arrow_frame(pq.read_table(io.BytesIO(content)))
+        return from_frame(arrow_frame(read_parquet(content)), name), []
+    except TooLargeError as error:
+        return None, [Problem(name, None, None, str(error))]
+    except MemoryError:
+        return None, [
+            Problem(name, None, None, "takes more memory than there is; leave out what is not needed")
+        ]
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         return None, [Problem(name, None, None, f"is not a Parquet file that can be read: {reason}")]
-    return from_frame(frame, name), []
 
 
 def _read_jsonl(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
@@ -145,6 +151,11 @@ def _read_jsonl(name: str, content: bytes) -> tuple[Table | None, list[Problem]]
         return None, problems or [
             Problem(name, None, None, "holds only empty objects; it needs keys and values")
         ]
+    if len(records) * len(columns) > _SPARSEST * len(content):
+        message = (
+            f"has {len(columns):,} keys in {len(records):,} lines; the lines of a table share their keys"
+        )
+        return None, [*problems, Problem(name, None, None, message)]
     # Column by column as objects: a frame made of records would turn 7 into 7.0 beside a missing value.
     data = {c: pd.Series([r.get(c) for r in records], dtype=object) for c in columns}
     return Table(name, pd.DataFrame(data), np.asarray(rows, dtype=np.int64)), problems
