@@ -54,7 +54,6 @@ def _row(line: bytes, where: str) -> Row:
         created = dt.datetime.fromisoformat(record["created"]).timestamp()
         _need(created >= 0, "created must be a time after 1970")
         row = values(asked, _reply(record["reply"]), created)
-        "".join(v for v in row if isinstance(v, str)).encode()
     except UnicodeDecodeError as error:
         raise MetaevalError(f"{where}: is no text in UTF-8: {error.reason}") from None
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
@@ -93,6 +92,9 @@ def _reply(said: dict[str, Any]) -> Reply:
     for name in _SECONDS:
         given = said[name]
         _need(type(given) in (int, float) and math.isfinite(given), f"{name} must be a number")
+    for given in (*said.values(), *(error or ())):
+        if isinstance(given, str):
+            given.encode()  # half of a surrogate pair is no text
     return Reply(**{**said, "error": error or None})
 
 

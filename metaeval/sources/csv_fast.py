@@ -72,8 +72,10 @@ def _is_quoted_well(content: bytes, delimiter: bytes) -> bool:
         return True
     between = delimiter + b"\r\n"
     # Two marks stand for one inside a field; at its beginning they are an empty field, and must end it.
-    if re.search(rb'(?:\A|[%b])(?:"")+[^"%b]' % (between, between), content):
-        return False
+    # Three patterns, for each begins with letters that are known, and such a search is many times as fast.
+    for begin in (rb"\A", rb"\n", re.escape(delimiter)):
+        if re.search(rb'%b""(?:"")*[^"%b]' % (begin, between), content):
+            return False
     padded = np.frombuffer(b"\n" + content.replace(b'""', b"") + b"\n", dtype=np.uint8)
     marks = np.flatnonzero(padded == _QUOTE)
     if len(marks) % 2:
