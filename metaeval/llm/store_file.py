@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from metaeval.errors import MetaevalError
 from metaeval.llm.claims import TABLE as CLAIMS
-from metaeval.llm.store_rows import TABLE, add_digests
+from metaeval.llm.store_rows import TABLE, DamagedReplyError, add_digests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +68,8 @@ def sentences(path: Path) -> Iterator[None]:
             )
         elif "Could not decode" in why:  # and then the text that it could not
             what = "is damaged: a text in it is no UTF-8; move it away, or name another in METAEVAL_STORE"
+        elif isinstance(error, DamagedReplyError):
+            what = f"is damaged: {error}"
         elif isinstance(error, sqlite3.OperationalError):
             raise MetaevalError(
                 f"cannot use the store {path} ({why}); check the disk and who else uses it, or name another "

@@ -52,6 +52,16 @@ PUT = f"""INSERT INTO replies (key,request,provider,asked,{_KEPT})
     WHERE replies.error_kind IS NOT NULL"""  # noqa: S608 - nothing but the names above
 
 
+class DamagedReplyError(sqlite3.DatabaseError):
+    """A row that is not what was kept; the file itself can be used."""
+
+    def __init__(self, key: object) -> None:
+        super().__init__(
+            f"the reply {str(key)[:12]!r} is not what was kept; `metaeval store prune --damaged` deletes "
+            "such replies, and they are asked for again"
+        )
+
+
 def columns(version: int) -> str:
     """Return the columns that `reply_in` reads, of a store of that version."""
     return f"key,{_REPLY},created,{'digest' if version > 1 else repr(_UNKNOWN)}"
@@ -80,15 +90,12 @@ def reply_in(found: Sequence[Any], key: str | None = None) -> Reply:
 
     Raises
     ------
-    sqlite3.DatabaseError
+    DamagedReplyError
         If the row is not what was kept, or not the one of ``key``.
     """
     given = found[0]
     if (key is not None and given != key) or not is_sound(found):
-        raise sqlite3.DatabaseError(
-            f"the reply {str(given)[:12]!r} is not what was kept; "
-            "`metaeval store prune --damaged` deletes such replies, and they are asked for again"
-        )
+        raise DamagedReplyError(given)
     error = None if found[12] is None else CallFailure(found[12], found[13] or "", found[14] or "")
     return Reply._make((*found[1:12], error))
 
@@ -105,7 +112,7 @@ def request_in(text: str, key: str) -> dict[str, Any]:
 
     Raises
     ------
-    sqlite3.DatabaseError
+    DamagedReplyError
         If it is not the request of that key.
     """
     try:
@@ -114,7 +121,7 @@ def request_in(text: str, key: str) -> dict[str, Any]:
             return request
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
-    raise sqlite3.DatabaseError(f"the request {str(key)[:12]!r} is not what was asked")
+    raise DamagedReplyError(key)
 
 
 def add_digests(connection: sqlite3.Connection) -> None:

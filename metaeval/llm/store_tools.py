@@ -13,7 +13,7 @@ from metaeval.errors import MetaevalError
 from metaeval.files import replacing
 from metaeval.llm.request import Message
 from metaeval.llm.store_lines import rows_in
-from metaeval.llm.store_rows import PUT, is_sound, reply_in, request_in
+from metaeval.llm.store_rows import PUT, DamagedReplyError, is_sound, reply_in, request_in
 
 if TYPE_CHECKING:
     import os
@@ -115,7 +115,7 @@ def _damaged(store: Store) -> list[int]:
 def _whole(request: str, kept: list[Any]) -> bool:
     try:
         request_in(request, kept[0])
-    except sqlite3.DatabaseError:
+    except DamagedReplyError:
         return False
     return is_sound(kept)
 

@@ -92,7 +92,15 @@ class _Record:
         self.state = state
 
 
-def _check_steps(content: bytes) -> None:
+def _check_name(path: str, file: str) -> None:
+    if path not in _ALLOWED:
+        raise DataError(
+            f"{file} asks for {path!r}, which a table of numbers and texts does not need; "
+            "nothing of it was run, get the file anew from where it was released"
+        )
+
+
+def _check_steps(content: bytes, name: str) -> None:
     """Look at the steps of a pickle before any is taken: some make much out of little.
 
     A frame and a text of bytes are given their space by the size that they state, and the place to which an
@@ -102,11 +110,15 @@ def _check_steps(content: bytes) -> None:
     ------
     pickle.UnpicklingError, ValueError
         If a step is none that a DataFrame needs, or is larger than the file.
+    DataError
+        If it asks for a name that a DataFrame does not need.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of texts with escapes, which are refused
         steps = list(pickletools.genops(content))
     for count, (step, argument, _) in enumerate(steps):
+        if step.name == "GLOBAL":
+            _check_name(str(argument).replace(" ", "."), name)
         if step.name not in _OPCODES:
             raise pickle.UnpicklingError(step.name)
         if step.name in _PUTS and int(argument or 0) > count:
@@ -123,11 +135,7 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> type[_Record]:
         path = f"{module}.{name}"
-        if path not in _ALLOWED:
-            raise DataError(
-                f"{self._name} asks for {path!r}, which a table of numbers and texts does not need; "
-                "nothing of it was run, get the file anew from where it was released"
-            )
+        _check_name(path, self._name)
         # A class of its own for each file: a pickle may set attributes on what it names.
         return self._records.setdefault(path, type(name, (_Record,), {"path": path}))
 
@@ -145,7 +153,7 @@ def read_frame(path: Path) -> pd.DataFrame:
     except OSError as error:
         raise DataError(f"{path.name} cannot be read: {error.strerror}") from error
     try:
-        _check_steps(content)
+        _check_steps(content, path.name)
         root = _Unpickler(content, path.name).load()
         tables = _Tables(len(content))
         manager = _expect(_expect(root, _FRAME).state["_mgr"], _MANAGER)

@@ -110,7 +110,7 @@ def test_a_reply_that_was_changed_on_the_disk_is_not_used(sound: Path, tmp_path:
         connection.execute("UPDATE replies SET request = '{}' WHERE key = ?", (ASKED[41].key,))
     connection.close()
     with Store(path) as store:
-        with pytest.raises(MetaevalError, match=r"damaged .*prune --damaged"):
+        with pytest.raises(MetaevalError, match=r"damaged: the reply .*prune --damaged"):
             store.get(ASKED[40].key)
         with pytest.raises(MetaevalError, match="is damaged"):
             store_tools.conversations(store, [ASKED[41].key])

@@ -166,7 +166,7 @@ def test_a_line_of_a_hundred_megabytes(tmp_path: Path) -> None:
         "import resource, sys; from metaeval.cli import main\n"
         "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
         "code = main(['store', 'import', sys.argv[1]])\n"
-        "assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 300_000\n"
+        "assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 500_000\n"
         "sys.exit(code)"
     )
     done = subprocess.run(
