@@ -20,7 +20,8 @@ from benchmarks.engine import clock
 from metaeval.llm.limits import Limits
 from metaeval.llm.request import Message, Reply, Request
 from metaeval.llm.runner import Run
-from metaeval.llm.store import PUT, Store, row_of
+from metaeval.llm.store import Store
+from metaeval.llm.store_rows import PUT, row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,9 +110,7 @@ def throughput(number: int, rounds: int = 3) -> dict[str, Any]:
 def fill(store: Store, number: int, base_url: str) -> None:
     """Put replies into a store without asking anybody."""
     reply = Reply(text='{"persuasiveness": 3}', finish_reason="stop", prompt_tokens=400, raw="x" * 500)
-    rows = (
-        (r.key, r.canonical, r.provider, r.model, *row_of(reply), 0.0) for r in requests(number, base_url)
-    )
+    rows = (row(r, reply, 0.0) for r in requests(number, base_url))
     store.write(lambda connection: connection.executemany(PUT, rows).rowcount)
 
 

@@ -114,6 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read the output has enough of it; Python must not try to flush the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
+    except MemoryError:
+        code = _say("this takes more memory than there is; give less at a time", WRONG_INPUT)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         code = _say(f"{where}{error.strerror or error}", WRONG_INPUT)

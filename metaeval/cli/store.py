@@ -40,16 +40,30 @@ def info(path: Path | None) -> None:
 @click.option("--older-than", "days", type=click.FloatRange(min=0), help="Days: delete what is older.")
 @click.option("--model", help="Delete what this model answered: PROVIDER/MODEL.")
 @click.option("--failures", is_flag=True, help="Delete only requests that brought no reply.")
+@click.option("--damaged", is_flag=True, help="Delete only replies that are not what was kept.")
 @click.option("--all", "everything", is_flag=True, help="Delete all replies.")
 @talk
-def prune(path: Path | None, days: float | None, model: str | None, failures: bool, everything: bool) -> None:
+def prune(
+    path: Path | None,
+    *,
+    days: float | None,
+    model: str | None,
+    failures: bool,
+    damaged: bool,
+    everything: bool,
+) -> None:
     """Delete replies for which all that is asked holds. They must be paid for again."""
     from metaeval.llm import store_tools
     from metaeval.llm.store import Store
 
     with Store(path, create=False) as opened:
         deleted = store_tools.prune(
-            opened, older_than_days=days, model=model, failures=failures, everything=everything
+            opened,
+            older_than_days=days,
+            model=model,
+            failures=failures,
+            damaged=damaged,
+            everything=everything,
         )
     tell(f"deleted {counted(deleted, 'reply', 'replies')}")
     tell_json({"deleted": deleted})

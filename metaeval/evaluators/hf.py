@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import math
 import re
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -34,6 +37,7 @@ class _Module(Protocol):
     def compute(self, *, predictions: list[str], references: list[Any] | None = None) -> object: ...
 
 
+_log = logging.getLogger("metaeval")
 _SEED = 0  # of modules that draw random numbers
 _JOINED_IMPORTS = re.compile(r"'(\w+)[,;]'")  # in the list of what `evaluate` finds missing
 
@@ -42,7 +46,8 @@ _JOINED_IMPORTS = re.compile(r"'(\w+)[,;]'")  # in the list of what `evaluate` f
 class HF(BaseEvaluator):
     """A module of the `evaluate` library: a name on the Hugging Face hub, or a local path (works offline).
 
-    A module is a program: loading one runs its code. The module is asked about one unit first. If it answers
+    A module is a program: loading one runs its code, as you. Which one is said before, once, on stderr (by
+    the logger ``metaeval``). The module is asked about one unit first. If it answers
     with one number, it is an aggregate, and is asked unit by unit; if it answers with a list of one number,
     it is asked once about all units. A module that takes several references a unit gets all of them, another
     one the first. A result of NaN, and a unit without explanation or reference, is ``missing``.
@@ -108,6 +113,7 @@ class HF(BaseEvaluator):
     def _load(self) -> _Module:
         import evaluate
 
+        _announce(str(self), self.path)
         try:
             module: _Module = evaluate.load(
                 self.path, config_name=self.config, keep_in_memory=True, seed=_SEED
@@ -187,6 +193,17 @@ class HF(BaseEvaluator):
         if isinstance(value, int | float | np.number | np.bool_):
             return float(value)
         raise SpecError(f"{self}: {key!r} is {value!r}, which is not a number; choose another key")
+
+
+@functools.cache
+def _announce(spec: str, path: str) -> None:
+    """Say which program is about to run, once."""
+    given = Path(path)
+    script = given if given.suffix == ".py" else given / f"{given.name}.py"
+    if script.is_file():
+        _log.warning("metaeval: %s runs the program %s", spec, script.resolve())
+    else:
+        _log.warning("metaeval: %s runs the program %r of the Hugging Face hub", spec, path)
 
 
 def _features(module: _Module) -> Mapping[str, Any]:

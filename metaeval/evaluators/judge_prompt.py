@@ -131,12 +131,12 @@ def messages(
         "scale_max": _short(data.scale.max),
         "integer": data.scale.integer,
         "reply_form": template.reply[0] if reply == "auto" else reply,
-        "item_title": _text(row.get("item_title")),
+        "item_title": title_of(row.get("item_title")),
         "explanation": _text(row.get("explanation")),
         "reference": _text(row.get("reference")),
-        "language": data.language or None,
+        "language": one_line(data.language) or None,
         "example": None if example is None else _example(example, aspects),
-        "profile": [{"name": k, "value": _line(v)} for k, v in (profile or {}).items()] or None,
+        "profile": entries_of(profile),
     }
     if values["explanation"] is None:
         unit = ", ".join(str(row.get(k)) for k in data.keys)
@@ -190,16 +190,33 @@ def example_of(
     given = dict(zip(ratings["aspect"].tolist(), ratings["rating"].tolist(), strict=True))
     rated = {a: float(given[a]) for a in aspects if a in given and not math.isnan(given[a])}
     text = _text(row.get("explanation"))
-    return Example(text, rated, _text(row.get("item_title")), own) if rated and text else None
+    return Example(text, rated, title_of(row.get("item_title")), own) if rated and text else None
 
 
 def aliases_of(data: ExplanationSet, aspects: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return aspect → the other names under which a reply may give it: known ones, and its statement."""
-    return {a: (*ASPECT_ALIASES.get(a.casefold(), ()), _statement(data, a)) for a in aspects}
+    shown = {a: (one_line(a),) if one_line(a) != a else () for a in aspects}
+    return {a: (*ASPECT_ALIASES.get(a.casefold(), ()), *shown[a], _statement(data, a)) for a in aspects}
+
+
+def entries_of(profile: Mapping[str, object] | None) -> list[dict[str, str]] | None:
+    """Return a profile as a prompt lists it: names and values, each on one line; None if there is none."""
+    return [{"name": one_line(k), "value": _line(v)} for k, v in (profile or {}).items()] or None
+
+
+def title_of(value: object) -> str | None:
+    """Return the title of an item on one line; None if there is none."""
+    text = _text(value)
+    return None if text is None else one_line(text)
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks: in a list, a second line could pass for the prompt's own."""
+    return " ".join(text.splitlines())
 
 
 def _asked(rubric: Rubric | None, aspect: str, statement: str) -> dict[str, Any]:
-    asked: dict[str, Any] = {"name": aspect, "statement": statement}
+    asked: dict[str, Any] = {"name": one_line(aspect), "statement": statement}
     dimension = None if rubric is None else rubric.dimension(aspect)
     if dimension is not None:
         asked["question"] = dimension.question or statement
@@ -250,9 +267,9 @@ def _example(example: Example, aspects: Sequence[str]) -> dict[str, object]:
     if not rated:
         raise DataError(f"the example has no rating of {', '.join(aspects)}; show one that has, or none")
     return {
-        "item_title": example.item_title,
+        "item_title": title_of(example.item_title),
         "explanation": example.explanation,
-        "ratings": [{"name": a, "rating": _short(example.ratings[a])} for a in rated],
+        "ratings": [{"name": one_line(a), "rating": _short(example.ratings[a])} for a in rated],
         "own": example.own,
     }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.errors import DataError, Problem, PromptError, nearest
-from metaeval.evaluators.judge_prompt import is_single
+from metaeval.evaluators.judge_prompt import entries_of, is_single, one_line, title_of
 from metaeval.llm.prompt import bundled_prompts, check_prompt, load_prompt
 
 if TYPE_CHECKING:
@@ -99,14 +99,14 @@ def pair_messages(
                 f"prompt {name!r}: nothing fills the placeholder {placeholder!r}"
                 f"{nearest(placeholder, PLACEHOLDERS)} (there are: {', '.join(PLACEHOLDERS)})"
             )
-    asked = [{"name": a, "statement": _statement(data, a)} for a in aspects]
+    asked = [{"name": one_line(a), "statement": _statement(data, a)} for a in aspects]
     values: dict[str, object] = {
         "reply_form": template.reply[0] if reply == "auto" else reply,
         "first": texts[0],
         "second": texts[1],
-        "item_title": item_title,
-        "profile": [{"name": k, "value": v} for k, v in (profile or {}).items()] or None,
-        "language": data.language or None,
+        "item_title": title_of(item_title),
+        "profile": entries_of(profile),
+        "language": one_line(data.language) or None,
         **({"aspect": asked[0]} if is_single(template) else {"aspects": asked}),
     }
     return template.messages({n: values.get(n) for n in template.placeholders})

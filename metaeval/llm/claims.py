@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import time
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TABLE = "CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID"
+_OWNER = re.compile(r"[0-9]+-[0-9a-f]{12}")
 _LOOK_AGAIN = 1.0  # seconds after which an owner that was alive is looked at again
 
 
@@ -63,7 +65,9 @@ class Claims:
             self._path(self._owner).unlink(missing_ok=True)
             self._lock = None
 
-    def _lives(self, owner: str) -> bool:
+    def _lives(self, owner: object) -> bool:
+        if not isinstance(owner, str) or not _OWNER.fullmatch(owner):
+            return False  # no process is called so: the file was damaged
         now = time.monotonic()
         if self._alive.get(owner, -1.0) > now:
             return True

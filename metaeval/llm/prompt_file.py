@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from metaeval.errors import Problem, nearest
 from metaeval.llm.rubric import read_rubric
@@ -25,6 +25,8 @@ _RUBRIC_KEYS = ("base", "scale", "dimensions")
 _KEYS = (*_TITLE_KEYS, *_OWN_KEYS, *_RUBRIC_KEYS)
 _FILE = re.compile(r"\A---[ \t]*\n(?P<header>.*?\n)---[ \t]*(?:\n(?P<body>.*))?\Z", re.DOTALL)
 _PART = re.compile(r"^<!--[ \t]*(?P<role>\w+)[ \t]*-->[ \t]*\n?", re.MULTILINE)
+_LONGEST = 200_000  # bytes; an A4 page has 3,000
+_MOST_VALUES = 10_000  # of a header, once its aliases are followed
 _NAME = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
 
 
@@ -56,6 +58,10 @@ def read_prompt_file(path: Path) -> PromptFile:
     """Read a prompt file; what is wrong with it is in the ``problems`` of the result."""
     found = PromptFile(path.name)
     try:
+        size = path.stat().st_size
+        if size > _LONGEST:
+            found.wrong(f"has {size:,} bytes; a prompt can have {_LONGEST:,} at most")
+            return found
         # Line ends and a byte-order mark say nothing: the same prompt has the same hash on every system.
         content = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
@@ -83,17 +89,8 @@ def read_prompt_file(path: Path) -> PromptFile:
 
 
 def _read_header(header: str, found: PromptFile) -> None:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    try:
-        tree = YAML(typ="safe").load(header)
-    except MarkedYAMLError as error:
-        line = error.problem_mark.line + 2 if error.problem_mark else None
-        found.wrong(f"the header is not valid YAML: {error.problem or error.context}", line)
-        return
-    except (YAMLError, ValueError) as error:
-        found.wrong(f"the header is not valid YAML: {str(error).splitlines()[0]}")
+    tree = _header_values(header, found)
+    if found.problems:
         return
     if not isinstance(tree, dict):
         found.wrong("the header must hold keys and values, such as `name: my-prompt`", 1)
@@ -123,6 +120,46 @@ def _read_header(header: str, found: PromptFile) -> None:
     if "reply" in tree and not found.reply:
         found.wrong(f"reply is empty; allowed: {', '.join(REPLY_FORMS)}, or a list of both")
     _read_placeholders(tree.get("placeholders", {}), found)
+
+
+def _header_values(header: str, found: PromptFile) -> object:
+    """Return what a header holds, with its aliases followed; a problem is noted if that cannot be."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        if _values_in(YAML(typ="safe").compose(header), {}) <= _MOST_VALUES:
+            return YAML(typ="safe").load(header)
+        found.wrong(
+            f"the header holds more than {_MOST_VALUES:,} values once its aliases are followed; "
+            "write them out"
+        )
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 2 if error.problem_mark else None
+        found.wrong(f"the header is not valid YAML: {error.problem or error.context}", line)
+    except RecursionError:
+        found.wrong("the header is not valid YAML: its values are nested too deeply")
+    except (YAMLError, ValueError) as error:
+        found.wrong(f"the header is not valid YAML: {str(error).splitlines()[0]}")
+    return None
+
+
+def _values_in(node: Any, counted: dict[int, int]) -> int:  # noqa: ANN401 - a node of YAML's graph, or None
+    """Return how many values a node stands for, once its aliases are followed; each node is counted once.
+
+    Raises
+    ------
+    ValueError
+        If it holds itself.
+    """
+    if id(node) not in counted:
+        counted[id(node)] = -1
+        parts = node.value if isinstance(getattr(node, "value", None), list) else []
+        inside = [part for pair in parts for part in (pair if isinstance(pair, tuple) else (pair,))]
+        counted[id(node)] = 1 + sum(_values_in(part, counted) for part in inside)
+    elif counted[id(node)] < 0:
+        raise ValueError("an alias stands inside what it names")
+    return counted[id(node)]
 
 
 def _read_base(tree: Mapping[object, object], found: PromptFile) -> None:

@@ -6,32 +6,20 @@ import functools
 import json
 from typing import TYPE_CHECKING
 
-from jinja2 import StrictUndefined, TemplateSyntaxError, UndefinedError, meta, nodes
+from jinja2 import StrictUndefined, TemplateSyntaxError, UndefinedError, meta, nodes, pass_context
 from jinja2.exceptions import SecurityError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from metaeval.llm.prompt_limits import LeftOut, LimitedContext, LimitedEnvironment, TooMuchError
+from metaeval.llm.prompt_limits import fill as limited_fill
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from jinja2 import Template
 
+__all__ = ["LeftOut", "fenced", "fill", "template", "variables"]
 
-class LeftOut:
-    """The value of an optional placeholder that was not given: false, empty, and an error if printed."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __bool__(self) -> bool:
-        return False
-
-    def __iter__(self) -> Iterator[object]:
-        return iter(())
-
-    def __str__(self) -> str:
-        raise UndefinedError(
-            f"{self.name!r} is optional and was left out; print it inside {{% if {self.name} %}}"
-        )
+_DEEPEST = 8
 
 
 def fenced(value: object, tag: str) -> str:
@@ -55,12 +43,18 @@ def variables(body: str) -> frozenset[str]:
     jinja2.TemplateSyntaxError
         With the line, if the body is not valid or asks for another file.
     """
-    template(body)  # finds unknown filters and tests too, which parsing alone lets pass
-    tree = _environment().parse(body)
-    others = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
-    for node in tree.find_all(others):
+    try:
+        template(body)  # finds unknown filters and tests too, which parsing alone lets pass
+        tree = _environment().parse(body)
+        found = frozenset(meta.find_undeclared_variables(tree))
+    except TemplateSyntaxError:
+        raise
+    except (RecursionError, SyntaxError, ValueError, MemoryError) as error:
+        # Python's own limits: expressions or blocks within one another, a number of thousands of digits.
+        raise TemplateSyntaxError(f"it nests too deeply, or holds too long a number ({error})", 1) from error
+    for node in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends, nodes.Block)):
         raise TemplateSyntaxError("a prompt is one file and cannot include or import another", node.lineno)
-    return frozenset(meta.find_undeclared_variables(tree))
+    return found
 
 
 def fill(body: str, values: Mapping[str, object]) -> str:
@@ -69,13 +63,16 @@ def fill(body: str, values: Mapping[str, object]) -> str:
     Raises
     ------
     ValueError
-        In one sentence, if a part of a value is missing or the body does what a prompt may not.
+        In one sentence, if a part of a value is missing, the body does what a prompt may not, or it takes
+        more work than a prompt may (`metaeval.llm.prompt_limits`).
     """
     try:
-        return template(body).render(values).strip("\n")
-    except (UndefinedError, SecurityError) as error:
+        return limited_fill(template(body), values).strip("\n")
+    except (UndefinedError, SecurityError, TooMuchError) as error:
         raise ValueError(str(error)) from error
-    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+    except (RecursionError, MemoryError) as error:
+        raise ValueError("filling it takes too much memory, or a macro calls itself for ever") from error
+    except Exception as error:
         # An expression that does not fit its values, such as a text divided by a number.
         raise ValueError(f"an expression cannot be worked out: {error}") from error
 
@@ -87,20 +84,36 @@ def template(body: str) -> Template:
 
 
 @functools.cache
-def _environment() -> ImmutableSandboxedEnvironment:
-    environment = ImmutableSandboxedEnvironment(
+def _environment() -> LimitedEnvironment:
+    environment = LimitedEnvironment(
+        removed=("random", "safe", "xmlattr", "urlize", "pprint", "attr"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,  # a prompt is plain text: `&amp;` is not what the reader saw
     )
-    environment.globals.clear()  # `lipsum`, `cycler`, …: nothing that a prompt needs
-    _remove(environment.filters, ("random", "safe", "xmlattr", "urlize", "pprint"))
-    environment.filters["fenced"] = fenced
-    environment.filters["tojson"] = functools.partial(json.dumps, ensure_ascii=False)
+    environment.filters |= {"fenced": _fenced, "tojson": _to_json}
     return environment
 
 
-def _remove(table: dict[str, object], names: Iterable[str]) -> None:
-    for name in names:
-        table.pop(name, None)
+@pass_context
+def _fenced(context: LimitedContext, value: object, tag: str) -> str:
+    text = fenced(value, tag)
+    context.left -= len(text)
+    return text
+
+
+@pass_context
+def _to_json(context: LimitedContext, value: object, indent: int | None = None) -> str:
+    """Return a value as JSON; texts stay readable."""
+    if indent is None:
+        text = _encode(value)
+    elif 0 <= indent <= _DEEPEST:
+        text = json.dumps(value, ensure_ascii=False, indent=indent)
+    else:
+        raise ValueError(f"JSON can be indented by {_DEEPEST} blanks at most")
+    context.left -= len(text)
+    return text
+
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode

@@ -15,36 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from metaeval.errors import MetaevalError
-from metaeval.llm.claims import TABLE as CLAIMS
 from metaeval.llm.claims import Claims
-from metaeval.llm.request import CallFailure, Reply
+from metaeval.llm.store_file import VERSION, open_to_read, open_to_write, sentences, version_of
+from metaeval.llm.store_rows import PUT, columns, reply_in, row
 from metaeval.llm.store_writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
 
-    from metaeval.llm.request import Request
+    from metaeval.llm.request import Reply, Request
 
 T = TypeVar("T")
 
-_APPLICATION = 0x6D65766C  # "mevl": how a store is told from other SQLite files
-_VERSION = 1
-REPLY_COLUMNS = "text,finish_reason,refusal,model,fingerprint,prompt_tokens,completion_tokens,cached_tokens,\
-queue_seconds,service_seconds,raw,error_kind,error_message,error_code"
-_TABLE = """CREATE TABLE IF NOT EXISTS replies (
-    key TEXT PRIMARY KEY, request TEXT NOT NULL, provider TEXT NOT NULL, asked TEXT NOT NULL,
-    text TEXT NOT NULL, finish_reason TEXT, refusal TEXT, model TEXT, fingerprint TEXT,
-    prompt_tokens INTEGER, completion_tokens INTEGER, cached_tokens INTEGER,
-    queue_seconds REAL NOT NULL, service_seconds REAL NOT NULL, raw TEXT NOT NULL,
-    error_kind TEXT, error_message TEXT, error_code TEXT, created REAL NOT NULL)"""
-# The first reply stays; only where there was none, for a failure on the way, another takes its place.
-PUT = f"""INSERT INTO replies (key,request,provider,asked,{REPLY_COLUMNS},created)
-    VALUES ({",".join("?" * 19)}) ON CONFLICT (key) DO UPDATE SET
-    {",".join(f"{c}=excluded.{c}" for c in (*REPLY_COLUMNS.split(","), "created"))}
-    WHERE replies.error_kind IS NOT NULL"""  # noqa: S608 - nothing but the names above
-_GET = f"SELECT key,{REPLY_COLUMNS} FROM replies WHERE key IN "  # noqa: S608 - the same
 _CHUNK = 500
-_BUSY = 60.0  # seconds to wait for another process's commit
 
 
 class Taken(NamedTuple):
@@ -89,8 +73,10 @@ class Store:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._claims = Claims(self.path)
         self._reading = threading.Lock()
-        self._reader = self._connect()
-        self._writer = Writer(self._connect, self.sentences, self._claims.close)
+        with self.sentences():
+            self._reader = open_to_read(self.path)
+            self.columns = columns(version_of(self._reader))
+        self._writer = Writer(lambda: open_to_write(self.path), self.sentences, self._claims.close)
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -120,8 +106,8 @@ class Store:
             for start in range(0, len(wanted), _CHUNK):
                 chunk = wanted[start : start + _CHUNK]
                 marks = ",".join("?" * len(chunk))
-                for row in self._reader.execute(f"{_GET}({marks})", chunk):
-                    found[row[0]] = reply_of(row[1:])
+                for one in self._reader.execute(_get(self.columns, marks), chunk):
+                    found[one[0]] = reply_in(one)
         return found
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -146,8 +132,8 @@ class Store:
         self._writer.send(lambda connection: self._claims.release(connection, key))
 
     def flush(self) -> None:
-        """Wait until all that was handed over is written."""
-        self._writer.write(lambda _: None)
+        """Wait until all that was handed over is written; where nothing was, nothing is done."""
+        self._writer.flush()
 
     def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
         """Have the writing thread make a change, and return its result once it is committed."""
@@ -155,102 +141,31 @@ class Store:
 
     def shrink(self) -> None:
         """Give the space of what was deleted back to the disk, unless somebody else uses the store now."""
-        with self._reading, contextlib.suppress(sqlite3.OperationalError):
+        with self._reading, self.sentences(), contextlib.suppress(sqlite3.OperationalError):
             self._reader.execute("VACUUM")
             self._reader.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def sentences(self) -> AbstractContextManager[None]:
+        """Turn what SQLite reports inside the block into a sentence."""
+        return sentences(self.path)
+
     def _put(self, connection: sqlite3.Connection, request: Request, reply: Reply) -> Reply:
         key = request.key
-        row = (key, request.canonical, request.provider, request.model, *row_of(reply), time.time())
-        kept = connection.execute(PUT, row).rowcount == 1
+        kept = connection.execute(PUT, row(request, reply, time.time())).rowcount == 1
         self._claims.release(connection, key)
-        if kept:
-            return reply
-        return reply_of(connection.execute(f"{_GET}(?)", (key,)).fetchone()[1:])
+        return reply if kept else self._kept(connection, key) or reply
 
     def _claim(self, connection: sqlite3.Connection, key: str) -> Taken:
-        row = connection.execute(f"{_GET}(?)", (key,)).fetchone()
-        if row:
-            reply = reply_of(row[1:])
-            if reply.final:
-                return Taken(False, reply)
+        reply = self._kept(connection, key)
+        if reply is not None and reply.final:
+            return Taken(False, reply)
         return Taken(self._claims.take(connection, key))
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = None
-        try:
-            with self.sentences():
-                connection = sqlite3.connect(
-                    self.path, timeout=_BUSY, isolation_level=None, check_same_thread=False
-                )
-                self._prepare(connection)
-                return connection
-        except MetaevalError:
-            if connection is not None:
-                connection.close()
-            raise
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        # In this order, since another process may be making the store: tables and mark come in one commit.
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if application != _APPLICATION:
-            if application or tables:
-                raise MetaevalError(f"{self.path} is an SQLite file, but no store of replies; name another")
-        elif version != _VERSION:
-            raise MetaevalError(
-                f"the store {self.path} is of version {version}, this metaeval reads version {_VERSION}; "
-                f"name another file, or use the metaeval that wrote it"
-            )
-        _switch_to_wal(connection)
-        # A power cut may lose the last replies, but not the file; a killed process loses nothing committed.
-        connection.execute("PRAGMA synchronous = NORMAL")
-        if application != _APPLICATION:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute(_TABLE)
-            connection.execute(CLAIMS)
-            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {_VERSION}")
-            connection.execute("COMMIT")
-
-    @contextlib.contextmanager
-    def sentences(self) -> Iterator[None]:
-        """Turn what SQLite reports into a sentence."""
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            raise MetaevalError(
-                f"cannot use the store {self.path} ({error}); check the disk and who else uses it, or name "
-                f"another in METAEVAL_STORE"
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise MetaevalError(
-                f"the store {self.path} is damaged or is no store ({error}); move it away, or name another "
-                f"in METAEVAL_STORE"
-            ) from error
+    def _kept(self, connection: sqlite3.Connection, key: str) -> Reply | None:
+        """Return the reply of a key as the writing thread sees it, in a store that is up to date."""
+        found = connection.execute(_get(columns(VERSION), "?"), (key,)).fetchone()
+        return None if found is None else reply_in(found, key)
 
 
-def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Switch the journal's mode, for which SQLite does not wait by itself while another does the same."""
-    until = time.monotonic() + _BUSY
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > until:
-                raise
-            time.sleep(0.02)
-        else:
-            return
-
-
-def reply_of(row: Sequence[Any]) -> Reply:
-    """Return the reply in the columns of a row."""
-    error = None if row[11] is None else CallFailure(row[11], row[12] or "", row[13] or "")
-    return Reply._make((*row[:11], error))
-
-
-def row_of(reply: Reply) -> tuple[Any, ...]:
-    """Return the columns of a reply."""
-    return (*reply[:11], *(reply.error or (None, None, None)))
+def _get(what: str, marks: str) -> str:
+    return f"SELECT {what} FROM replies WHERE key IN ({marks})"  # noqa: S608 - names and question marks

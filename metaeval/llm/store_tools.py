@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import sqlite3
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,17 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from metaeval.counts import counted
 from metaeval.errors import MetaevalError
 from metaeval.files import replacing
-from metaeval.llm.request import CallFailure, Message, Reply, canonical, key_of
-from metaeval.llm.store import PUT, REPLY_COLUMNS, reply_of, row_of
+from metaeval.llm.request import Message
+from metaeval.llm.store_lines import rows_in
+from metaeval.llm.store_rows import PUT, DamagedReplyError, is_sound, reply_in, request_in
 
 if TYPE_CHECKING:
     import os
-    import sqlite3
     from collections.abc import Iterable, Iterator, Sequence
 
+    from metaeval.llm.request import Reply
     from metaeval.llm.store import Store
+    from metaeval.llm.store_rows import Row
 
-_COLUMNS = f"key,request,{REPLY_COLUMNS},created"
 _CHUNK = 500
 _DAY = 86400.0
 
@@ -67,13 +69,21 @@ class Conversation(NamedTuple):
 
 def info(store: Store) -> Info:
     """Say what is in a store."""
+    with store.sentences():
+        return _info(store)
+
+
+def _info(store: Store) -> Info:
     counted = store.rows(
-        "SELECT provider || '/' || asked, count(*) - count(error_kind), count(error_kind), "
-        "coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0) "
+        # Cast, for a file that is damaged may hold anything.
+        "SELECT CAST(provider || '/' || asked AS TEXT), count(*) - count(error_kind), count(error_kind), "
+        "CAST(total(prompt_tokens) AS INTEGER), CAST(total(completion_tokens) AS INTEGER) "
         "FROM replies GROUP BY provider, asked ORDER BY provider, asked"
     )
     models = tuple(ModelCount(*row) for row in counted)
-    ((oldest, newest),) = store.rows("SELECT min(created), max(created) FROM replies")
+    ((oldest, newest),) = store.rows(
+        "SELECT CAST(min(created) AS REAL), CAST(max(created) AS REAL) FROM replies"
+    )
     files = (store.path, store.path.with_name(f"{store.path.name}-wal"))
     return Info(
         path=str(store.path),
@@ -87,8 +97,46 @@ def info(store: Store) -> Info:
 
 
 def problems(store: Store) -> list[str]:
-    """Return what SQLite's ``integrity_check`` finds wrong; empty if the file is sound."""
-    return [text for (text,) in store.rows("PRAGMA integrity_check") if text != "ok"]
+    """Return what is wrong with the file, and how many replies are damaged; empty if all is sound."""
+    found = [text for (text,) in store.rows("PRAGMA integrity_check") if text != "ok"]
+    damaged = 0 if found else len(_damaged(store))
+    if damaged:
+        found.append(
+            f"{damaged:,} replies are not what was kept; `metaeval store prune --damaged` deletes them, and "
+            "they are asked for again"
+        )
+    return found
+
+
+def _damaged(store: Store) -> list[int]:
+    """Return the row numbers of replies that are not what was kept, or not of what was asked."""
+    return [number for number, request, *kept in _numbered(store) if not _whole(request, kept)]
+
+
+def _whole(request: str, kept: list[Any]) -> bool:
+    try:
+        request_in(request, kept[0])
+    except DamagedReplyError:
+        return False
+    return is_sound(kept)
+
+
+def _numbered(store: Store) -> Iterator[Row]:
+    last = -1
+    while rows := store.rows(
+        f"SELECT rowid,request,{store.columns} FROM replies WHERE rowid > ? ORDER BY rowid LIMIT {_CHUNK}",  # noqa: S608 - fixed
+        (last,),
+    ):
+        yield from rows
+        last = rows[-1][0]
+
+
+def _check_file(store: Store) -> None:
+    """Raise `MetaevalError` if SQLite finds the file damaged: then a search may pass over replies."""
+    for (text,) in store.rows("PRAGMA integrity_check(1)"):
+        if text != "ok":
+            with store.sentences():
+                raise sqlite3.DatabaseError(text)
 
 
 def describe(found: Info, wrong: Sequence[str] = ()) -> str:
@@ -115,6 +163,7 @@ def prune(
     older_than_days: float | None = None,
     model: str | None = None,
     failures: bool = False,
+    damaged: bool = False,
     everything: bool = False,
 ) -> int:
     """Delete replies for which all that is asked holds, and give their space back.
@@ -127,6 +176,8 @@ def prune(
         Delete what this model answered: ``provider/model``.
     failures
         Delete only requests that brought no reply.
+    damaged
+        Delete only replies that are not what was kept.
     everything
         Say that all may go; needed if nothing else is said.
 
@@ -150,8 +201,14 @@ def prune(
         values.append(model)
     if failures:
         where.append("error_kind IS NOT NULL")
-    if not where and not everything:
-        raise MetaevalError("nothing says what to delete; name --older-than, --model, --failures or --all")
+    if not where and not damaged and not everything:
+        raise MetaevalError(
+            "nothing says what to delete; name --older-than, --model, --failures, --damaged or --all"
+        )
+    _check_file(store)
+    if damaged:
+        where.append("rowid IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(_damaged(store)))
     clause = f" WHERE {' AND '.join(where)}" if where else ""
 
     def delete(connection: sqlite3.Connection) -> int:
@@ -176,14 +233,20 @@ def export_jsonl(store: Store, path: str | os.PathLike[str], keys: Iterable[str]
         Which, in this order; all if left out. A key that is not there is left out.
     """
     count = 0
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-        for row in _all_rows(store) if keys is None else _rows_of(store, list(keys)):
-            reply = reply_of(row[2:16])
+    if keys is None:
+        _check_file(store)
+    with (
+        store.sentences(),
+        replacing(path) as temporary,
+        temporary.open("w", encoding="utf-8", newline="\n") as file,
+    ):
+        for request, *kept in _all_rows(store) if keys is None else _rows_of(store, list(keys)):
+            reply = reply_in(kept)
             record = {
-                "key": row[0],
-                "request": json.loads(row[1]),
+                "key": kept[0],
+                "request": request_in(request, kept[0]),
                 "reply": {**reply._asdict(), "error": reply.error and reply.error._asdict()},
-                "created": _iso(row[16]),
+                "created": _iso(kept[-2]),
             }
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
             count += 1
@@ -193,28 +256,35 @@ def export_jsonl(store: Store, path: str | os.PathLike[str], keys: Iterable[str]
 def conversations(store: Store, keys: Iterable[str]) -> dict[str, Conversation]:
     """Return the calls of some keys; one that is not there is left out."""
     found = {}
-    for row in _rows_of(store, list(keys)):
-        messages = json.loads(row[1])["messages"]
-        found[row[0]] = Conversation(tuple(Message(*m) for m in messages), reply_of(row[2:16]))
+    with store.sentences():
+        for request, *kept in _rows_of(store, list(keys)):
+            messages = request_in(request, kept[0])["messages"]
+            found[kept[0]] = Conversation(tuple(Message(*m) for m in messages), reply_in(kept))
     return found
 
 
-def _all_rows(store: Store) -> Iterator[tuple[Any, ...]]:
+def requests_of(store: Store, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the fields of the requests of some keys; one that is not there is left out."""
+    with store.sentences():
+        return {kept[0]: request_in(request, kept[0]) for request, *kept in _rows_of(store, keys)}
+
+
+def _all_rows(store: Store) -> Iterator[Row]:
     last = ""
     while rows := store.rows(
-        f"SELECT {_COLUMNS} FROM replies WHERE key > ? ORDER BY key LIMIT {_CHUNK}",  # noqa: S608 - fixed
+        f"SELECT request,{store.columns} FROM replies WHERE key > ? ORDER BY key LIMIT {_CHUNK}",  # noqa: S608 - fixed
         (last,),
     ):
         yield from rows
-        last = rows[-1][0]
+        last = rows[-1][1]
 
 
-def _rows_of(store: Store, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def _rows_of(store: Store, keys: Sequence[str]) -> Iterator[Row]:
     for start in range(0, len(keys), _CHUNK):
         chunk = keys[start : start + _CHUNK]
         marks = ",".join("?" * len(chunk))
-        sql = f"SELECT {_COLUMNS} FROM replies WHERE key IN ({marks})"  # noqa: S608 - question marks only
-        found = {row[0]: row for row in store.rows(sql, chunk)}
+        sql = f"SELECT request,{store.columns} FROM replies WHERE key IN ({marks})"  # noqa: S608 - question marks only
+        found = {row[1]: row for row in store.rows(sql, chunk)}
         yield from (found[key] for key in dict.fromkeys(chunk) if key in found)
 
 
@@ -229,7 +299,7 @@ def import_jsonl(store: Store, path: str | os.PathLike[str]) -> Imported:
 
     def add(connection: sqlite3.Connection) -> Imported:
         added = seen = 0
-        for row in _read(Path(path)):
+        for row in rows_in(Path(path)):
             added += connection.execute(PUT, row).rowcount
             seen += 1
         return Imported(added, seen - added)
@@ -237,35 +307,8 @@ def import_jsonl(store: Store, path: str | os.PathLike[str]) -> Imported:
     return store.write(add)
 
 
-def _read(path: Path) -> Iterator[tuple[Any, ...]]:
-    with path.open(encoding="utf-8") as file:
-        try:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield _row(line, path, number)
-        except UnicodeDecodeError as error:
-            raise MetaevalError(f"{path} is no text in UTF-8: {error.reason}") from error
-
-
-def _row(line: str, path: Path, number: int) -> tuple[Any, ...]:
-    try:
-        record = json.loads(line)
-        request, said = record["request"], record["reply"]
-        text, key = canonical(request), key_of(request)
-        error = said["error"] and CallFailure(**said["error"])
-        reply = Reply(**{**said, "error": error})
-        created = dt.datetime.fromisoformat(record["created"]).timestamp()
-        given, about = record["key"], (request["provider"], request["model"])
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise MetaevalError(
-            f"{path}, line {number}: this is no reply as `metaeval store export` writes it ({error})"
-        ) from None
-    if key != given:
-        raise MetaevalError(
-            f"{path}, line {number}: the request was changed after it was sent; its key differs"
-        )
-    return (given, text, *about, *row_of(reply), created)
-
-
 def _iso(seconds: float) -> str:
-    return dt.datetime.fromtimestamp(seconds, tz=dt.UTC).isoformat(timespec="microseconds")
+    try:
+        return dt.datetime.fromtimestamp(seconds, tz=dt.UTC).isoformat(timespec="microseconds")
+    except (ValueError, OverflowError, OSError) as error:
+        raise sqlite3.DatabaseError(f"a reply came at {seconds}, which is no time") from error

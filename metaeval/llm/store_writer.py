@@ -1,7 +1,8 @@
 """The thread that writes to a store.
 
 It takes all that waits, commits it together and only then says that it is done: what was handed on is on
-file, and a thousand replies a second cost a few commits.
+file, and a thousand replies a second cost a few commits. Whatever goes wrong is told to those who wait for
+it; a change that fails is taken back by itself, and the others are kept.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import queue
 import sqlite3
 import threading
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from metaeval.errors import MetaevalError
 
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _Waiting: TypeAlias = "tuple[Callable[[sqlite3.Connection], Any], asyncio.Future[Any] | Future[Any]]"
+
+
+class _Outcome(NamedTuple):
+    """What became of a change."""
+
+    result: Any = None
+    failure: Exception | None = None
 
 
 class Writer:
@@ -65,6 +73,11 @@ class Writer:
         # Shielded: what was sent is written, whatever becomes of the task that waits for it.
         return await asyncio.shield(done)
 
+    def flush(self) -> None:
+        """Wait until all that was sent is written; where nothing was sent, nothing is done."""
+        if self._thread is not None:
+            self.write(lambda _: None)
+
     def close(self) -> None:
         """Wait until all that was sent is written."""
         self._closed = True
@@ -87,8 +100,9 @@ class Writer:
         connection: sqlite3.Connection | None = None
         failure: Exception | None = None
         try:
-            connection = self._connect()
-        except MetaevalError as error:
+            with self._sentences():
+                connection = self._connect()
+        except Exception as error:  # noqa: BLE001 - whoever waits is told
             failure = error
         going = True
         while going:
@@ -99,50 +113,65 @@ class Writer:
             going = None not in taken
             batch = [b for b in taken if b is not None]
             if connection is None:
-                _answer(batch, [], failure)
+                _answer(batch, [_Outcome(failure=failure)] * len(batch))
             elif batch:
-                self._commit(connection, batch)
+                _answer(batch, self._commit(connection, [change for change, _ in batch]))
         if connection is not None:
-            with contextlib.suppress(sqlite3.Error):  # what is left behind is found out by who comes next
+            # What is left behind is found out by who comes next.
+            with contextlib.suppress(sqlite3.Error, OSError):
                 self._at_end(connection)
             connection.close()
 
-    def _commit(self, connection: sqlite3.Connection, batch: list[_Waiting]) -> None:
-        results: list[Any] = []
-        failure: Exception | None = None
+    def _commit(
+        self, connection: sqlite3.Connection, changes: list[Callable[[sqlite3.Connection], Any]]
+    ) -> list[_Outcome]:
         try:
             with self._sentences():
                 connection.execute("BEGIN IMMEDIATE")
-                results = [change(connection) for change, _ in batch]
+                outcomes = [self._make(connection, change) for change in changes]
                 connection.execute("COMMIT")
-        except (MetaevalError, OSError, ValueError) as error:
-            failure = error
+                return outcomes
+        except Exception as error:  # noqa: BLE001 - whoever waits is told
             with contextlib.suppress(sqlite3.Error):  # there may be nothing to take back
                 connection.execute("ROLLBACK")
-        _answer(batch, results, failure)
+            return [_Outcome(failure=error)] * len(changes)
+
+    def _make(self, connection: sqlite3.Connection, change: Callable[[sqlite3.Connection], Any]) -> _Outcome:
+        connection.execute("SAVEPOINT one")
+        outcome = _Outcome()
+        try:
+            with self._sentences():
+                outcome = _Outcome(change(connection))
+        except Exception as error:
+            if not connection.in_transaction:  # the disk is full, say: SQLite took back everything
+                raise
+            outcome = _Outcome(failure=error)
+            connection.execute("ROLLBACK TO one")
+        connection.execute("RELEASE one")
+        return outcome
 
 
-def _answer(batch: list[_Waiting], results: list[Any], failure: Exception | None) -> None:
+def _answer(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:
     """Tell all that wait; tasks of one event loop are woken together."""
-    tasks: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
-    for index, (_, done) in enumerate(batch):
-        result = results[index] if failure is None else None
+    tasks: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], _Outcome]]] = {}
+    for (_, done), outcome in zip(batch, outcomes, strict=True):
         if isinstance(done, asyncio.Future):
-            tasks.setdefault(done.get_loop(), []).append((done, result))
-        elif failure is not None:
-            done.set_exception(failure)
-        else:
-            done.set_result(result)
+            tasks.setdefault(done.get_loop(), []).append((done, outcome))
+        elif done.set_running_or_notify_cancel():
+            _settle(done, outcome)
     for loop, settled in tasks.items():
         with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, settled, failure)
+            loop.call_soon_threadsafe(_settle_all, settled)
 
 
-def _settle(settled: list[tuple[asyncio.Future[Any], Any]], failure: Exception | None) -> None:
-    for done, result in settled:
-        if done.done():  # the task that waited was cancelled
-            continue
-        if failure is not None:
-            done.set_exception(failure)
-        else:
-            done.set_result(result)
+def _settle_all(settled: list[tuple[asyncio.Future[Any], _Outcome]]) -> None:
+    for done, outcome in settled:
+        if not done.done():  # else the task that waited was cancelled
+            _settle(done, outcome)
+
+
+def _settle(done: asyncio.Future[Any] | Future[Any], outcome: _Outcome) -> None:
+    if outcome.failure is not None:
+        done.set_exception(outcome.failure)
+    else:
+        done.set_result(outcome.result)

@@ -108,6 +108,13 @@ class _Checker:
                 needed = [c for c in needed if c != "explanation"]
             given = [str(c) for c in table.frame.columns]
             self.problems += [_missing_column(table, c, given) for c in needed if c not in given]
+            self.problems += [
+                Problem(
+                    table.name, None, c, "has a line break in its name, which stands in prompts; rename it"
+                )
+                for c in given
+                if len(c.splitlines()) > 1
+            ]
             if not with_users and "user_id" in given:
                 why = (
                     "there are profiles"

@@ -64,6 +64,9 @@ def number_column(
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
         numbers = values.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0  # -0.0 is 0.0 in some formats
         return numbers, _infinite(table, column, numbers)
+    read = _numbers_in(values, missing)
+    if read is not None:
+        return read, []
     cells = _cells(values)
     kinds = {type(c) for c in cells} - {type(None)}
     if kinds <= {str}:
@@ -82,6 +85,20 @@ def number_column(
         if c is not None and families[type(c)] != "number"
     ]
     return numbers, problems
+
+
+def _numbers_in(values: pd.Series[Any], missing: Collection[str]) -> NDArray[np.float64] | None:
+    """Return texts that are all plain numbers, or none, as numbers; None if one has to be looked at."""
+    if not isinstance(values.dtype, pd.StringDtype):
+        return None
+    texts = pa.array(values, from_pandas=True)
+    given = pc.if_else(pc.is_in(texts, pa.array(["", *missing], texts.type)), None, texts)
+    try:
+        numbers = pc.cast(given, pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    sound = pc.all(pc.is_finite(numbers)).as_py() is not False
+    return numbers.to_numpy(zero_copy_only=False) + 0.0 if sound else None
 
 
 def _cells(values: pd.Series[Any]) -> NDArray[np.object_]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import io
 import math
 import pickle
+import pickletools
+import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,6 +20,7 @@ import pandas as pd
 from metaeval.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -44,6 +47,19 @@ _ALLOWED = frozenset(
         "pandas.core.indexes.numeric.Int64Index",
         "pandas.core.indexes.range.RangeIndex",
     }
+)
+# fmt: off
+_OPCODES = frozenset({
+    "PROTO", "FRAME", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2", "LONG1",
+    "BINFLOAT", "SHORT_BINUNICODE", "BINUNICODE", "SHORT_BINBYTES", "BINBYTES", "EMPTY_TUPLE", "TUPLE1",
+    "TUPLE2", "TUPLE3", "TUPLE", "EMPTY_LIST", "LIST", "APPEND", "APPENDS", "EMPTY_DICT", "SETITEM",
+    "SETITEMS", "BINPUT", "LONG_BINPUT", "MEMOIZE", "BINGET", "LONG_BINGET", "GLOBAL", "STACK_GLOBAL",
+    "REDUCE", "NEWOBJ", "BUILD",
+})
+# fmt: on
+_PUTS = frozenset({"BINPUT", "LONG_BINPUT"})
+_MOST_REPEATED = (
+    100  # characters of cells for each byte of the file: a text that is repeated stands there once
 )
 _DTYPES = {"O8": "O", "f8": "f8", "i8": "i8"}
 _BROKEN = (
@@ -76,6 +92,41 @@ class _Record:
         self.state = state
 
 
+def _check_name(path: str, file: str) -> None:
+    if path not in _ALLOWED:
+        raise DataError(
+            f"{file} asks for {path!r}, which a table of numbers and texts does not need; "
+            "nothing of it was run, get the file anew from where it was released"
+        )
+
+
+def _check_steps(content: bytes, name: str) -> None:
+    """Look at the steps of a pickle before any is taken: some make much out of little.
+
+    A frame and a text of bytes are given their space by the size that they state, and the place to which an
+    object is noted makes a list as long as its number.
+
+    Raises
+    ------
+    pickle.UnpicklingError, ValueError
+        If a step is none that a DataFrame needs, or is larger than the file.
+    DataError
+        If it asks for a name that a DataFrame does not need.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of texts with escapes, which are refused
+        steps = list(pickletools.genops(content))
+    for count, (step, argument, _) in enumerate(steps):
+        if step.name == "GLOBAL":
+            _check_name(str(argument).replace(" ", "."), name)
+        if step.name not in _OPCODES:
+            raise pickle.UnpicklingError(step.name)
+        if step.name in _PUTS and int(argument or 0) > count:
+            raise pickle.UnpicklingError(step.name)
+        if step.name == "FRAME" and int(argument or 0) > len(content):
+            raise pickle.UnpicklingError(step.name)
+
+
 class _Unpickler(pickle.Unpickler):
     def __init__(self, content: bytes, name: str) -> None:
         super().__init__(io.BytesIO(content))
@@ -84,11 +135,7 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> type[_Record]:
         path = f"{module}.{name}"
-        if path not in _ALLOWED:
-            raise DataError(
-                f"{self._name} asks for {path!r}, which a table of numbers and texts does not need; "
-                "nothing of it was run, get the file anew from where it was released"
-            )
+        _check_name(path, self._name)
         # A class of its own for each file: a pickle may set attributes on what it names.
         return self._records.setdefault(path, type(name, (_Record,), {"path": path}))
 
@@ -106,15 +153,17 @@ def read_frame(path: Path) -> pd.DataFrame:
     except OSError as error:
         raise DataError(f"{path.name} cannot be read: {error.strerror}") from error
     try:
+        _check_steps(content, path.name)
         root = _Unpickler(content, path.name).load()
+        tables = _Tables(len(content))
         manager = _expect(_expect(root, _FRAME).state["_mgr"], _MANAGER)
         blocks, axes = manager.given[:2]
-        names = _array(_expect(axes[0], _NEW_INDEX).given[1]["data"])
+        names = tables.array(_expect(axes[0], _NEW_INDEX).given[1]["data"])
         columns: dict[str, NDArray[Any]] = {}
         for block in blocks:
             values, placement = _expect(block, _BLOCK).given[:2]
-            table = _array(values)
-            for position, row in zip(_positions(placement), table, strict=True):
+            table = tables.array(values)
+            for position, row in zip(tables.positions(placement), table, strict=True):
                 columns[str(names[position])] = row
         return pd.DataFrame({str(n): columns[str(n)] for n in names})
     except _BROKEN as error:
@@ -130,22 +179,34 @@ def _expect(value: object, *paths: str) -> _Record:
     return value
 
 
-def _array(value: object) -> NDArray[Any]:
-    _, shape, dtype, by_column, data = _expect(value, *_ARRAY).state
-    record = _expect(dtype, _DTYPE)
-    kind = _DTYPES[record.given[0]]
-    if kind == "O":
-        if len(data) != math.prod(shape):
-            raise ValueError("shape")
-        flat = np.empty(len(data), dtype=object)
-        flat[:] = data
-    else:
-        flat = np.frombuffer(data, dtype=np.dtype(kind).newbyteorder(record.state[1]))
-        flat = flat.astype(kind)
-    return flat.reshape(tuple(shape), order="F" if by_column else "C")
+class _Tables:
+    """Makes arrays of records, as long as all of them together are in keeping with the size of the file."""
 
+    def __init__(self, size: int) -> None:
+        self._cells = size  # each takes a byte of the file, or more
+        self._characters = size * _MOST_REPEATED
 
-def _positions(placement: object) -> list[int]:
-    if isinstance(placement, _Record) and placement.path == _SLICE:
-        return list(range(*placement.given))
-    return [int(i) for i in _array(placement)]
+    def array(self, value: object) -> NDArray[Any]:
+        _, shape, dtype, by_column, data = _expect(value, *_ARRAY).state
+        record = _expect(dtype, _DTYPE)
+        kind = _DTYPES[record.given[0]]
+        self._cells -= math.prod(shape)
+        if self._cells < 0 or min(shape, default=0) < 0:
+            raise ValueError("cells")
+        if kind == "O":
+            if len(data) != math.prod(shape):
+                raise ValueError("shape")
+            self._characters -= sum(len(v) for v in data if isinstance(v, str))
+            if self._characters < 0:
+                raise ValueError("characters")
+            flat = np.empty(len(data), dtype=object)
+            flat[:] = data
+        else:
+            flat = np.frombuffer(data, dtype=np.dtype(kind).newbyteorder(record.state[1]))
+            flat = flat.astype(kind)
+        return flat.reshape(tuple(shape), order="F" if by_column else "C")
+
+    def positions(self, placement: object) -> Iterable[int]:
+        if isinstance(placement, _Record) and placement.path == _SLICE:
+            return range(*placement.given)
+        return (int(i) for i in self.array(placement))

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from metaeval.errors import DataError, Problem, nearest
+from metaeval.sources.csv_fast import read_sound
+from metaeval.sources.parquet import TooLargeError, read_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 SUFFIXES: tuple[str, ...] = (".parquet", ".csv", ".jsonl", ".tsv")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _BOM = b"\xef\xbb\xbf"
+_BATCH = 20_000  # records
+_SPARSEST = 100  # cells a byte of a JSONL file: more are only absent, a name of a column in each line
 _LINE_PROBLEMS = 1000  # a file of another kind altogether would give one problem a line
 
 
@@ -110,11 +113,16 @@ def arrow_frame(table: pa.Table) -> pd.DataFrame:
 
 def _read_parquet(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
     try:
-        frame = arrow_frame(pq.read_table(io.BytesIO(content)))
+        return from_frame(arrow_frame(read_parquet(content)), name), []
+    except TooLargeError as error:
+        return None, [Problem(name, None, None, str(error))]
+    except MemoryError:
+        return None, [
+            Problem(name, None, None, "takes more memory than there is; leave out what is not needed")
+        ]
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         return None, [Problem(name, None, None, f"is not a Parquet file that can be read: {reason}")]
-    return from_frame(frame, name), []
 
 
 def _read_jsonl(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
@@ -143,6 +151,11 @@ def _read_jsonl(name: str, content: bytes) -> tuple[Table | None, list[Problem]]
         return None, problems or [
             Problem(name, None, None, "holds only empty objects; it needs keys and values")
         ]
+    if len(records) * len(columns) > _SPARSEST * len(content):
+        message = (
+            f"has {len(columns):,} keys in {len(records):,} lines; the lines of a table share their keys"
+        )
+        return None, [*problems, Problem(name, None, None, message)]
     # Column by column as objects: a frame made of records would turn 7 into 7.0 beside a missing value.
     data = {c: pd.Series([r.get(c) for r in records], dtype=object) for c in columns}
     return Table(name, pd.DataFrame(data), np.asarray(rows, dtype=np.int64)), problems
@@ -168,38 +181,77 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 def _read_delimited(name: str, content: bytes, delimiter: str) -> tuple[Table | None, list[Problem]]:
     content = content.removeprefix(_BOM)
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return None, [_where_not_utf8(name, content, error, delimiter)]
+    sound = read_sound(content, delimiter)
+    if sound is not None and not _header_problems(name, sound[0]):
+        return _table(name, sound[0], arrow_frame(sound[1])), []
+    return _read_records(name, content, delimiter)
+
+
+def _read_records(name: str, content: bytes, delimiter: str) -> tuple[Table | None, list[Problem]]:
+    """Read a file record by record, and find what is wrong with it."""
     problems: list[Problem] = []
-    records: list[list[str]] = []
-    rows: list[int] = []
     header: list[str] = []
+    found = _Records()
     number = 0
     try:
-        for number, record in enumerate(_records(text, delimiter), start=1):
+        for number, record in enumerate(_records(content, delimiter), start=1):
             if number == 1:
                 header = record
             elif len(record) == len(header):
-                records.append(record)
-                rows.append(number)
+                found.add(number, record)
             elif record:  # a blank line counts as a row, but says nothing
                 problems.append(Problem(name, number, None, _ragged(record, header)))
     except csv.Error as error:
         message = f"is not valid CSV: {error}; look for a stray quotation mark"
         return None, [*problems, Problem(name, number + 1, None, message)]
+    except UnicodeDecodeError:
+        return None, [_where_not_utf8(name, content, delimiter)]
     wrong_header = _header_problems(name, header)
     if wrong_header:
         return None, [*wrong_header, *problems]
-    names = [h or f"column {n}" for n, h in enumerate(header, start=1)]
-    columns = zip(*records, strict=True) if records else ([] for _ in names)
-    data = {n: pd.Series(list(c), dtype=object) for n, c in zip(names, columns, strict=True)}
-    return Table(name, pd.DataFrame(data), np.asarray(rows, dtype=np.int64)), problems
+    return _table(name, header, found.frame(len(header)), found.numbers()), problems
 
 
-def _records(text: str, delimiter: str) -> Iterator[list[str]]:
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+def _table(
+    name: str, header: Sequence[str], frame: pd.DataFrame, rows: NDArray[np.int64] | None = None
+) -> Table:
+    frame.columns = [h or f"column {n}" for n, h in enumerate(header, start=1)]
+    return Table(name, frame, np.arange(2, len(frame) + 2) if rows is None else rows)
+
+
+@dataclass(slots=True)
+class _Records:
+    """Records, kept as Arrow keeps texts: as lists of Python texts they take five times the memory."""
+
+    _batch: list[list[str]] = field(default_factory=list)
+    _rows: list[int] = field(default_factory=list)
+    _tables: list[pa.Table] = field(default_factory=list)
+    _numbers: list[NDArray[np.int64]] = field(default_factory=list)
+
+    def add(self, number: int, record: list[str]) -> None:
+        self._batch.append(record)
+        self._rows.append(number)
+        if len(self._batch) == _BATCH:
+            self._keep(len(record))
+
+    def frame(self, columns: int) -> pd.DataFrame:
+        self._keep(columns)
+        return arrow_frame(pa.concat_tables(self._tables))
+
+    def numbers(self) -> NDArray[np.int64]:
+        return np.concatenate(self._numbers)
+
+    def _keep(self, columns: int) -> None:
+        cells: Iterable[Sequence[str]] = zip(*self._batch, strict=True) if self._batch else [()] * columns
+        arrays = [pa.array(c, pa.string()) for c in cells]
+        self._tables.append(pa.table(arrays, [str(i) for i in range(columns)]))
+        self._numbers.append(np.asarray(self._rows, dtype=np.int64))
+        self._batch, self._rows = [], []
+
+
+def _records(content: bytes, delimiter: str) -> Iterator[list[str]]:
+    text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
+    return csv.reader(text, delimiter=delimiter, strict=True)
 
 
 def _ragged(record: Sequence[str], header: Sequence[str]) -> str:
@@ -225,7 +277,11 @@ def _not_utf8(content: bytes, error: UnicodeDecodeError) -> str:
     return f"is not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
 
 
-def _where_not_utf8(name: str, content: bytes, error: UnicodeDecodeError, delimiter: str) -> Problem:
+def _where_not_utf8(name: str, content: bytes, delimiter: str) -> Problem:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as found:
+        error = found
     message = _not_utf8(content, error)
     if "UTF-16" in message:
         return Problem(name, None, None, message)

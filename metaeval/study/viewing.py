@@ -143,10 +143,19 @@ def _file(folder: Path, name: str) -> Page:
     try:
         if name not in _written(read_record(folder)):
             return Page.message(HTTPStatus.NOT_FOUND, "The run wrote no such file.")
+        if not _lies_in(folder, name):
+            return Page.message(
+                HTTPStatus.FORBIDDEN, "This is a link out of the run's folder; it is not shown."
+            )
         body = read_output(folder, name).read_bytes()
     except (MetaevalError, OSError) as error:
         return Page.message(HTTPStatus.SERVICE_UNAVAILABLE, f"The run cannot be shown: {error}.")
     return Page(body, _TYPES.get(PurePosixPath(name).suffix, _ANY_TYPE))
+
+
+def _lies_in(folder: Path, name: str) -> bool:
+    """Say whether a file lies in a folder once links are followed, which may lead anywhere."""
+    return (folder / name).resolve().is_relative_to(folder.resolve())
 
 
 def _written(record: Mapping[str, Any]) -> list[str]:

@@ -90,6 +90,26 @@ def test_an_aggregate_is_asked_unit_by_unit(module):
     assert signature["library"].startswith("evaluate ")
 
 
+def test_which_program_runs_is_said_before_it_does_and_once(module, caplog):
+    path = module("print('running')\nreturn {'x': 1.0}")
+    source = Path(path).read_text(encoding="utf-8")
+    Path(path).write_text("import logging\nlogging.getLogger('metaeval').warning('it runs')\n" + source)
+    for _ in range(2):
+        me.score(DATA, {"hf": f"HF({path!r})"})
+    said = [record.getMessage() for record in caplog.records if record.name == "metaeval"]
+    assert said == [f"metaeval: HF({path!r}) runs the program {path}", "it runs"]
+
+
+def test_a_folder_in_the_way_of_a_name_is_said(module, tmp_path, monkeypatch, caplog):
+    """A name of the hub runs a program of the folder that one works in, if it lies there."""
+    folder = tmp_path / "exact_match"
+    folder.mkdir()
+    Path(module("return {'x': 1.0}")).rename(folder / "exact_match.py")
+    monkeypatch.chdir(tmp_path)
+    me.score(DATA, {"hf": "HF('exact_match')"})
+    assert f"runs the program {folder / 'exact_match.py'}" in caplog.text
+
+
 def test_a_list_is_asked_for_once(module):
     table = me.score(DATA, {"hf": f"HF({module(A_LIST)!r}, key='same')"})
     assert [s for s, _ in scores_of(table, "hf").values()][:3] == [1, 0, 1]

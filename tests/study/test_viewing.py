@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import http.client
 import json
+import os
 import shutil
 import socket
 import threading
@@ -117,6 +118,31 @@ def test_the_runs_compared(server: LocalServer) -> None:
     assert "SIMULATED DATA" in page
 
 
+def test_a_link_out_of_the_folder_is_not_followed(runs: Path, tmp_path: Path) -> None:
+    """Its digest is that of the file it leads to, as whoever makes a folder for others can write it."""
+    folder = tmp_path / "run"
+    shutil.copytree(runs / "one", folder)
+    secret = b"secret"
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret.csv").write_bytes(secret)
+    (folder / "secret.csv").symlink_to(tmp_path / "outside" / "secret.csv")
+    (folder / "far").symlink_to(tmp_path / "outside")
+    (folder / "inside.csv").symlink_to(folder / "tests.csv")
+    os.mkfifo(folder / "pipe.csv")
+    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    sealed = hashlib.sha256(secret).hexdigest()
+    record["outputs"] |= {"secret.csv": sealed, "far/secret.csv": sealed, "pipe.csv": sealed}
+    record["outputs"]["inside.csv"] = record["outputs"]["tests.csv"]
+    (folder / RECORD).write_text(json.dumps(record), encoding="utf-8")
+    with viewing(folder) as server:
+        for name in ("secret.csv", "far/secret.csv", "pipe.csv"):
+            answer = ask(server, f"/run/{name}")
+            assert answer.status in {403, 503}, name
+            assert secret not in answer.content
+        assert ask(server, "/run/inside.csv").content == (folder / "tests.csv").read_bytes()
+        assert ask(server, "/run/tests.csv").status == 200
+
+
 def test_why_runs_are_not_compared(runs: Path) -> None:
     other = tiny_run(runs, "other", missing="{truth: drop}")
     with viewing(runs / "one", other) as server:
@@ -173,12 +199,11 @@ def test_a_record_that_lists_other_files_does_not_open_them(runs: Path, tmp_path
     (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
     record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     name = listed.format(folder=tmp_path)
-    digest = hashlib.sha256(b"other" if name == "link.txt" else b"secret").hexdigest()
-    record["outputs"][name] = digest
+    record["outputs"][name] = hashlib.sha256(b"secret").hexdigest()
     (folder / RECORD).write_text(json.dumps(record), encoding="utf-8")
     with viewing(folder) as server:
         answer = ask(server, f"/run/{name}")
-        assert answer.status == (503 if name == "link.txt" else 404)
+        assert answer.status == (403 if name == "link.txt" else 404)
         assert answer.body.count("secret") == answer.body.count("secret.txt")
 
 

@@ -1,0 +1,145 @@
+"""How long the results of Jinja's filters and of methods are, known before they are worked out."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from jinja2.runtime import LoopContext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+NUMBER_BITS = 4096
+_WIDEST = 1000  # blanks, digits or levels that a filter may be asked for
+_WIDTH = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(?P<width>\*|\d*)(?:\.(?P<digits>\*|\d*))?")
+
+# fmt: off
+_OF_TEXT = frozenset({
+    "capitalize", "casefold", "count", "endswith", "find", "index", "isalnum", "isalpha", "isascii",
+    "isdecimal", "isdigit", "islower", "isnumeric", "isspace", "istitle", "isupper", "join", "lower",
+    "lstrip", "partition", "removeprefix", "removesuffix", "replace", "rfind", "rindex", "rpartition",
+    "rsplit", "rstrip", "split", "splitlines", "startswith", "strip", "swapcase", "title", "upper",
+})
+# fmt: on
+METHODS: Sequence[tuple[type, frozenset[str]]] = (
+    (str, _OF_TEXT),
+    (dict, frozenset({"get", "items", "keys", "values"})),
+    (list, frozenset({"count", "index"})),
+    (tuple, frozenset({"count", "index"})),
+    (float, frozenset({"is_integer"})),
+    (LoopContext, frozenset({"cycle", "changed"})),
+)
+"""Methods that a prompt may call, by the type of what they belong to."""
+
+
+def formatted(pattern: str, values: object) -> int:
+    """Return how long a text is at most that ``pattern % values`` makes.
+
+    Raises
+    ------
+    ValueError
+        If a width or a number of digits is too large, or given as a value.
+    """
+    widths = 0
+    for found in _WIDTH.finditer(pattern):
+        for digits in (found["width"], found["digits"]):
+            if digits == "*" or len(digits or "") > 3:
+                raise ValueError(f"the format {pattern[:40]!r} asks for too wide a field")
+            widths += int(digits or 0)
+    return len(pattern) + widths + pattern.count("%") * length(values)
+
+
+def power_bits(base: object, exponent: object) -> int:
+    """Return about how many bits ``base ** exponent`` has."""
+    if isinstance(base, int) and isinstance(exponent, int):
+        return base.bit_length() * abs(exponent)
+    return 0
+
+
+def length(value: object) -> int:
+    """Return about how long a value is as text."""
+    if isinstance(value, dict):
+        return sum(length(k) + length(v) + 4 for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return sum(length(v) + 2 for v in value)
+    return len(value) if isinstance(value, str) else 20
+
+
+def _few(number: object) -> int:
+    """Return a number that a filter was given, if it is small.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+    if isinstance(number, int | float) and not abs(number) <= _WIDEST:
+        raise ValueError(f"a filter can be given {_WIDEST:,} at most, not {number:.3g}")
+    return int(number) if isinstance(number, int | float) else length(number)
+
+
+def _center(value: object, width: Any = 80) -> int:  # noqa: ANN401 - whatever the template gives
+    return length(value) + _few(width)
+
+
+def _indent(s: object, width: Any = 4, *_: object, **__: object) -> int:  # noqa: ANN401 - the same
+    return length(s) + (str(s).count("\n") + 2) * _few(width)
+
+
+def _wordwrap(
+    s: object,
+    width: Any = 79,  # noqa: ANN401 - the same
+    break_long_words: object = True,
+    wrapstring: Any = "\n",  # noqa: ANN401 - the same
+    break_on_hyphens: object = True,
+) -> int:
+    return length(s) * (1 + length(wrapstring)) + _few(width)
+
+
+def _replace(s: object, old: Any, new: Any, *_: object, **__: object) -> int:  # noqa: ANN401 - the same
+    return length(s) + str(s).count(str(old)) * length(new)
+
+
+def _join(value: Any, d: Any = "", *_: object, **__: object) -> int:  # noqa: ANN401 - the same
+    return length(value) + len(value) * length(d)
+
+
+def _text_join(s: str, values: Any) -> int:  # noqa: ANN401 - the same
+    return length(values) + len(values) * len(s)
+
+
+def _format(value: object, *given: object, **named: object) -> int:
+    return formatted(str(value), named or given)
+
+
+def _batch(value: Any, linecount: Any, *_: object, **__: object) -> int:  # noqa: ANN401 - the same
+    return length(value) + _few(linecount)
+
+
+def _round(_: object, precision: Any = 0, *__: object, **___: object) -> int:  # noqa: ANN401 - the same
+    return _few(precision)
+
+
+def _sum(value: object, attribute: object = None, start: object = 0) -> int:
+    if not isinstance(start, int | float):
+        raise TypeError("a sum begins with a number")
+    return length(value)
+
+
+SIZES: Mapping[str, Callable[..., int]] = {
+    "batch": _batch,
+    "center": _center,
+    "format": _format,
+    "indent": _indent,
+    "join": _join,
+    "replace": _replace,
+    "round": _round,
+    "slice": _batch,
+    "sum": _sum,
+    "wordwrap": _wordwrap,
+}
+"""Filters whose results can be far longer than what they are given."""
+
+METHOD_SIZES: Mapping[str, Callable[..., int]] = {"join": _text_join, "replace": _replace}
+"""Methods of the same kind."""
