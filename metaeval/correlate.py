@@ -100,7 +100,10 @@ def correlate(
         "n_truth_missing": dict(zip(data.aspects, map(int, data.truth_missing), strict=True)),
         **({"bootstrap": wanted.record(data)} if wanted else {}),
     }
-    result = _frame(data, found, intervals(data, found, wanted) if wanted else None)
+    ends = intervals(data, found, wanted) if wanted else None
+    if ends is not None and ends.no_interval:
+        recorded["no_interval"] = ends.no_interval
+    result = _frame(data, found, ends)
     given = scores if isinstance(scores, ScoreTable) else ScoreTable(result)
     # Scores that were read from a table have no signatures, and often a spec for a name.
     known = {name: given.signatures.get(name, name) for name in data.evaluators}

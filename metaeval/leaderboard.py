@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
-from metaeval.ranking import ranking
+from metaeval.ranking import no_interval_sentences, ranking
 from metaeval.simulation import REAL, Simulation
 from metaeval.types import AVERAGE, Correlation, Kind
 
@@ -97,6 +97,8 @@ class Standings:
     truth: str = ""
     simulated: Simulation = REAL
     signatures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
+    """Sentences on calls of judges that brought no reply, which are said loudly."""
     name: str = ""
     """Of the study or run; LaTeX labels begin with it, or with that of the data set."""
     ranking: Sheet | None = None
@@ -195,6 +197,7 @@ def standings(
         truth=truth,
         simulated=simulation,
         signatures=dict(signatures or {}),
+        lost=tuple(lost),
         name=name,
         ranking=ranking(result, by=by, tests=tests, costs=costs) if found else None,
     )

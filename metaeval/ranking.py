@@ -92,11 +92,7 @@ def ranking(
     places = rows["estimate"].rank(method="min", ascending=False)  # equals share a rank
     rows.insert(0, "rank", ["" if math.isnan(place) else f"{place:.0f}" for place in places])
     rows["label"] = [result.simulation.label(e) for e in rows["evaluator"]]
-    columns = [
-        Column("rank", "rank"),
-        Column("label", "evaluator"),
-        Column("estimate", by.coefficient, "hundred", "ci_low", "ci_high"),
-    ]
+    columns = [Column("rank", "rank"), Column("label", "evaluator")]
     notes = [f"Ordered by {by.words}, × 100."]
     if by.level != "generator":
         columns.append(Column("estimate", by.coefficient, "hundred", "ci_low", "ci_high"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from metaeval import html
 from metaeval.counts import counted
-from metaeval.frames import typed
+from metaeval.frames import flat, typed
 from metaeval.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -304,6 +304,9 @@ class Correlations:
         plain = typed(frame, needed[:4], needed[4:], "the table of correlations")
         counts = [c for c in needed if c.startswith("n_")]
         plain[counts] = plain[counts].fillna(0).astype("int64")
+        given = flat(frame, fields).reset_index(drop=True)
+        for name, default in Correlation._field_defaults.items():
+            plain[name] = pd.to_numeric(given[name]).astype("float64") if name in given else default
         unreal = Simulation.of(simulated, {name: name for name in plain["evaluator"].unique()})
         policy = {"policy": "not known, for the numbers came as a table"}
         return cls(plain, policy, {}, simulated, frozenset(unreal.evaluators))

@@ -13,6 +13,7 @@ from metaeval.counts import counted
 from metaeval.errors import MetaevalError, nearest
 from metaeval.intervals import Bootstrap
 from metaeval.progress import progress
+from metaeval.stats.exact import squarable
 from metaeval.stats.multiplicity import holm
 from metaeval.stats.ranking import rank_clusters
 from metaeval.stats.resampling import EQUAL, percentile_interval, permutation_p
@@ -187,6 +188,8 @@ def _p_worse(mean: Floats, replicates: Floats, n_clusters: Ints) -> Floats:
     """
     from scipy.special import stdtr
 
+    scaled = squarable(np.column_stack([mean, replicates]))
+    mean, replicates = scaled[:, 0], scaled[:, 1:]
     p = np.full((mean.size, mean.size), np.nan)
     for g in range(mean.size):
         apart = replicates[g] - replicates

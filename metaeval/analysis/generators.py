@@ -10,10 +10,11 @@ import pandas as pd
 from metaeval.errors import MetaevalError, nearest
 from metaeval.sheet import Column, Sheet
 from metaeval.simulation import REAL
+from metaeval.stats.noisy_means import NoInterval
 from metaeval.types import AVERAGE, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from metaeval.analysis.generator_ranking import GeneratorRankings, Ranking
     from metaeval.policy import Prepared
@@ -210,6 +211,15 @@ def _evaluators_sheet(found: GeneratorRankings, data: Prepared, whose: str, simu
     )
     title = f"Generators by each evaluator, beside {whose}: {found.aspects[0]}"
     return Sheet("evaluators", title, pd.concat(blocks, ignore_index=True), columns, notes, simulated)
+
+
+def _without_interval(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    told = []
+    for reason in NoInterval:
+        names = dict.fromkeys(str(row["evaluator"]) for row in rows if row["no_interval"] == reason)
+        if names:
+            told.append(f"No interval where {reason.words}: {', '.join(names)}.")
+    return told
 
 
 def _agreement_sheet(found: GeneratorRankings, whose: str, simulated: Simulation) -> Sheet:

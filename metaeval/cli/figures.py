@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk, tell, tell_json, tell_simulated
+from metaeval.cli.group import begin, talk, tell, tell_json, tell_lost, tell_simulated
 from metaeval.simulation import Simulation
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from metaeval.simulation import Simulation
 
+_STOPPED = 3  # the exit code of what can be gone on with
+
 
 class Group(click.Group):
     """A group that answers an unknown command with the nearest one, and lists its commands as they came."""

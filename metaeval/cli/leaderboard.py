@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import talk, tell_uncalibrated
+from metaeval.cli.group import talk, tell_lost, tell_uncalibrated
 from metaeval.cli.sheets import sheet_options, tell_tables
 
 
@@ -23,9 +23,10 @@ def leaderboard(
 ) -> None:
     """Print the leaderboard of the finished run in the folder RUN."""
     from metaeval.reports import FORMATS, page
-    from metaeval.study.steps import leaderboard_of, leaderboard_records
+    from metaeval.study.results import read_board
+    from metaeval.study.steps import leaderboard_records
 
-    board = leaderboard_of(run_folder, coefficient, order)
+    board = read_board(run_folder, coefficient, order)
 
     def files(path: Path) -> dict[Path, str]:
         kind = path.suffix.lower().removeprefix(".")
@@ -39,3 +40,4 @@ def leaderboard(
         out,
     )
     tell_uncalibrated(run_folder)
+    tell_lost(run_folder)

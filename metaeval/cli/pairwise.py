@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from metaeval.cli.group import begin, talk
+from metaeval.cli.group import begin, talk, tell_lost
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 if TYPE_CHECKING:

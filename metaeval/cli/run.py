@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from metaeval.cli.group import begin, talk, tell, tell_json, tell_simulated, tell_uncalibrated
+from metaeval.cli.group import (
+    allow_failures,
+    begin,
+    end_lost,
+    talk,
+    tell,
+    tell_json,
+    tell_simulated,
+    tell_uncalibrated,
+)
 from metaeval.counts import counted
+from metaeval.progress import progress
 from metaeval.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -25,13 +35,15 @@ _PATH = click.Path(path_type=Path)
 def demo(out: Path | None) -> None:
     """Run the study of the bundled, simulated sample."""
     from metaeval.resources import bundled
-    from metaeval.study import run as run_study
-    from metaeval.study.steps import leaderboard_of
 
     begin()
-    done = run_study(bundled("studies/demo.yaml"), out)
-    tell(leaderboard_of(done.folder, done.record["study"]["coefficients"][:1]).to_markdown())
-    _tell_done(done)
+    with progress("metaeval demo"):
+        folder, record, already = _run(bundled("studies/demo.yaml"), out)
+        from metaeval.study.results import read_board
+
+        table = read_board(folder, record["study"]["coefficients"][:1]).to_markdown()
+    tell(table)
+    _tell_done(folder, record, already=already)
 
 
 @click.command()
@@ -70,18 +82,37 @@ def reparse(run_folder: Path, allow_failures: bool) -> None:
     _tell_done(done.folder, done.record, allow_failures=allow_failures)
 
 
-def _tell_done(done: Run) -> None:
+def _run(study: Path, out: Path | None, *, offline: bool = False) -> tuple[Path, Mapping[str, Any], bool]:
+    """Run a study unless it is finished; return its folder, its record, and whether it was finished."""
+    from metaeval.study.finished import finished
+    from metaeval.study.pipeline import carry_out
+    from metaeval.study.plan import plan
+
+    todo = plan(study, out)
+    record = finished(todo, offline=offline)
+    if record is not None:
+        return todo.out, record, True
+    return todo.out, carry_out(todo, offline=offline).record, False
+
+
+def _tell_done(
+    folder: Path, record: Mapping[str, Any], *, already: bool = False, allow_failures: bool = False
+) -> None:
     from metaeval.study.folder import REPORT
     from metaeval.study.lost import lost_sentences
 
+    if already:
+        tell(f"Finished already, {record['finished']}; nothing that it depends on has changed.")
     tell(
-        f"{counted(len(done.record['evaluators']), 'evaluator')} on "
-        f"{counted(done.record['data']['units'], 'unit')}: "
-        f"{done.folder / 'leaderboard.md'}\nReport: {done.folder / REPORT}"
+        f"{counted(len(record['evaluators']), 'evaluator')} on "
+        f"{counted(record['data']['units'], 'unit')}: "
+        f"{folder / 'leaderboard.md'}\nReport: {folder / REPORT}"
     )
-    tell_simulated(Simulation.of_record(done.record))
-    tell_json({"folder": str(done.folder), "report": str(done.folder / REPORT), **done.record})
-    tell_uncalibrated(done.folder)
+    tell_simulated(Simulation.of_record(record))
+    report = {"folder": str(folder), "report": str(folder / REPORT), "already_finished": already}
+    tell_json({**report, **record})
+    tell_uncalibrated(folder)
+    end_lost(lost_sentences(record), allowed=allow_failures)
 
 
 def _tell_plan(study: Path, out: Path | None) -> None:
@@ -91,7 +122,8 @@ def _tell_plan(study: Path, out: Path | None) -> None:
         from metaeval.study.estimating import estimates, total_of
         from metaeval.study.plan import plan
 
-    asking = estimates(todo)
+        todo = plan(study, out)
+        asking = estimates(todo)
     lines = [
         f"study       {todo.study.name}",
         f"data        {todo.data.name}: {counted(len(todo.data), 'unit')}",
@@ -115,10 +147,27 @@ def _tell_plan(study: Path, out: Path | None) -> None:
     tell_json({**record, "judges": [asdict(e) for e in asking], "total": total})
 
 
-def _estimate_lines(e: Estimate) -> list[str]:
-    usd = "price unknown" if e.usd is None else f"at most {e.usd:.4g} USD"
-    calls = f"{e.requests - e.in_store:,} calls to make, {e.in_store:,} in the store"
-    return [
-        f"judge       {e.judge}",
-        f"            {calls}, about {counted(e.tokens, 'token')} to send, {usd}",
-    ]
+def _estimate_lines(asking: Sequence[Estimate]) -> Iterator[str]:
+    from metaeval.study.estimating import total_of
+
+    for e in [*asking, *([total_of(asking)] if len(asking) > 1 else [])]:
+        yield f"judge       {e.judge}"
+        yield f"            {counted(e.calls, 'call')} to make, {e.in_store:,} in the store"
+        if e.calls:
+            sent = f"about {counted(e.tokens, 'token')} to send and {e.reply_tokens:,} back"
+            yield f"            {sent}, {_usd(e)}"
+    open_ = [e for e in asking if e.calls]
+    unknown = sum(e.usd_likely is None for e in open_)
+    if unknown and len(open_) > 1:
+        yield f"            The price of {unknown} of them is not known, and is in no sum."
+    if open_:
+        guessed = any(e.basis == "guess" for e in open_)
+        length = "guessed where the store has none of the model" if guessed else "that of those in the store"
+        yield f"            Likely: one attempt per call; the length of the replies is {length}."
+        yield "            At most: one attempt per call; prompts and replies as long as they can be."
+
+
+def _usd(e: Estimate) -> str:
+    if e.usd_likely is None:
+        return "price unknown"
+    return f"likely {e.usd_likely:.4g} USD" + ("" if e.usd is None else f", at most {e.usd:.4g} USD")

@@ -8,8 +8,18 @@ from typing import Literal
 
 import click
 
-from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_simulated
+from metaeval.cli.group import (
+    allow_failures,
+    begin,
+    end_lost,
+    is_on,
+    talk,
+    tell,
+    tell_json,
+    tell_simulated,
+)
 from metaeval.counts import counted
+from metaeval.progress import progress
 
 _PATH = click.Path(path_type=Path)
 
@@ -33,10 +43,20 @@ def _fill(context: click.Context, parameter: click.Parameter, value: str) -> flo
 def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: bool) -> None:
     """Score the data set DATA with evaluators, such as "BLEU(n=4)"."""
     begin()
-    table = score_file(data, evaluators, out)
+    with progress("metaeval score"):
+        from metaeval.study.lost import lost_sentences
+        from metaeval.study.pipeline import counts_of
+        from metaeval.study.steps import score_file
+
+        table, lost = score_file(data, evaluators, out)
     tell_simulated(table.simulation)
     tell(f"{counted(len(table), 'score')} of {counted(len(table.evaluators), 'evaluator')}: {out}")
-    tell_json({"out": str(out), "rows": len(table), "evaluators": counts_of(table)})
+    tell_json(
+        {"out": str(out), "rows": len(table), "evaluators": counts_of(table)}
+        | ({"lost": lost} if lost else {})
+    )
+    again = shlex.join(["metaeval", "score", data, *evaluators, "--out", str(out)])
+    end_lost(lost_sentences({"lost": lost, "again": again}), allowed=allow_failures)
 
 
 @click.command()

@@ -263,12 +263,6 @@ def conversations(store: Store, keys: Iterable[str]) -> dict[str, Conversation]:
     return found
 
 
-def requests_of(store: Store, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the fields of the requests of some keys; one that is not there is left out."""
-    with store.sentences():
-        return {kept[0]: request_in(request, kept[0]) for request, *kept in _rows_of(store, keys)}
-
-
 def _all_rows(store: Store) -> Iterator[Row]:
     last = ""
     while rows := store.rows(

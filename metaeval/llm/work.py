@@ -117,6 +117,7 @@ class Work:
         self._emit, self._behind = emit, behind
         self._others_seconds = others_seconds
         self._later: list[_Item] = []
+        self._moved = clock()  # when one of these was last brought to its end
         self._sent: set[str] = set()  # keys, in this run
         self._online = False
         self.seen = self.missing = 0
@@ -212,6 +213,9 @@ class Work:
         error = item.replies[-1].error
         unsent = error is not None and error.kind == "budget"
         self._tally.from_store += not (item.asked or unsent or last in self._sent)
+        if error is not None and not unsent:
+            reason = (f"{item.request.provider}/{item.request.model}", error.kind, error.code)
+            self._tally.lost.setdefault(reason, Lost(error.message)).count += 1
         return Answer(item.position, item.request, tuple(item.replies), not item.asked)
 
     async def _ask_all(self, todo: asyncio.Queue[_Item | None], caller: Caller) -> None:

@@ -21,6 +21,8 @@ def to_latex(board: Standings) -> str:
     lines = [*latex.HEAD]
     if board.simulated:
         lines.append(f"% {board.simulated.loud}")
+    if board.lost:
+        lines.append(f"% {words.LOST}")
     if board.ranking is not None:
         lines += latex_tables(board.ranking, board.name or board.dataset)
     for table in board.tables:
@@ -32,7 +34,7 @@ def _tables(board: Standings, table: Table) -> Iterator[str]:
     columns = 1 + len(table.aspects) + len(table.count_columns)
     head = f"    {' & '.join(map(latex.escaped, ['Evaluator', *table.aspects, *table.count_columns]))} \\\\"
     caption, *notes = words.caption(board, table)
-    told = [board.simulated.sentence] if board.simulated else []
+    told = [*([board.simulated.sentence] if board.simulated else []), *board.lost]
     for number, page in enumerate(_pages(table, columns)):
         yield from latex.environment(
             caption=f"{words.coefficient(table)} (continued)." if number else caption,

@@ -21,6 +21,8 @@ def to_markdown(board: Standings) -> str:
     parts = [f"# {escapes.markdown(words.heading(board))}"]
     if board.simulated:
         parts.append(f"> **{board.simulated.loud}** {escapes.markdown(board.simulated.sentence)}")
+    if board.lost:
+        parts.append(words.notice(board.lost).rstrip())
     if board.ranking is not None:
         # What is simulated has been said.
         parts.append(sheet_to_markdown(replace(board.ranking, simulated=REAL)).rstrip())

@@ -27,6 +27,15 @@ NOTHING = "—"
 """What stands for a value that is undefined."""
 
 
+LOST = "CALLS WITHOUT A REPLY."
+"""What stands before the sentences on calls that brought no reply."""
+
+
+def notice(lost: Sequence[str]) -> str:
+    """Return what a Markdown text begins with if calls brought no reply; empty if none did."""
+    return f"> **{LOST}** {' '.join(map(markdown, lost))}\n\n" if lost else ""
+
+
 def heading(board: Standings) -> str:
     """Return the title of a leaderboard."""
     return board.title or (f"Evaluators on {board.dataset}" if board.dataset else "Evaluators")

@@ -28,7 +28,7 @@ def squarable(values: Floats) -> Floats:
     That leaves every coefficient of correlation as it is, to the last digit. Values of any usual size are
     returned as they are.
     """
-    exponent = math.frexp(float(np.abs(values).max(initial=0.0)))[1]
+    exponent = math.frexp(float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0)))[1]
     return values if abs(exponent) < _SQUARABLE else np.ldexp(values, -exponent)
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.stats.exact import squarable
+
 if TYPE_CHECKING:
     from metaeval.stats.tables import Floats, Ints
     from metaeval.stats.weighted_sums import Clusters
@@ -108,6 +110,8 @@ class NoisyMeans:
             The effective number of clusters that a mean rests on.
         """
         g = means.shape[1]
+        both = [squarable(np.column_stack(of_one)) for of_one in zip(means, errors, strict=True)]
+        means, errors = np.stack([b[:, 0] for b in both]), np.stack([b[:, 1:] for b in both])
         spread = means.std(axis=1) if g else np.zeros(2)
         by = np.where(spread > 0, spread, 1.0)
         means = (means - means.mean(axis=1, keepdims=True)) / by[:, None] if g else means

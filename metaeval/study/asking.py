@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,24 +63,12 @@ def export_run(
     MetaevalError
         If it is no finished run, no judge was in it, or its store is not there.
     """
-    import pandas as pd
-
-    from metaeval.llm.request import key_of
-    from metaeval.llm.store_tools import export_jsonl, requests_of
+    from metaeval.llm.store_tools import export_jsonl
 
     record = read_record(Path(folder))
     calls = calls_of_run(Path(folder), record)
     if not calls:
         raise RunFolderError(f"no judge was in the run in {folder}, so it used no replies")
-    calls = [call for call in pd.concat([f["call"] for f in frames]).dropna().unique() if call]
-    study = make_study(record["study"])
-    with Store(store or study.judging.store, create=False) as opened:
-        keys: list[str] = []
-        for start in range(0, len(calls), _BATCH):
-            chunk = calls[start : start + _BATCH]
-            requests = requests_of(opened, chunk)
-            for key in chunk:
-                request = requests.get(key, {"attempt": 0})
-                keys += [key_of({**request, "attempt": n}) for n in range(request["attempt"])]
-                keys.append(key)
-        return export_jsonl(opened, path, keys)
+    path_of_store = store or make_study(record["study"]).judging.store
+    with Store(path_of_store, create=False) as opened:
+        return export_jsonl(opened, path, with_attempts(opened, calls))

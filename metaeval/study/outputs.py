@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from metaeval.correlate import correlate
+from metaeval.formulas import to_csv
 from metaeval.policy import Policy
 from metaeval.progress import progress
 from metaeval.reports import FORMATS
@@ -111,7 +112,7 @@ def write_outputs(
         **({VERDICTS: _parquet_writer(scores.verdicts)} if scores.verdicts is not None else {}),
         CORRELATIONS: lambda file: write_csv(result.frame, file),
         **({RANKING: _writer(sheet_to_csv(board.ranking))} if board.ranking else {}),
-        **({TESTS: _writer(tests.frame.to_csv(index=False, lineterminator="\n"))} if tests else {}),
+        **({TESTS: _writer(to_csv(tests.frame))} if tests else {}),
         **(
             {COSTS: lambda file: write_csv(costs, file), COST_TABLE: _writer(cost_table(costs))}
             if len(costs)

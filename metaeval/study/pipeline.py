@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__, evaluators
 from metaeval.errors import StoppedError
-from metaeval.formulas import to_csv
-from metaeval.policy import Policy
 from metaeval.progress import progress
 from metaeval.study.asking import judging_of
 from metaeval.study.file import Study, make_study
@@ -146,100 +144,6 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
             why = str(error) or "interrupted"
             kept = f"{len(done)} of {len(todo.evaluators)} evaluators are kept in {todo.out}"
             raise StoppedError(f"{why}: the scores of {kept}; run the same command again to go on") from error
-
-
-def _finish(
-    todo: Plan, folder: RunFolder, record: dict[str, Any], scores: ScoreTable, truth: ScoreTable
-) -> Run:
-    study = todo.study
-    ratings = truth_ratings(truth)
-    policy = Policy.of(
-        todo.levels, study.coefficients, study.missing.model_dump(), study.undefined_groups, study.units
-    )
-    result = correlate(
-        scores,
-        ratings,
-        levels=policy.levels,
-        coefficients=policy.coefficients,
-        missing=policy.missing,
-        undefined_groups=policy.undefined,
-        units=study.units,
-        bootstrap=study.bootstrap.model_dump() if study.bootstrap else None,
-    )
-    tests = tests_of(scores.frame, ratings, policy, todo.by, study.tests)
-    (truth_signature,) = truth.signatures.values()
-    counts = counts_of(scores)
-    record = {
-        **record,
-        "status": "done",
-        "finished": _now(),
-        "truth": {"spec": str(todo.truth), "signature": dict(truth_signature)},
-        "evaluators": {
-            name: {
-                "spec": str(spec),
-                "kind": str(scores.kinds[name]),
-                "signature": dict(scores.signatures[name]),
-                "scores": counts[name],
-            }
-            for name, spec in todo.evaluators.items()
-        },
-        "policy": dict(result.policy),
-        "tests": dict(tests.policy) if tests else None,
-    }
-    costs = costs_of(scores)
-    board = board_of(result, record, tests=tests, costs=costs)
-    # Seconds differ from run to run; these files are to depend on the scores alone.
-    steady = replace(board, ranking=board.ranking and board.ranking.without("seconds_per_text"))
-    raters = todo.data.ratings[todo.data.ratings["rater"] != USER_RATER]
-    rated = raters if len(raters) else None
-    details = details_of(scores, ratings, rated, record) if study.details else []
-    report = report_of(
-        todo.data,
-        scores,
-        ratings,
-        result,
-        record,
-        board=board,
-        tests=tests,
-        costs=costs,
-        figures=figures_of(scores, ratings, rated, record, result.frame),
-        sheets=details,
-    )
-    writers = {
-        SCORES: lambda file: write_parquet(scores.frame, file),
-        TRUTH: lambda file: write_parquet(ratings, file),
-        **({RATERS: lambda file: write_parquet(raters, file)} if rated is not None else {}),
-        **({VERDICTS: _parquet_writer(scores.verdicts)} if scores.verdicts is not None else {}),
-        CORRELATIONS: lambda file: write_csv(result.frame, file),
-        **({RANKING: _writer(sheet_to_csv(board.ranking))} if board.ranking else {}),
-        **({TESTS: _writer(to_csv(tests.frame))} if tests else {}),
-        **(
-            {COSTS: lambda file: write_csv(costs, file), COST_TABLE: _writer(cost_table(costs))}
-            if len(costs)
-            else {}
-        ),
-        **({DETAILS: _writer(to_markdown(details))} if details else {}),
-        **{f"leaderboard.{suffix}": _writer(FORMATS[suffix](steady)) for suffix in ("csv", "md", "tex")},
-        REPORT: _writer(report_page(report.payload(), static=to_html(board))),
-    }
-    return Run(todo.out, folder.finish(writers, record), scores, result, board)
-
-
-def rerun(folder: str | os.PathLike[str], *, offline: bool = False) -> Run:
-    """Run the study of a run folder again, into that folder.
-
-    Raises
-    ------
-    RunFolderError
-        If it is no run folder.
-    """
-    path = Path(folder)
-    return run(study_of(read_record(path)), path, offline=offline)
-
-
-def study_of(record: Mapping[str, Any]) -> Study:
-    """Return the study that ``run.json`` holds."""
-    return make_study(record["study"])
 
 
 def counts_of(table: ScoreTable) -> dict[str, dict[str, int]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval.llm.request import key_of
 from metaeval.llm.store import Store, default_path
+from metaeval.llm.store_rows import request_in
 from metaeval.study.folder import SCORES, VERDICTS, read_output
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ def with_attempts(store: Store, calls: Sequence[str]) -> Iterator[str]:
     """Yield the keys of calls, each after those of the earlier attempts at the same request."""
     for start in range(0, len(calls), _BATCH):
         chunk = calls[start : start + _BATCH]
-        later = {key: json.loads(text) for key, text in _rows(store, f"key,{_LATER}", chunk) if text}
+        with store.sentences():
+            rows = _rows(store, f"key,{_LATER}", chunk)
+            later = {key: request_in(text, key) for key, text in rows if text}
         for key in chunk:
             request = later.get(key, {"attempt": 0})
             yield from (key_of({**request, "attempt": n}) for n in range(request["attempt"]))

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from metaeval.compare import By, Tests, compare_prepared
+from metaeval.errors import MetaevalError, nearest
 from metaeval.formulas import read_csv
 from metaeval.policy import Policy, prepare
 from metaeval.ranking import check_by
 from metaeval.reports import Leaderboard, leaderboard
 from metaeval.simulation import Simulation
 from metaeval.spec import EvaluatorSpec
-from metaeval.study.folder import CORRELATIONS, read_output, read_record
+from metaeval.study.costs import costs_of
+from metaeval.study.file import TestOptions
+from metaeval.study.folder import CORRELATIONS, REPORT, read_output, read_record
+from metaeval.study.lost import lost_sentences
+from metaeval.study.opened import open_run
 from metaeval.study.resolve import parts_of
-from metaeval.types import Correlations, Kind
+from metaeval.types import Correlations, Kind, ScoreTable
 
 if TYPE_CHECKING:
     import os
@@ -139,7 +146,9 @@ def read_board(
     by = check_by(By.read(order_by, ordered), result)
     opened = open_run(folder)
     tests = opened.tests() if by == ordered else _tests_by(opened, by)
-    return board_of(result, record, coefficients or None, by=by, tests=tests, costs=costs_of(opened.scores))
+    costs = costs_of(opened.scores)
+    name = Path(folder).resolve().name
+    return board_of(result, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 
 
 def _tests_by(run: OpenRun, by: By) -> Comparisons | None:
@@ -159,7 +168,9 @@ def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, dict[str, An
     path = Path(folder)
     record = read_record(path)
     file = read_output(path, CORRELATIONS)
-    frame = read_csv(file, ("estimate", "ci_low", "ci_high"))
+    frame = read_csv(file, ("estimate", "ci_low", "ci_high", "corrected"))
+    if "corrected" not in frame:  # a run of an earlier version
+        frame["corrected"] = math.nan
     for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
         frame[column] = frame[column].astype("int64")
     kinds = {name: Kind(e["kind"]) for name, e in record["evaluators"].items()}

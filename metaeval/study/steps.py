@@ -11,16 +11,14 @@ from metaeval.correlate import correlate
 from metaeval.errors import DataError, MetaevalError, Problem, SpecError, nearest
 from metaeval.files import replacing
 from metaeval.formulas import to_csv, unprotected
-from metaeval.ranking import check_by
+from metaeval.llm.store import default_path
+from metaeval.progress import progress
 from metaeval.sources.columns import number_column, text_column
 from metaeval.sources.tables import read_table
 from metaeval.spec import EvaluatorSpec
-from metaeval.study.costs import costs_of
-from metaeval.study.file import TestOptions
-from metaeval.study.opened import open_run
+from metaeval.study.lost import lost_calls
 from metaeval.study.pipeline import truth_ratings
 from metaeval.study.resolve import holds_truth
-from metaeval.study.results import board_of, read_run, tests_of
 from metaeval.types import COEFFICIENTS, KEYS, LEVELS, ScoreTable
 
 if TYPE_CHECKING:
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.reports import Leaderboard
     from metaeval.types import Correlations
 
 _WRITES = (".csv", ".parquet", ".jsonl")
@@ -128,39 +127,6 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [
         {str(k): v for k, v in row.items()} for row in plain.where(plain.notna(), None).to_dict("records")
     ]
-
-
-def leaderboard_of(
-    run: str | os.PathLike[str], coefficients: Sequence[str] | None = None, order_by: str | None = None
-) -> Leaderboard:
-    """Return the leaderboard of a finished run, ordered and tested by its own column or another one.
-
-    Raises
-    ------
-    MetaevalError
-        If ``run`` is no finished run, or it has no such coefficient or column to order by.
-    """
-    result, record = read_run(run)
-    for name in coefficients or ():
-        have = record["study"]["coefficients"]
-        if name not in have:
-            raise MetaevalError(
-                f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
-            )
-    ordered = By(**record["study"]["order_by"])
-    by = check_by(By.read(order_by, ordered), result)
-    opened = open_run(run)
-    if by == ordered:
-        tests = opened.tests()
-    else:
-        options = record["study"]["tests"]
-        policy = opened.policy()
-        tests = tests_of(
-            opened.scores.frame, opened.truth, policy, by, TestOptions(**options) if options else None
-        )
-    costs = costs_of(opened.scores)
-    name = Path(run).resolve().name
-    return board_of(result, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 
 
 def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:

@@ -135,7 +135,7 @@ class Server:
         app.router.add_post("/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self.port)
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
         await site.start()
         self.port = self._runner.addresses[0][1]
 
@@ -209,7 +209,7 @@ def dashscope_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def serving(behave: Behave | None = None, delay: float = 0.0, port: int = 0) -> Iterator[Server]:
-    """Run a server for the length of a block; on a free port, if none is given."""
+    """Run a server for the length of a block, on a free port if none is given."""
     server = Server(behave, delay, port)
     server.start()
     try:

@@ -22,6 +22,8 @@ from metaeval import evaluators
 from metaeval.cli import main
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.frames import OK, Grid
+from metaeval.llm.store_file import VERSION
+from metaeval.llm.store_rows import columns, digest
 from metaeval.study import finished as module
 from metaeval.study import rerun
 from metaeval.study.folder import OUTPUTS
@@ -114,6 +116,17 @@ def sql(statement: str) -> None:
     connection.close()
 
 
+def other_reply(store: Path) -> None:
+    """Put another whole reply in the place of the first one of a store."""
+    with sqlite3.connect(store) as connection:
+        names = columns(VERSION)
+        kept = connection.execute(f"SELECT {names} FROM replies ORDER BY key LIMIT 1").fetchone()  # noqa: S608
+        key, _, *rest = kept[:-1]
+        new = ("{}", digest(key, "{}", *rest), key)
+        assert connection.execute("UPDATE replies SET text = ?, digest = ? WHERE key = ?", new).rowcount == 1
+    connection.close()
+
+
 CHANGES: dict[str, Callable[[], object]] = {
     "a rating": lambda: replace_in("tiny/ratings.csv", ",1,clear,1", ",1,clear,2"),
     "a text": lambda: replace_in("tiny/explanations.csv", "It is funny.", "It is sad."),
@@ -126,7 +139,7 @@ CHANGES: dict[str, Callable[[], object]] = {
     "a file that is gone": lambda: Path("out/tests.csv").unlink(),
     "a file that was changed": lambda: replace_in("out/correlations.csv", "dataset", "datasets"),
     "the record that is gone": lambda: Path("out/run.json").unlink(),
-    "a reply": lambda: sql("UPDATE replies SET text = '{}' WHERE key = (SELECT min(key) FROM replies)"),
+    "a reply": lambda: other_reply(STORE),
     "a reply that is gone": lambda: sql("DELETE FROM replies WHERE key = (SELECT min(key) FROM replies)"),
     "an earlier attempt that is gone": lambda: sql(
         "DELETE FROM replies WHERE key = (SELECT a.key FROM replies a JOIN replies b ON "
@@ -175,9 +188,7 @@ def test_a_judge_inside_an_ensemble_alone_counts_too(tiny: Path, own_store: Path
     study = write_study(tiny.parent / "s.yaml", **{**QUICK, "evaluators": f'["{mean}"]'})
     me.run(study, "out")
     assert again(study)
-    with sqlite3.connect(own_store) as connection:
-        connection.execute("UPDATE replies SET text = '{}' WHERE key = (SELECT min(key) FROM replies)")
-    connection.close()
+    other_reply(own_store)
     assert not again(study)
 
 

@@ -23,7 +23,7 @@ from metaeval.study import read_run, rerun
 from metaeval.study.analyses import generators_of, power_of
 from metaeval.study.details import details
 from metaeval.study.folder import DETAILS, OUTPUTS, RATERS, TESTS, RunFolder
-from metaeval.study.steps import leaderboard_of
+from metaeval.study.results import read_board
 from metaeval.types import Correlation
 from tests.tiny import write_study
 
@@ -304,7 +304,7 @@ def test_a_run_of_an_older_version_is_said_to_be_one(study: Path) -> None:
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     del record["tests"], record["study"]["order_by"]
     (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    for analysis in (leaderboard_of, details, generators_of, power_of):
+    for analysis in (read_board, details, generators_of, power_of):
         with pytest.raises(RunFolderError, match="made by an older metaeval; run its study again"):
             analysis(folder)
 
