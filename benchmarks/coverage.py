@@ -16,17 +16,17 @@ from scipy import stats
 
 from benchmarks import generator_means, rankings, trust
 from benchmarks.shares import COVERS, SIZE, row
-from metaeval.stats.levels import Grouping, estimate
-from metaeval.stats.paired import Scored, paired_permutation
-from metaeval.stats.resampling import Method, Resamples, Swaps, interval, left_out
-from metaeval.stats.threads import one_thread
-from metaeval.stats.weighted import Clusters, statistic
-from metaeval.types import COEFFICIENTS
+from metaeval.base.records import COEFFICIENTS
+from metaeval.stats.coefficients.levels import Grouping, estimate
+from metaeval.stats.resampling.paired import Scored, paired_permutation
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import Method, Resamples, Swaps, interval, left_out
+from metaeval.stats.weighted.statistic import Clusters, statistic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from metaeval.stats.tables import Floats, Ints
+    from metaeval.stats.coefficients.tables import Floats, Ints
 
 LEVELS = ("dataset", "user", "pair", "item")
 ITEMS, GENERATORS = 3, 8

@@ -15,8 +15,8 @@ import pandas as pd
 
 import metaeval as me
 from benchmarks import inputs, naive
-from metaeval.stats.levels import Grouping, estimate
-from metaeval.types import COEFFICIENTS, Correlations
+from metaeval.base.records import COEFFICIENTS, Correlations
+from metaeval.stats.coefficients.levels import Grouping, estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.engine import clock
-from metaeval.stats.levels import Grouping, estimate
-from metaeval.stats.subsets import every_subset, subset_statistic
-from metaeval.stats.weighted import Clusters
+from metaeval.stats.coefficients.levels import Grouping, estimate
+from metaeval.stats.subsets.pearson import every_subset, subset_statistic
+from metaeval.stats.weighted.statistic import Clusters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metaeval.stats.tables import Floats
+    from metaeval.stats.coefficients.tables import Floats
 
 JUDGES, ASPECTS = 12, 4
 UNITS, USERS, PAIRS = 2_536, 39, 310  # of the recexp study

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.shares import COVERS, row
-from metaeval.stats.levels import Grouping
-from metaeval.stats.noisy_means import NoisyMeans
-from metaeval.stats.resampling import Resamples, expanded, percentile_interval
-from metaeval.stats.threads import one_thread
-from metaeval.stats.true_means import Normals, draw, interval_of_draws
-from metaeval.stats.weighted import Clusters, coefficients_of_means, statistic
-from metaeval.types import COEFFICIENTS
+from metaeval.base.records import COEFFICIENTS
+from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.regression.noisy_means import NoisyMeans
+from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import Resamples, expanded, percentile_interval
+from metaeval.stats.weighted.statistic import Clusters, coefficients_of_means, statistic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metaeval.stats.tables import Floats, Ints
+    from metaeval.stats.coefficients.tables import Floats, Ints
 
 GENERATORS, USERS = (6, 8, 12, 30), (20, 40, 100)
 ITEMS = 3  # units that a user rates of a generator

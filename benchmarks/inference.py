@@ -11,18 +11,18 @@ import pandas as pd
 import metaeval as me
 from benchmarks import inputs, naive
 from benchmarks.engine import LEVELS, RECEXP_UNITS, clock, row
-from metaeval.policy import Policy, Prepared, prepare
-from metaeval.stats.levels import Grouping
-from metaeval.stats.paired import Scored, paired_permutation
-from metaeval.stats.resampling import Resamples, Swaps, percentile_interval
-from metaeval.stats.threads import one_thread
-from metaeval.stats.weighted import statistic
-from metaeval.types import COEFFICIENTS
+from metaeval.base.records import COEFFICIENTS
+from metaeval.engine.policy import Policy, Prepared, prepare
+from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.resampling.paired import Scored, paired_permutation
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import Resamples, Swaps, percentile_interval
+from metaeval.stats.weighted.statistic import statistic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from metaeval.stats.tables import Floats
+    from metaeval.stats.coefficients.tables import Floats
 
 _NAIVE = 5  # resamples that the naive path is timed on; its time is scaled up
 

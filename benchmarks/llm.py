@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import openai
 
 from benchmarks.engine import clock
-from metaeval.llm.limits import Limits
-from metaeval.llm.request import Message, Reply, Request
-from metaeval.llm.runner import Run
-from metaeval.llm.store import Store
-from metaeval.llm.store_rows import PUT, row
+from metaeval.llm.calls.limits import Limits
+from metaeval.llm.calls.request import Message, Reply, Request
+from metaeval.llm.calls.runner import Run
+from metaeval.llm.store.replies import Store
+from metaeval.llm.store.rows import PUT, row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,18 +11,18 @@ from scipy.special import ndtr
 
 from benchmarks.generator_means import ITEMS, STRONG, TASTE, WEAK, Study, correlations, study
 from benchmarks.shares import AT_MOST, COVERS, row
-from metaeval.analysis.generator_ranking import rank_generators
-from metaeval.intervals import Bootstrap
-from metaeval.policy import Policy, Prepared, prepare
-from metaeval.stats.prediction_powered import estimate
-from metaeval.stats.threads import one_thread
+from metaeval.analysis.generators.ranking import rank_generators
+from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.policy import Policy, Prepared, prepare
+from metaeval.stats.regression.prediction_powered import estimate
+from metaeval.stats.resampling.threads import one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.generator_means import Evaluator
-    from metaeval.analysis.generator_ranking import GeneratorRankings
-    from metaeval.stats.tables import Floats, Ints
+    from metaeval.analysis.generators.ranking import GeneratorRankings
+    from metaeval.stats.coefficients.tables import Floats, Ints
 
 RESAMPLES = 999
 

@@ -13,21 +13,21 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.shares import COVERS, SIZE, row
-from metaeval.intervals import Bootstrap
-from metaeval.policy import Policy, prepare
-from metaeval.stats.threads import one_thread
-from metaeval.stats.weighted import Clusters
-from metaeval.stats.weighted_agreement import LabelAgreement
-from metaeval.trust.clustered import Draws as BiasDraws
-from metaeval.trust.drawing import Draws
-from metaeval.trust.gate_tests import cluster_mean
-from metaeval.trust.panel_gain import Fitting, panel_gains
-from metaeval.trust.verdict_rates import share_intervals
+from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.policy import Policy, prepare
+from metaeval.stats.agreement.labels import LabelAgreement
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.weighted.statistic import Clusters
+from metaeval.trust.bias.clustered import Draws as BiasDraws
+from metaeval.trust.calibration.drawing import Draws
+from metaeval.trust.gate.tests_of_means import cluster_mean
+from metaeval.trust.panel.gain import Fitting, panel_gains
+from metaeval.trust.verdicts.rates import share_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metaeval.stats.tables import Floats, Ints
+    from metaeval.stats.coefficients.tables import Floats, Ints
 
 UNITS = 12  # of a user
 LABELS = 5

@@ -11,34 +11,34 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from metaeval.compare import compare
-    from metaeval.correlate import correlate
-    from metaeval.evaluators import score
-    from metaeval.modules import evaluate_module
+    from metaeval.base.records import ExplanationSet, ScoreTable
+    from metaeval.engine.comparison import compare
+    from metaeval.engine.correlation import correlate
+    from metaeval.integrations.evaluate_modules import evaluate_module
+    from metaeval.kinds.scoring import score
     from metaeval.reports import leaderboard
     from metaeval.sources import from_frames, load
-    from metaeval.sources.hf_datasets import from_datasets, scores_from_dataset, to_datasets
-    from metaeval.sources.plain_table import from_table
+    from metaeval.sources.hub.hf_datasets import from_datasets, scores_from_dataset, to_datasets
+    from metaeval.sources.tables.memory import from_table
     from metaeval.study import run
-    from metaeval.types import ExplanationSet, ScoreTable
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "ExplanationSet": "metaeval.types",
-    "ScoreTable": "metaeval.types",
+    "ExplanationSet": "metaeval.base.records",
+    "ScoreTable": "metaeval.base.records",
     "compare": "metaeval.compare",
     "correlate": "metaeval.correlate",
-    "evaluate_module": "metaeval.modules",
-    "from_datasets": "metaeval.sources.hf_datasets",
+    "evaluate_module": "metaeval.integrations.evaluate_modules",
+    "from_datasets": "metaeval.sources.hub.hf_datasets",
     "from_frames": "metaeval.sources",
-    "from_table": "metaeval.sources.plain_table",
+    "from_table": "metaeval.sources.tables.memory",
     "leaderboard": "metaeval.reports",
     "load": "metaeval.sources",
     "run": "metaeval.study",
-    "score": "metaeval.evaluators",
-    "scores_from_dataset": "metaeval.sources.hf_datasets",
-    "to_datasets": "metaeval.sources.hf_datasets",
+    "score": "metaeval.kinds.scoring",
+    "scores_from_dataset": "metaeval.sources.hub.hf_datasets",
+    "to_datasets": "metaeval.sources.hub.hf_datasets",
 }
 
 __all__ = [

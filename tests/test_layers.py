@@ -160,9 +160,10 @@ def test_help_is_fast() -> None:
 
 def test_public_names_are_what_they_say(tmp_path: Path) -> None:
     # Loading a module must not put it in the place of the function of the same name.
-    import metaeval as me
     import metaeval.correlate
     import metaeval.leaderboard
+
+    import metaeval as me
 
     for name in me.__all__:
         if name != "__version__":

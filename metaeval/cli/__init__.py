@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from metaeval import __version__
+from metaeval.base.errors import MetaevalError
 from metaeval.cli.biases import biases
 from metaeval.cli.calibrate import calibrate
 from metaeval.cli.compare import compare
@@ -30,7 +31,6 @@ from metaeval.cli.steps import correlate, score
 from metaeval.cli.store import store
 from metaeval.cli.verdicts import verdicts
 from metaeval.cli.view import view
-from metaeval.errors import MetaevalError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -61,7 +61,7 @@ def biases(
     Position (of pairwise judges), verbosity, self-preference, leniency, range use, central tendency,
     sensitivity to the wording of the prompt, and repeatability: each a number with an interval and a test.
     """
-    from metaeval.study.biases import biases_of, said_families
+    from metaeval.study.commands.biases import biases_of, said_families
 
     begin()
     found = biases_of(

@@ -62,8 +62,8 @@ def calibrate(
     to people's scale. A run keeps its calibration: it holds until the model, the prompt, the rubric or the
     parser of a judge changes. With --check that is seen to, and the exit code is 1 if one is uncalibrated.
     """
-    from metaeval.study.calibrating import calibration_of, state_sheets
-    from metaeval.study.labelled import Calibrating
+    from metaeval.study.commands.calibration import calibration_of, state_sheets
+    from metaeval.study.commands.labels import Calibrating
 
     begin()
     if check is not None:

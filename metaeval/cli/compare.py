@@ -44,7 +44,7 @@ def compare(
     models, policy, versions), and how each evaluator does in every run, on the units that all of them have.
     Runs that cannot be compared are refused.
     """
-    from metaeval.study.comparing import compare_runs
+    from metaeval.runs.comparison import compare_runs
 
     begin()
     found = compare_runs(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.counts import counted
+from metaeval.base.counts import counted
 
 _TOOLS = ("promptfoo", "inspect", "table")
 _FOLDER = click.Path(path_type=Path, file_okay=True, dir_okay=True)
@@ -42,7 +42,7 @@ def fetch() -> None:
 def fetch_recexp(out: Path, force: bool) -> None:
     """Fetch the explanation study of RecSys 2024."""
     from metaeval.sources import summary
-    from metaeval.sources.fetch import fetch_recexp as run
+    from metaeval.sources.hub.fetch import fetch_recexp as run
 
     click.echo(summary(run(out, force=force)))
 
@@ -59,7 +59,7 @@ def import_() -> None:
 def import_recexp(source: Path, out: Path, force: bool) -> None:
     """Import the explanation study of RecSys 2024 from the folder SOURCE of its released files."""
     from metaeval.sources import summary
-    from metaeval.sources.recexp import import_recexp as run
+    from metaeval.sources.studies.recexp import import_recexp as run
 
     click.echo(summary(run(source, out, force=force)))
 
@@ -72,7 +72,7 @@ def import_recexp(source: Path, out: Path, force: bool) -> None:
 def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
     """Import FILE (CSV, TSV, JSONL, Parquet, or the name of a hub data set) by a column map."""
     from metaeval.sources import summary
-    from metaeval.sources.table_import import import_table as run
+    from metaeval.sources.tables.importer import import_table as run
 
     result = run(file, map_file, out, force=force)
     click.echo(f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map")
@@ -102,7 +102,7 @@ def import_qrels(
 ) -> None:
     """Import people's labels from FILE, and judges' labels, in TREC's qrels format."""
     from metaeval.sources import summary
-    from metaeval.sources.qrels import import_qrels as run
+    from metaeval.sources.studies.qrels import import_qrels as run
 
     result = run(people, out, judges=judges, scale=scale, aspect=aspect, name=name, force=force)
     for line in (summary(result.data), *result.lines()):

@@ -21,7 +21,7 @@ def details(run_folder: Path, suffix: str, out: Path | None) -> None:
     kappa, Krippendorff's alpha, concordance and mean absolute error. Reliability is that of annotators and of
     judges over replicates; correlations are corrected for it where it is known.
     """
-    from metaeval.study.details import details as details_of_run
+    from metaeval.study.commands.details import details as details_of_run
 
     begin()
     tell_sheets(details_of_run(run_folder), suffix, out)

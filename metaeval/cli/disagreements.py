@@ -51,7 +51,7 @@ def disagreements(
     How far the panel agrees; and what its mean, median and majority gain over its best member, which is
     chosen on some users and judged on others. `metaeval golden import` takes back what people labelled.
     """
-    from metaeval.study.disagreements import disagreements_of, labels_of_disagreements
+    from metaeval.study.commands.disagreements import disagreements_of, labels_of_disagreements
 
     begin()
     found = disagreements_of(

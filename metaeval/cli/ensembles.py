@@ -41,7 +41,7 @@ def ensembles(
     By size; what each judge adds; how far they err alike; and the cheapest ensemble that is about as good as
     the best, chosen on some users and judged on others.
     """
-    from metaeval.study.analyses import ensembles_of
+    from metaeval.study.commands.analyses import ensembles_of
 
     begin()
     found = ensembles_of(run_folder, judges, levels=levels, aspects=aspects, resamples=resamples, seed=seed)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from metaeval.base.simulation import Simulation
 from metaeval.cli.group import begin, talk, tell, tell_json, tell_lost, tell_simulated
-from metaeval.simulation import Simulation
 
 
 @click.command()
@@ -57,8 +57,8 @@ def figures(
     (zero-shot, one-shot, personalized), ensembles (accuracy by number of judges), cost (and accuracy) and
     user_bias (by user): those that the run has data for. They need metaeval[figures].
     """
-    from metaeval.study.figure_files import write_figures
-    from metaeval.study.folder import read_record
+    from metaeval.runs.folder import read_record
+    from metaeval.study.commands.figure_files import write_figures
 
     begin()
     wanted = {"aspect": aspect, "level": level, "coefficient": coefficient}

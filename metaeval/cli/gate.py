@@ -11,8 +11,8 @@ from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_lost, t
 from metaeval.cli.sheets import sheet_options
 
 if TYPE_CHECKING:
-    from metaeval.study.gating import Asked
-    from metaeval.trust.gate import GateResult
+    from metaeval.study.commands.gate import Asked
+    from metaeval.trust.gate.checks import GateResult
 
 _PATH = click.Path(path_type=Path)
 _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
@@ -93,8 +93,8 @@ def gate(
     units of the baseline (--max-drop). Exit code 0 if every check passes, 1 if any fails, 4 if the sample is
     too small to say. Thresholds in the baseline file hold, too, and can only be raised from here.
     """
-    from metaeval.study.gating import Asked, gate_run
-    from metaeval.trust.gate_rules import read_thresholds
+    from metaeval.study.commands.gate import Asked, gate_run
+    from metaeval.trust.gate.rules import read_thresholds
 
     begin()
     asked = Asked(
@@ -123,7 +123,7 @@ def gate(
 
 
 def _write(run_folder: Path, asked: Asked, path: Path) -> None:
-    from metaeval.study.gating import baseline_of_run
+    from metaeval.study.commands.gate import baseline_of_run
 
     written, lowered = baseline_of_run(run_folder, asked, path)
     for sentence in lowered:
@@ -136,11 +136,11 @@ def _write(run_folder: Path, asked: Asked, path: Path) -> None:
 def _tell(
     result: GateResult, suffix: str, out: Path | None, *, junit: Path | None, summary: Path | None
 ) -> None:
-    from metaeval.files import write_text
+    from metaeval.base.files import write_text
     from metaeval.reports.gate_summary import gate_markdown, gate_record
     from metaeval.reports.junit import junit_xml
     from metaeval.reports.sheets import files, render
-    from metaeval.trust.gate_sheet import gate_sheet
+    from metaeval.trust.gate.sheet import gate_sheet
 
     tell_simulated(result.simulated)
     sheet = gate_sheet(result)

@@ -39,7 +39,7 @@ def generators(
     out: Path | None,
 ) -> None:
     """Rank the generators of the finished run in the folder RUN by ratings and by evaluators."""
-    from metaeval.study.analyses import generators_of
+    from metaeval.study.commands.analyses import generators_of
 
     begin()
     found = generators_of(

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from metaeval.base.counts import counted
 from metaeval.cli.group import Group, talk, tell, tell_json
-from metaeval.counts import counted
 
 if TYPE_CHECKING:
-    from metaeval.sources.folder import Format
+    from metaeval.sources.dataset.folder import Format
 
 _PATH = click.Path(path_type=Path)
 _rater = click.option("--rater", required=True, metavar="NAME", help="Whose labels they are.")
@@ -41,7 +41,7 @@ def sample(
     data: str, *, n: int, by: str, equal: bool, seed: int, out: Path, suffix: Format, force: bool
 ) -> None:
     """Draw a stratified set of the data set DATA, every stratum covered, as a data set of its own."""
-    from metaeval.trust.golden import write_sample
+    from metaeval.trust.labelling.golden import write_sample
 
     columns = [c.strip() for c in by.split(",") if c.strip()]
     made = write_sample(data, n, columns, out, seed=seed, equal=equal, suffix=suffix, force=force)
@@ -77,7 +77,7 @@ def export(
     force: bool,
 ) -> None:
     """Write a table of the data set DIR to fill in with a spreadsheet program: a row a unit."""
-    from metaeval.trust.golden_files import export_labels
+    from metaeval.trust.labelling.golden_files import export_labels
 
     data = export_labels(
         folder, file, rater=rater, aspects=aspects, show=show, blind=blind, separator=separator, force=force
@@ -101,7 +101,7 @@ def export(
 @talk
 def import_(folder: Path, file: Path, *, rater: str, replace: bool, out: Path | None) -> None:
     """Take the labels in LABELS.csv into the ratings of the data set DIR."""
-    from metaeval.trust.golden_import import import_labels
+    from metaeval.trust.labelling.golden_import import import_labels
 
     found = import_labels(folder, file, rater=rater, replace=replace, out=out)
     for line in found.lines():

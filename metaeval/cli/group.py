@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from metaeval.errors import nearest
+from metaeval.base.errors import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from metaeval.simulation import Simulation
+    from metaeval.base.simulation import Simulation
 
 _STOPPED = 3  # the exit code of what can be gone on with
 
@@ -59,7 +59,7 @@ def is_on(name: str) -> bool:
 
 def begin() -> None:
     """Switch the progress bars on, unless there is to be quiet."""
-    from metaeval.progress import show_progress
+    from metaeval.base.progress import show_progress
 
     show_progress(not is_on("quiet"))
 
@@ -78,11 +78,11 @@ def tell_simulated(simulated: Simulation) -> None:
 
 def tell_uncalibrated(run_folder: Path) -> None:
     """Say beside the result, on stderr, which judges of a run are no longer those that were calibrated."""
-    from metaeval.trust.calibration import CALIBRATION
+    from metaeval.trust.calibration.record import CALIBRATION
 
     if not (run_folder / CALIBRATION).is_file():
         return  # nobody ever calibrated, and what would say more takes long to load
-    from metaeval.study.calibrating import uncalibrated_note
+    from metaeval.study.commands.calibration import uncalibrated_note
 
     note = uncalibrated_note(run_folder)
     if note is not None and not is_on("quiet"):
@@ -98,8 +98,8 @@ def allow_failures(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def tell_lost(*folders: Path) -> None:
     """Say beside the result, on stderr, which calls of judges brought no reply in those that are runs."""
-    from metaeval.study.folder import RECORD, read_record
-    from metaeval.study.lost import lost_sentences
+    from metaeval.judging.lost import lost_sentences
+    from metaeval.runs.folder import RECORD, read_record
 
     for folder in folders if not is_on("quiet") else ():
         if (folder / RECORD).is_file():

@@ -47,7 +47,7 @@ def pairwise(
 
     By Bradley and Terry's model, Elo and win rate, with intervals.
     """
-    from metaeval.study.pairwise import pairwise_of
+    from metaeval.study.commands.pairwise import pairwise_of
 
     begin()
     found = pairwise_of(path, evaluators, flips=flips, resamples=resamples, seed=seed)

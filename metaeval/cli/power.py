@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from metaeval.base.records import COEFFICIENTS, LEVELS
 from metaeval.cli.group import begin, talk, tell_lost
 from metaeval.cli.sheets import sheet_options, tell_sheets
-from metaeval.types import COEFFICIENTS, LEVELS
 
 
 def _numbers(context: click.Context, parameter: click.Parameter, text: str | None) -> list[int] | None:
@@ -58,7 +58,7 @@ def power(
 
     Studies of several sizes are simulated by drawing users, and units of each, from the run.
     """
-    from metaeval.study.analyses import power_of
+    from metaeval.study.commands.analyses import power_of
 
     begin()
     found = power_of(

@@ -20,7 +20,7 @@ def prompts() -> None:
 @talk
 def list_() -> None:
     """List the prompts that ship with the package."""
-    from metaeval.llm.prompt import bundled_prompts, load_prompt
+    from metaeval.llm.prompts.template import bundled_prompts, load_prompt
 
     found = [load_prompt(name) for name in bundled_prompts()]
     tell_json([{**p.signature, "reply": p.reply, "description": p.description} for p in found])
@@ -50,7 +50,7 @@ def show(
     reply: str,
 ) -> None:
     """Show the prompt NAME, or the file at that path; with --unit, what a judge would be told of it."""
-    from metaeval.llm.prompt import load_prompt
+    from metaeval.llm.prompts.template import load_prompt
 
     if unit is None:
         if data or aspects or example or profile or reply != "auto":
@@ -59,7 +59,7 @@ def show(
         return
     if data is None:
         raise click.UsageError("--unit needs the data set that has it; give its folder with --data")
-    from metaeval.evaluators.prompt_tools import preview
+    from metaeval.kinds.explanations.prompt_tools import preview
     from metaeval.sources import load
 
     told = preview(name, load(data), unit, aspects, example=example, profile=profile, reply=reply)
@@ -71,8 +71,8 @@ def show(
 @talk
 def check(files: tuple[Path, ...]) -> None:
     """Say what is wrong with prompts, those of the package if none is named; exit with 1 if anything is."""
-    from metaeval.evaluators.prompt_tools import check_judge_prompt
-    from metaeval.llm.prompt import bundled_prompts
+    from metaeval.kinds.explanations.prompt_tools import check_judge_prompt
+    from metaeval.llm.prompts.template import bundled_prompts
 
     shipped = bundled_prompts()
     named = [str(file) for file in files] or list(shipped)

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from metaeval.base.counts import counted
+from metaeval.base.progress import progress
+from metaeval.base.simulation import Simulation
 from metaeval.cli.group import (
     allow_failures,
     begin,
@@ -17,14 +20,11 @@ from metaeval.cli.group import (
     tell_simulated,
     tell_uncalibrated,
 )
-from metaeval.counts import counted
-from metaeval.progress import progress
-from metaeval.simulation import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from metaeval.study.estimating import Estimate
+    from metaeval.study.estimate import Estimate
 
 _PATH = click.Path(path_type=Path)
 
@@ -34,7 +34,7 @@ _PATH = click.Path(path_type=Path)
 @talk
 def demo(out: Path | None) -> None:
     """Run the study of the bundled, simulated sample."""
-    from metaeval.resources import bundled
+    from metaeval.base.resources import bundled
 
     begin()
     with progress("metaeval demo"):
@@ -84,7 +84,7 @@ def reparse(run_folder: Path, allow_failures: bool) -> None:
 
 def _run(study: Path, out: Path | None, *, offline: bool = False) -> tuple[Path, Mapping[str, Any], bool]:
     """Run a study unless it is finished; return its folder, its record, and whether it was finished."""
-    from metaeval.study.finished import finished
+    from metaeval.study.completion import finished
     from metaeval.study.pipeline import carry_out
     from metaeval.study.plan import plan
 
@@ -98,8 +98,8 @@ def _run(study: Path, out: Path | None, *, offline: bool = False) -> tuple[Path,
 def _tell_done(
     folder: Path, record: Mapping[str, Any], *, already: bool = False, allow_failures: bool = False
 ) -> None:
-    from metaeval.study.folder import REPORT
-    from metaeval.study.lost import lost_sentences
+    from metaeval.judging.lost import lost_sentences
+    from metaeval.runs.folder import REPORT
 
     if already:
         tell(f"Finished already, {record['finished']}; nothing that it depends on has changed.")
@@ -119,7 +119,7 @@ def _tell_plan(study: Path, out: Path | None) -> None:
     from dataclasses import asdict
 
     with progress(f"metaeval run {study.name} --dry-run"):
-        from metaeval.study.estimating import estimates, total_of
+        from metaeval.study.estimate import estimates, total_of
         from metaeval.study.plan import plan
 
         todo = plan(study, out)
@@ -148,7 +148,7 @@ def _tell_plan(study: Path, out: Path | None) -> None:
 
 
 def _estimate_lines(asking: Sequence[Estimate]) -> Iterator[str]:
-    from metaeval.study.estimating import total_of
+    from metaeval.study.estimate import total_of
 
     for e in [*asking, *([total_of(asking)] if len(asking) > 1 else [])]:
         yield f"judge       {e.judge}"

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from metaeval.base.errors import nearest
+from metaeval.base.simulation import REAL, Simulation
 from metaeval.cli.group import is_on, tell, tell_json, tell_simulated
-from metaeval.errors import nearest
-from metaeval.simulation import REAL, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from metaeval.sheet import Sheet
+    from metaeval.engine.sheet import Sheet
 
 _SUFFIXES = ("md", "csv", "tex", "html")
 
@@ -81,7 +81,7 @@ def tell_tables(
     out: Path | None,
 ) -> None:
     """Print tables as ``text``, or write ``files`` to ``out``; with ``--json``, print the ``record``."""
-    from metaeval.files import write_text
+    from metaeval.base.files import write_text
 
     tell_simulated(simulated)
     if out is not None:

@@ -8,6 +8,8 @@ from typing import Literal
 
 import click
 
+from metaeval.base.counts import counted
+from metaeval.base.progress import progress
 from metaeval.cli.group import (
     allow_failures,
     begin,
@@ -18,8 +20,6 @@ from metaeval.cli.group import (
     tell_json,
     tell_simulated,
 )
-from metaeval.counts import counted
-from metaeval.progress import progress
 
 _PATH = click.Path(path_type=Path)
 
@@ -44,7 +44,7 @@ def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: 
     """Score the data set DATA with evaluators, such as "BLEU(n=4)"."""
     begin()
     with progress("metaeval score"):
-        from metaeval.study.lost import lost_sentences
+        from metaeval.judging.lost import lost_sentences
         from metaeval.study.pipeline import counts_of
         from metaeval.study.steps import score_file
 
@@ -134,7 +134,7 @@ def correlate(
             }
         )
     elif out is None:
-        from metaeval.formulas import to_csv
+        from metaeval.base.formulas import to_csv
 
         click.echo(to_csv(result.frame), nl=False)
     else:

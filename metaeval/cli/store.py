@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from metaeval.base.counts import counted
 from metaeval.cli.group import Group, talk, tell, tell_json
-from metaeval.counts import counted
 
 _PATH = click.Path(path_type=Path)
 _store = click.option("--store", "path", type=_PATH, help="The store's file.  [default: METAEVAL_STORE]")
@@ -23,8 +23,8 @@ def store() -> None:
 @talk
 def info(path: Path | None) -> None:
     """Say what is in the store, and whether the file is sound."""
-    from metaeval.llm import store_tools
-    from metaeval.llm.store import Store
+    from metaeval.llm.store import tools as store_tools
+    from metaeval.llm.store.replies import Store
 
     with Store(path, create=False) as opened:
         found, problems = store_tools.info(opened), store_tools.problems(opened)
@@ -53,8 +53,8 @@ def prune(
     everything: bool,
 ) -> None:
     """Delete replies for which all that is asked holds. They must be paid for again."""
-    from metaeval.llm import store_tools
-    from metaeval.llm.store import Store
+    from metaeval.llm.store import tools as store_tools
+    from metaeval.llm.store.replies import Store
 
     with Store(path, create=False) as opened:
         deleted = store_tools.prune(
@@ -76,9 +76,9 @@ def prune(
 @talk
 def export(file: Path, path: Path | None, folder: Path | None) -> None:
     """Write replies to FILE as JSON Lines, to carry them elsewhere."""
-    from metaeval.llm import store_tools
-    from metaeval.llm.store import Store
-    from metaeval.study.asking import export_run
+    from metaeval.llm.store import tools as store_tools
+    from metaeval.llm.store.replies import Store
+    from metaeval.study.judges import export_run
 
     if folder is not None:
         count = export_run(folder, file, store=path)
@@ -95,8 +95,8 @@ def export(file: Path, path: Path | None, folder: Path | None) -> None:
 @talk
 def import_(file: Path, path: Path | None) -> None:
     """Add the replies in FILE, which `metaeval store export` wrote."""
-    from metaeval.llm import store_tools
-    from metaeval.llm.store import Store
+    from metaeval.llm.store import tools as store_tools
+    from metaeval.llm.store.replies import Store
 
     with Store(path) as opened:
         done = store_tools.import_jsonl(opened, file)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from metaeval.base.counts import counted
 from metaeval.cli.group import Group, begin, talk, tell, tell_json
 from metaeval.cli.sheets import sheet_options, tell_sheets
-from metaeval.counts import counted
 
 if TYPE_CHECKING:
-    from metaeval.sources.verdicts import WinnerOf
+    from metaeval.sources.studies.verdicts import WinnerOf
 
 _PATH = click.Path(path_type=Path)
 
@@ -37,7 +37,7 @@ def verdicts() -> None:
 @talk
 def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> None:
     """Import the table FILE (CSV, TSV, JSONL, Parquet), a row an order of a pair."""
-    from metaeval.study.verdicts import import_file
+    from metaeval.study.commands.verdicts import import_file
 
     found = import_file(file, map_file, out, winner_of=winner_of)
     missing = int((found["winner"] == "").sum())
@@ -59,7 +59,7 @@ def accuracy(
     file: Path, *, by: tuple[str, ...], resamples: int, seed: int, suffix: str, out: Path | None
 ) -> None:
     """Hold the verdicts in FILE, made by `metaeval verdicts import`, against their gold preferences."""
-    from metaeval.study.verdicts import accuracy_of
+    from metaeval.study.commands.verdicts import accuracy_of
 
     begin()
     found = accuracy_of(file, by, resamples=resamples, seed=seed)

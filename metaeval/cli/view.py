@@ -21,7 +21,7 @@ def view(runs: tuple[Path, ...], port: int, no_browser: bool) -> None:
 
     Only this computer can see them. End it with Ctrl-C.
     """
-    from metaeval.study.viewing import view_runs
+    from metaeval.runs.viewer import view_runs
 
     view_runs(runs, port=port, browser=not no_browser, ready=_tell_address)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaeval.errors import SpecError, nearest
+from metaeval.base.errors import SpecError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

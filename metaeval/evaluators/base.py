@@ -6,16 +6,16 @@ import dataclasses
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, cast
 
-from metaeval.evaluators.frames import frame_of
-from metaeval.spec import EvaluatorSpec
-from metaeval.types import ScoreTable
+from metaeval.base.records import ScoreTable
+from metaeval.base.spec import EvaluatorSpec
+from metaeval.evaluators.grid import frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.evaluators.frames import Grid
-    from metaeval.spec import Argument
-    from metaeval.types import ExplanationSet, Kind
+    from metaeval.base.records import ExplanationSet, Kind
+    from metaeval.base.spec import Argument
+    from metaeval.evaluators.grid import Grid
 
 
 class BaseEvaluator(ABC):

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.errors import SpecError
+from metaeval.base.errors import SpecError
+from metaeval.base.records import Kind, ScoreTable, Status
+from metaeval.base.spec import EvaluatorSpec
 from metaeval.evaluators.arguments import check_flag
 from metaeval.evaluators.base import BaseEvaluator
-from metaeval.evaluators.frames import CODES, NO_ROW, OK, Grid, frame_of, grid_of
-from metaeval.spec import EvaluatorSpec
-from metaeval.types import Kind, ScoreTable, Status
+from metaeval.evaluators.grid import CODES, NO_ROW, OK, Grid, frame_of, grid_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.evaluators.frames import FloatArray
-    from metaeval.spec import Argument
-    from metaeval.types import Evaluator, ExplanationSet
+    from metaeval.base.records import Evaluator, ExplanationSet
+    from metaeval.base.spec import Argument
+    from metaeval.evaluators.grid import FloatArray
 
 _EXAMPLE = CODES[Status.EXAMPLE]
 _HUGE = 1e300  # sums of larger numbers could leave the range of floats

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from metaeval.errors import DataError, nearest
+from metaeval.base.errors import DataError, nearest
+from metaeval.base.records import Kind
 from metaeval.evaluators.arguments import check_text
 from metaeval.evaluators.base import BaseEvaluator
-from metaeval.evaluators.frames import NO_ROW, Grid, grid_of
-from metaeval.types import Kind
+from metaeval.evaluators.grid import NO_ROW, Grid, grid_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.types import ExplanationSet
+    from metaeval.base.records import ExplanationSet
 
 _ALL_ASPECTS = ""
 _LISTED = 20  # names in an error

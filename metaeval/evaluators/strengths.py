@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.stats import comparisons
-from metaeval.stats.comparisons import ELO_K, ELO_START, PRIOR
+from metaeval.stats.ranking import comparisons
+from metaeval.stats.ranking.comparisons import ELO_K, ELO_START, PRIOR
 
 if TYPE_CHECKING:
-    from metaeval.evaluators.frames import FloatArray
-    from metaeval.stats.comparisons import Games
-    from metaeval.stats.tables import Ints
+    from metaeval.evaluators.grid import FloatArray
+    from metaeval.stats.coefficients.tables import Ints
+    from metaeval.stats.ranking.comparisons import Games
 
 BRADLEY_TERRY, ELO, WIN_RATE = METHODS = ("bradley-terry", "elo", "win-rate")
 
@@ -23,9 +23,9 @@ def strengths(method: str, games: Games, seed: int = 0) -> FloatArray:
     Parameters
     ----------
     method
-        ``bradley-terry``: log strengths with the prior of `metaeval.stats.comparisons.bradley_terry`, their
-        mean 0; ``elo``: ratings after all comparisons in a drawn order; ``win-rate``: mean over opponents of
-        the share of points.
+        ``bradley-terry``: log strengths with the prior of `metaeval.stats.ranking.comparisons.bradley_terry`,
+        their mean 0; ``elo``: ratings after all comparisons in a drawn order; ``win-rate``: mean over
+        opponents of the share of points.
     games
         The comparisons.
     seed

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from metaeval.errors import DataError, nearest
-from metaeval.frames import row_text
-from metaeval.types import FIRST, KEYS, SECOND, TIE
+from metaeval.base.errors import DataError, nearest
+from metaeval.base.frames import row_text
+from metaeval.base.records import FIRST, KEYS, SECOND, TIE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from metaeval.evaluators.frames import CodeArray, FloatArray
+    from metaeval.evaluators.grid import CodeArray, FloatArray
 
 __all__ = [
     "COLUMNS",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from metaeval.compare import By, Comparisons
-from metaeval.errors import MetaevalError
-from metaeval.leaderboard import Order, Standings, standings
+from metaeval.base.errors import MetaevalError
+from metaeval.base.records import Correlations
+from metaeval.engine.comparison import By, Comparisons
+from metaeval.engine.standings import Order, Standings, standings
 from metaeval.reports.csv_table import to_csv
 from metaeval.reports.html_page import page, to_html
 from metaeval.reports.latex_table import to_latex
 from metaeval.reports.markdown_table import to_markdown
 from metaeval.reports.notebook import board_html
-from metaeval.types import Correlations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from metaeval.base.simulation import MARK
 from metaeval.reports.escapes import markdown as escape
-from metaeval.simulation import MARK
 
 if TYPE_CHECKING:
     import pandas as pd

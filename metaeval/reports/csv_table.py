@@ -6,10 +6,10 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
-from metaeval.formulas import safe
+from metaeval.base.formulas import safe
 
 if TYPE_CHECKING:
-    from metaeval.leaderboard import Standings
+    from metaeval.engine.standings import Standings
 
 
 def to_csv(board: Standings) -> str:

@@ -6,13 +6,13 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from metaeval.counts import counted
+from metaeval.base.counts import counted
 from metaeval.reports import escapes
 from metaeval.reports.sheets import sheet_to_markdown, value_text
-from metaeval.trust.gate_sheet import asked, gate_sheet, place
+from metaeval.trust.gate.sheet import asked, gate_sheet, place
 
 if TYPE_CHECKING:
-    from metaeval.trust.gate import Check, GateResult, Verdict
+    from metaeval.trust.gate.checks import Check, GateResult, Verdict
 
 _WORDS: dict[Verdict, str] = {"fail": "failed", "inconclusive": "inconclusive", "pass": "passed"}
 _MOST = 10  # checks that are named before the table

@@ -6,13 +6,13 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from metaeval.base.simulation import REAL
 from metaeval.reports import words
 from metaeval.reports.sheets import sheet_to_html
 from metaeval.reports.templates import template
-from metaeval.simulation import REAL
 
 if TYPE_CHECKING:
-    from metaeval.leaderboard import Standings
+    from metaeval.engine.standings import Standings
 
 
 def to_html(board: Standings) -> str:

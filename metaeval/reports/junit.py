@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from metaeval.reports.gate_summary import sentence
-from metaeval.trust.gate_sheet import asked, place
+from metaeval.trust.gate.sheet import asked, place
 
 if TYPE_CHECKING:
-    from metaeval.trust.gate import GateResult
+    from metaeval.trust.gate.checks import GateResult
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ELEMENTS = {"fail": "failure", "inconclusive": "skipped"}

@@ -7,13 +7,13 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from metaeval.base.simulation import REAL
 from metaeval.reports import escapes
-from metaeval.simulation import REAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from metaeval.simulation import Simulation
+    from metaeval.base.simulation import Simulation
 
 HEAD = (
     r"% Needs \usepackage{booktabs,graphicx,textcomp} and \usepackage[T1]{fontenc};",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaeval.leaderboard import Mark
+from metaeval.engine.standings import Mark
 from metaeval.reports import latex, words
 from metaeval.reports.sheets import latex_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metaeval.leaderboard import Row, Standings, Table, Value
+    from metaeval.engine.standings import Row, Standings, Table, Value
 
 _MARKS = {Mark.NONE: "{}", Mark.BEST: r"\textbf{{{}}}", Mark.SECOND: r"\underline{{{}}}"}
 

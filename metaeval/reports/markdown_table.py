@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaeval.leaderboard import Mark
+from metaeval.base.simulation import REAL
+from metaeval.engine.standings import Mark
 from metaeval.reports import escapes, words
 from metaeval.reports.sheets import sheet_to_markdown
-from metaeval.simulation import REAL
 
 if TYPE_CHECKING:
-    from metaeval.leaderboard import Row, Standings, Table, Value
+    from metaeval.engine.standings import Row, Standings, Table, Value
 
 _MARKS = {Mark.NONE: "{}", Mark.BEST: "**{}**", Mark.SECOND: "<u>{}</u>"}
 

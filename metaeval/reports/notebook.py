@@ -6,13 +6,13 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from metaeval.counts import counted
-from metaeval.html import heading
+from metaeval.base.counts import counted
+from metaeval.base.notebook import heading
 from metaeval.reports import words
 from metaeval.reports.html_page import to_html
 
 if TYPE_CHECKING:
-    from metaeval.leaderboard import Block, Standings, Table
+    from metaeval.engine.standings import Block, Standings, Table
 
 ROWS = 60
 """Rows that are shown at most, over all tables."""

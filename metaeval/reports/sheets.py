@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from metaeval.formulas import to_csv
+from metaeval.base.formulas import to_csv
 from metaeval.reports import escapes, latex, words
 from metaeval.reports.templates import template
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from metaeval.sheet import Column, Form, Sheet
+    from metaeval.engine.sheet import Column, Form, Sheet
 
 
 def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the cell of a frame holds

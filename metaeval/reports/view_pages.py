@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from metaeval.base.simulation import REAL, Simulation
 from metaeval.reports.sheets import sheet_to_html
 from metaeval.reports.templates import template
-from metaeval.simulation import REAL, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.sheet import Sheet
+    from metaeval.engine.sheet import Sheet
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metaeval.base.records import Kind
 from metaeval.reports.escapes import markdown
-from metaeval.types import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metaeval.leaderboard import Standings, Table
+    from metaeval.engine.standings import Standings, Table
 
 COEFFICIENTS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ-b"}
 

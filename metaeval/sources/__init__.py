@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaeval.errors import DataError
-from metaeval.resources import to_read
-from metaeval.sources.folder import checked_by, read_folder, save
-from metaeval.sources.frames import from_frames
+from metaeval.base.errors import DataError
+from metaeval.base.resources import to_read
+from metaeval.sources.dataset.folder import checked_by, read_folder, save
+from metaeval.sources.dataset.frames import from_frames
+from metaeval.sources.dataset.summary import Inspection, counts, summary
 from metaeval.sources.recorded import add_scores
-from metaeval.sources.summary import Inspection, counts, summary
 
 if TYPE_CHECKING:
     import datasets
 
-    from metaeval.errors import Problem
-    from metaeval.types import ExplanationSet
+    from metaeval.base.errors import Problem
+    from metaeval.base.records import ExplanationSet
 
 SAVED = "dataset_dict.json"
 """What the `datasets` library leaves in a folder that it saved a DatasetDict to."""
@@ -75,10 +75,10 @@ def inspect(path: str | os.PathLike[str] | datasets.DatasetDict) -> Inspection:
 def _read(
     path: str | os.PathLike[str] | datasets.DatasetDict,
 ) -> tuple[ExplanationSet | None, list[Problem]]:
-    from metaeval.sources.hub import hub_folder, hub_name
+    from metaeval.sources.hub.repository import hub_folder, hub_name
 
     if isinstance(path, Mapping):
-        from metaeval.sources.hf_datasets import read_datasets
+        from metaeval.sources.hub.hf_datasets import read_datasets
 
         return read_datasets(path)
     if not isinstance(path, str | os.PathLike):
@@ -89,7 +89,7 @@ def _read(
     name = hub_name(path)
     folder = Path(path) if name is None else hub_folder(name)
     if (folder / SAVED).is_file():
-        from metaeval.sources.hf_datasets import load_saved
+        from metaeval.sources.hub.hf_datasets import load_saved
 
         return load_saved(folder)
     return read_folder(folder)

@@ -5,32 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metaeval.analysis.cost_accuracy import cost_accuracy
-from metaeval.analysis.distributions import distributions
-from metaeval.analysis.ensemble_spread import ensemble_spread, judges_to_combine
-from metaeval.analysis.forest import forest, human_reference
-from metaeval.analysis.likeness import likeness
-from metaeval.analysis.prompting import prompting
-from metaeval.analysis.user_bias import user_bias
-from metaeval.errors import MetaevalError, nearest
-from metaeval.policy import Policy, prepare
-from metaeval.ranking import interval_sentence
+from metaeval.analysis.agreement.distributions import distributions
+from metaeval.analysis.agreement.forest import forest, human_reference
+from metaeval.analysis.agreement.likeness import likeness
+from metaeval.analysis.agreement.user_bias import user_bias
+from metaeval.analysis.ensembles.spread import ensemble_spread, judges_to_combine
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.records import AVERAGE, Kind, Scale
+from metaeval.engine.policy import Policy, prepare
+from metaeval.engine.ranking import interval_sentence
+from metaeval.judging.cost import costs_of
+from metaeval.kinds.explanations.cost_accuracy import cost_accuracy
+from metaeval.kinds.explanations.prompting import prompting
 from metaeval.reports.figures import CATALOGUE, figure_of
-from metaeval.study.costs import costs_of
-from metaeval.study.details import made_of
+from metaeval.study.commands.details import made_of
 from metaeval.study.results import read_run
-from metaeval.types import AVERAGE, Kind, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
+    from metaeval.base.records import ScoreTable
+    from metaeval.base.simulation import Simulation
+    from metaeval.engine.sheet import Sheet
     from metaeval.reports.figures import Figure
-    from metaeval.sheet import Sheet
-    from metaeval.simulation import Simulation
-    from metaeval.study.opened import OpenRun
-    from metaeval.types import ScoreTable
+    from metaeval.runs.finished import OpenRun
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +98,7 @@ def figures_of(
     Parameters
     ----------
     scores, truth, raters, record
-        As in `metaeval.study.details.details_of`.
+        As in `metaeval.study.commands.details.details_of`.
     correlations
         The frame of the run's `Correlations`.
     names

@@ -18,10 +18,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from metaeval.errors import StudyError, nearest
-from metaeval.llm.limits import MOST
-from metaeval.types import AVERAGE, COEFFICIENTS, KEYS, LEVELS
-from metaeval.yaml_lines import Lines, YamlError, read_yaml
+from metaeval.base.errors import StudyError, nearest
+from metaeval.base.records import AVERAGE, COEFFICIENTS, KEYS, LEVELS
+from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
+from metaeval.llm.calls.limits import MOST
 
 if TYPE_CHECKING:
     import os

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from metaeval.correlate import correlate
-from metaeval.formulas import to_csv
-from metaeval.policy import Policy
-from metaeval.progress import progress
+from metaeval.base.formulas import to_csv
+from metaeval.base.progress import progress
+from metaeval.base.records import USER_RATER
+from metaeval.engine.correlation import correlate
+from metaeval.engine.policy import Policy
+from metaeval.judging.cost import costs_of
+from metaeval.judging.lost import lost_sentences
 from metaeval.reports import FORMATS
 from metaeval.reports.cost_table import cost_table
 from metaeval.reports.html_page import to_html
 from metaeval.reports.report.page import report_page
 from metaeval.reports.sheets import sheet_to_csv, to_markdown
 from metaeval.reports.words import notice
-from metaeval.study.costs import costs_of
-from metaeval.study.details import details_of
-from metaeval.study.figures import figures_of
-from metaeval.study.folder import (
+from metaeval.runs.folder import (
     CORRELATIONS,
     COST_TABLE,
     COSTS,
@@ -34,10 +34,10 @@ from metaeval.study.folder import (
     write_csv,
     write_parquet,
 )
-from metaeval.study.lost import lost_sentences
+from metaeval.study.commands.details import details_of
+from metaeval.study.figures import figures_of
 from metaeval.study.report import report_of
 from metaeval.study.results import Run, board_of, tests_of
-from metaeval.types import USER_RATER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.base.records import ScoreTable
     from metaeval.study.plan import Plan
-    from metaeval.types import ScoreTable
 
 
 def write_outputs(

@@ -12,17 +12,18 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval import __version__, evaluators
-from metaeval.errors import StoppedError
-from metaeval.progress import progress
-from metaeval.study.asking import judging_of
+from metaeval import __version__
+from metaeval.base.errors import StoppedError
+from metaeval.base.progress import progress
+from metaeval.base.records import KEYS, ScoreTable, Status
+from metaeval.judging.lost import lost_calls
+from metaeval.kinds.scoring import Scoring, joined, judges_of
+from metaeval.runs.folder import RECORD, RunFolder, read_record
+from metaeval.study.completion import finished, inputs_of
 from metaeval.study.file import Study, make_study
-from metaeval.study.finished import finished, inputs_of
-from metaeval.study.folder import RECORD, RunFolder, read_record
-from metaeval.study.lost import lost_calls
+from metaeval.study.judges import judging_of
 from metaeval.study.plan import Plan, plan
 from metaeval.study.replies import calls_in, replies_state, store_path
-from metaeval.types import KEYS, ScoreTable, Status
 
 if TYPE_CHECKING:
     import os
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.evaluators import Scoring
+    from metaeval.kinds.scoring import Scoring
     from metaeval.study.results import Run
 
 
@@ -126,11 +127,11 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
         done: list[str] = []
         try:
             specs = {name: str(spec) for name, spec in todo.evaluators.items()}
-            scoring = evaluators.Scoring(todo.data, specs, todo.aspects)
+            scoring = Scoring(todo.data, specs, todo.aspects)
             inputs = inputs_of(todo, scoring, offline=offline)
-            of_truth = evaluators.Scoring(todo.data, {"truth": str(todo.truth)}, todo.aspects)
+            of_truth = Scoring(todo.data, {"truth": str(todo.truth)}, todo.aspects)
             with contextlib.ExitStack() as stack:
-                if evaluators.judges_of([*scoring.named.values(), *of_truth.named.values()]):
+                if judges_of([*scoring.named.values(), *of_truth.named.values()]):
                     stack.enter_context(judging_of(todo.study, offline=offline))
                 truth = of_truth.table("truth")
                 if not finished_before:
@@ -182,12 +183,12 @@ def _score(folder: RunFolder, scoring: Scoring, done: list[str]) -> ScoreTable:
             of_pairs = [] if table.verdicts is None else [table.verdicts["status"]]
             lost = any((s == Status.TRANSPORT.value).any() for s in (statuses, *of_pairs))
             # An ensemble of judges does not show what a judge in it lost, and is made again in no time.
-            if not lost and evaluators.judges_of([evaluator]) in ([], [evaluator]):
+            if not lost and judges_of([evaluator]) in ([], [evaluator]):
                 folder.keep_part(key, table)
             tables.append(table)
             done.append(name)
             advance()
-    return evaluators.joined(tables, scoring.data)
+    return joined(tables, scoring.data)
 
 
 def _made(todo: Plan, scores: ScoreTable, truth: ScoreTable) -> dict[str, Any]:

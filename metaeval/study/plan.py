@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval import sources
-from metaeval.compare import By
-from metaeval.errors import StudyError
-from metaeval.progress import progress
-from metaeval.resources import bundled
+from metaeval.base.errors import StudyError
+from metaeval.base.progress import progress
+from metaeval.base.records import AVERAGE, LEVELS, ExplanationSet
+from metaeval.base.resources import bundled
+from metaeval.engine.comparison import By
+from metaeval.runs.folder import check_usable
 from metaeval.study.file import Study, make_study, read_study
-from metaeval.study.folder import check_usable
-from metaeval.study.resolve import resolve_evaluators, resolve_truth, unknown_word
-from metaeval.types import AVERAGE, LEVELS, ExplanationSet
+from metaeval.study.specs import resolve_evaluators, resolve_truth, unknown_word
 
 if TYPE_CHECKING:
     import os
 
-    from metaeval.spec import EvaluatorSpec
+    from metaeval.base.spec import EvaluatorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)

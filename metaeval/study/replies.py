@@ -6,18 +6,18 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.llm.request import key_of
-from metaeval.llm.store import Store, default_path
-from metaeval.llm.store_rows import request_in
-from metaeval.study.folder import SCORES, VERDICTS, read_output
+from metaeval.llm.calls.request import key_of
+from metaeval.llm.store.replies import Store, default_path
+from metaeval.llm.store.rows import request_in
+from metaeval.runs.folder import SCORES, VERDICTS, read_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
+    from metaeval.base.records import ScoreTable
     from metaeval.study.file import JudgingOptions
-    from metaeval.types import ScoreTable
 
 _BATCH = 500
 # In the canonical text of a request its attempt comes first; the text of a first attempt need not be read.

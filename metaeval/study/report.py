@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.analysis.by_group import KEYS_OF, bias_by_group, by_group
-from metaeval.analysis.forest import CELL
-from metaeval.analysis.measures import on_scale
-from metaeval.compare import By, Tests, compare_prepared
-from metaeval.llm.store import Store, default_path
-from metaeval.llm.store_tools import Conversation, conversations
-from metaeval.policy import Policy, Prepared, prepare
-from metaeval.ranking import ranking
+from metaeval.analysis.agreement.by_group import KEYS_OF, bias_by_group, by_group
+from metaeval.analysis.agreement.forest import CELL
+from metaeval.analysis.agreement.measures import on_scale
+from metaeval.base.records import Kind
+from metaeval.engine.comparison import By, Tests, compare_prepared
+from metaeval.engine.policy import Policy, Prepared, prepare
+from metaeval.engine.ranking import ranking
+from metaeval.llm.store.replies import Store, default_path
+from metaeval.llm.store.tools import Conversation, conversations
 from metaeval.reports.report.calls import Calls, calls_of
 from metaeval.reports.report.model import Ranked, Report
 from metaeval.reports.report.units import Sample, Units, sample
-from metaeval.types import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
-    from metaeval.analysis.by_group import Groups
-    from metaeval.compare import Comparisons
+    from metaeval.analysis.agreement.by_group import Groups
+    from metaeval.base.records import Correlations, ExplanationSet, ScoreTable
+    from metaeval.engine.comparison import Comparisons
+    from metaeval.engine.sheet import Sheet
     from metaeval.reports import Leaderboard
     from metaeval.reports.figures import Figure
-    from metaeval.sheet import Sheet
-    from metaeval.stats.tables import Floats
-    from metaeval.types import Correlations, ExplanationSet, ScoreTable
+    from metaeval.stats.coefficients.tables import Floats
 
 _MOST_PERMUTATIONS = 10_000  # in columns other than the one that orders the leaderboard
 _MOST_TESTED = 32  # evaluators, above which only that column is tested

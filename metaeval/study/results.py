@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from metaeval.compare import By, Tests, compare_prepared
-from metaeval.errors import MetaevalError, nearest
-from metaeval.formulas import read_csv
-from metaeval.policy import Policy, prepare
-from metaeval.ranking import check_by
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.formulas import read_csv
+from metaeval.base.records import Correlations, Kind, ScoreTable
+from metaeval.base.simulation import Simulation
+from metaeval.base.spec import EvaluatorSpec
+from metaeval.engine.comparison import By, Tests, compare_prepared
+from metaeval.engine.policy import Policy, prepare
+from metaeval.engine.ranking import check_by
+from metaeval.judging.cost import costs_of
+from metaeval.judging.lost import lost_sentences
 from metaeval.reports import Leaderboard, leaderboard
-from metaeval.simulation import Simulation
-from metaeval.spec import EvaluatorSpec
-from metaeval.study.costs import costs_of
+from metaeval.runs.finished import open_run
+from metaeval.runs.folder import CORRELATIONS, REPORT, read_output, read_record
 from metaeval.study.file import TestOptions
-from metaeval.study.folder import CORRELATIONS, REPORT, read_output, read_record
-from metaeval.study.lost import lost_sentences
-from metaeval.study.opened import open_run
-from metaeval.study.resolve import parts_of
-from metaeval.types import Correlations, Kind, ScoreTable
+from metaeval.study.specs import parts_of
 
 if TYPE_CHECKING:
     import os
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.compare import Comparisons
-    from metaeval.study.opened import OpenRun
+    from metaeval.engine.comparison import Comparisons
+    from metaeval.runs.finished import OpenRun
 
 
 @dataclass(frozen=True, slots=True, eq=False)

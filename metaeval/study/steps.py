@@ -6,20 +6,22 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from metaeval import evaluators, sources
-from metaeval.correlate import correlate
-from metaeval.errors import DataError, MetaevalError, Problem, SpecError, nearest
-from metaeval.files import replacing
-from metaeval.formulas import to_csv, unprotected
-from metaeval.llm.store import default_path
-from metaeval.progress import progress
-from metaeval.sources.columns import number_column, text_column
-from metaeval.sources.tables import read_table
-from metaeval.spec import EvaluatorSpec
-from metaeval.study.lost import lost_calls
+from metaeval import sources
+from metaeval.base.errors import DataError, MetaevalError, Problem, SpecError, nearest
+from metaeval.base.files import replacing
+from metaeval.base.formulas import to_csv, unprotected
+from metaeval.base.progress import progress
+from metaeval.base.records import COEFFICIENTS, KEYS, LEVELS, ScoreTable
+from metaeval.base.spec import EvaluatorSpec
+from metaeval.engine.correlation import correlate
+from metaeval.judging.lost import lost_calls
+from metaeval.kinds.registry import build
+from metaeval.kinds.scoring import Scoring, joined, score
+from metaeval.llm.store.replies import default_path
+from metaeval.sources.tables.columns import number_column, text_column
+from metaeval.sources.tables.table import read_table
 from metaeval.study.pipeline import truth_ratings
-from metaeval.study.resolve import holds_truth
-from metaeval.types import COEFFICIENTS, KEYS, LEVELS, ScoreTable
+from metaeval.study.specs import holds_truth
 
 if TYPE_CHECKING:
     import os
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.base.records import Correlations
     from metaeval.reports import Leaderboard
-    from metaeval.types import Correlations
 
 _WRITES = (".csv", ".parquet", ".jsonl")
 
@@ -47,8 +49,8 @@ def score_file(
     check_writable(target)
     with progress("loading the data"):
         loaded = sources.load(data)
-    scoring = evaluators.Scoring(loaded, list(specs))
-    table = evaluators.joined([scoring.table(name) for name in scoring.named], loaded)
+    scoring = Scoring(loaded, list(specs))
+    table = joined([scoring.table(name) for name in scoring.named], loaded)
     write_frame(table.frame, target)
     return table, lost_calls(scoring.asked(), default_path())
 
@@ -79,10 +81,10 @@ def correlate_file(
         check_writable(Path(out))
     loaded = sources.load(data)
     frame = read_scores(Path(scores), loaded.keys)
-    spec = evaluators.build(truth).spec
+    spec = build(truth).spec
     for name in frame["evaluator"].unique():
         _see_not_truth(name, spec)
-    ratings = truth_ratings(evaluators.score(loaded, [truth]))
+    ratings = truth_ratings(score(loaded, [truth]))
     usable = [level for level in LEVELS if "user_id" in loaded.keys or level not in ("user", "pair")]
     result = correlate(
         ScoreTable(frame, simulated=loaded.simulated),

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from metaeval.base.errors import MetaevalError
 from metaeval.cli.biases import biases
-from metaeval.errors import MetaevalError
 from metaeval.study import run
 from tests.tiny import write_study, write_tiny
 

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from metaeval import __version__
+from metaeval.base.records import Correlation
 from metaeval.cli import main
-from metaeval.types import Correlation
 from tests.tiny import write_study
 
 SIMULATED = "SIMULATED DATA"

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import metaeval as me
+from metaeval.base.errors import RunFolderError
 from metaeval.cli.details import details
-from metaeval.errors import RunFolderError
 from tests.tiny import write_study
 
 EVALUATORS = '["Length()", "Annotator(\'1\')", "Annotator(\'2\')"]'

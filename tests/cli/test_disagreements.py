@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import metaeval as me
+from metaeval.base.errors import MetaevalError
 from metaeval.cli.disagreements import disagreements
-from metaeval.errors import MetaevalError
-from metaeval.trust.golden_import import import_labels
+from metaeval.trust.labelling.golden_import import import_labels
 from tests.study.runs import tiny_run
 
 JUDGES = ["Judge('simulated/one,noise=0.2')", "Judge('simulated/two,noise=0.5')", "Annotator('1')"]

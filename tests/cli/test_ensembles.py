@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 import metaeval as me
-from metaeval.analysis.ensembles import Costs
+from metaeval.analysis.ensembles.subsets import Costs
+from metaeval.base.errors import MetaevalError
 from metaeval.cli.ensembles import ensembles
-from metaeval.errors import MetaevalError
-from metaeval.study.analyses import costs_a_text, ensembles_of, judges_of
-from metaeval.study.opened import open_run
+from metaeval.runs.finished import open_run
+from metaeval.study.commands.analyses import costs_a_text, ensembles_of, judges_of
 from tests.tiny import write_study
 
 JUDGES = ["Judge('simulated/one,noise=0.2')", "Judge('simulated/two,noise=0.5')"]

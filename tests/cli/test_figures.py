@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from metaeval.base.errors import MetaevalError, MissingExtraError, RunFolderError
 from metaeval.cli.figures import figures
-from metaeval.errors import MetaevalError, MissingExtraError, RunFolderError
 from metaeval.reports.figures import CATALOGUE
 from tests.drawn import drawn_run
 

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from junitparser import JUnitXml
 
 import metaeval as me
+from metaeval.base.errors import MetaevalError
 from metaeval.cli.gate import gate
-from metaeval.errors import MetaevalError
-from metaeval.llm.store import Store
+from metaeval.llm.store.replies import Store
 from metaeval.sources import save
 from tests.study.runs import QUICK
 from tests.tiny import write_study

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import metaeval as me
+from metaeval.base.errors import DataError, MetaevalError
 from metaeval.cli import main
 from metaeval.cli.golden import golden
-from metaeval.errors import DataError, MetaevalError
 from tests.trust.saving import fill, read_rows
 
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import metaeval as me
+from metaeval.base.errors import DataError
 from metaeval.cli import main
-from metaeval.errors import DataError
 from tests.tiny import write_study
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metaeval.cli import main
-from metaeval.llm.prompt import bundled_prompts, load_prompt
+from metaeval.llm.prompts.template import bundled_prompts, load_prompt
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import metaeval as me
-from metaeval.evaluators import REGISTRY
+from metaeval.kinds.registry import REGISTRY
 from metaeval.llm.providers import PROVIDERS
 from tests.conftest import ROOT
 from tests.docs.commands import check

@@ -17,7 +17,7 @@ from filelock import FileLock
 import metaeval as me
 from metaeval import stats
 from metaeval.cli import cli
-from metaeval.evaluators import REGISTRY
+from metaeval.kinds.registry import REGISTRY
 from tests.conftest import ROOT
 from tests.docs.commands import MAKEFILE
 from tests.docs.pages import DOCS, PAGES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from metaeval.types import ExplanationSet, Scale
+from metaeval.base.records import ExplanationSet, Scale
 
 ASPECTS = {"clear": "It is clear.", "true": "It is true."}
 

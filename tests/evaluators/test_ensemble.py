@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaeval as me
-from metaeval.errors import SpecError
-from metaeval.evaluators import BaseEvaluator, build
+from metaeval.base.errors import SpecError
+from metaeval.base.records import Kind, ScoreTable
+from metaeval.base.spec import EvaluatorSpec
+from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.ensemble import Majority, Mean, exact_mean
-from metaeval.spec import EvaluatorSpec
-from metaeval.types import Kind, ScoreTable
+from metaeval.kinds.registry import build
 from tests.evaluators.making import make_set, scores_of
 
 numbers = st.floats(-1e12, 1e12) | st.sampled_from([0.1, 0.2, 0.3, 1e-300, 1e16, -1e16, 1.7e308, -1.7e308])

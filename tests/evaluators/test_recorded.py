@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import metaeval as me
-from metaeval.errors import DataError
-from metaeval.types import Kind
+from metaeval.base.errors import DataError
+from metaeval.base.records import Kind
 from tests.evaluators.making import make_set, scores_of
 
 SCORES = [

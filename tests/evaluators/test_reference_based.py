@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaeval as me
-from metaeval.errors import DataError
-from metaeval.evaluators import build, pairs
+from metaeval.base.errors import DataError
+from metaeval.kinds.explanations.text import pairs
+from metaeval.kinds.registry import build
 from tests.evaluators.making import make_set, scores_of
 
 ALL = [

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaeval as me
-from metaeval.errors import DataError, MetaevalError, PromptError
-from metaeval.llm.prompt import load_prompt
+from metaeval.base.errors import DataError, MetaevalError, PromptError
+from metaeval.llm.prompts.template import load_prompt
 from tests.llm.server import Act, serving
 
 if TYPE_CHECKING:

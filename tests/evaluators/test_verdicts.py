@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metaeval.errors import DataError
+from metaeval.base.errors import DataError
 from metaeval.evaluators.verdicts import OUTCOMES, comparisons_of, outcomes, points
 
 

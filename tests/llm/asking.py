@@ -9,10 +9,10 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
-from metaeval.llm.limits import Limits
-from metaeval.llm.request import Message, Request
-from metaeval.llm.runner import Run
-from metaeval.llm.store import Store
+from metaeval.llm.calls.limits import Limits
+from metaeval.llm.calls.request import Message, Request
+from metaeval.llm.calls.runner import Run
+from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metaeval.llm.store import Store
+from metaeval.llm.store.replies import Store
 from tests.llm.asking import KEY
 
 if TYPE_CHECKING:

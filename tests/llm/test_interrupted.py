@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metaeval.llm import store_tools
-from metaeval.llm.store import Store
+from metaeval.llm.store import tools as store_tools
+from metaeval.llm.store.replies import Store
 from tests.llm.asking import requests, run
 from tests.llm.server import Server, serving
 
@@ -110,9 +110,9 @@ def test_a_run_without_end_is_left_by_ctrl_c_in_the_same_process(tmp_path: Path)
 
 ABANDONED = """
 import sys
-from metaeval.llm.request import Message, Request
-from metaeval.llm.runner import Run
-from metaeval.llm.store import Store
+from metaeval.llm.calls.request import Message, Request
+from metaeval.llm.calls.runner import Run
+from metaeval.llm.store.replies import Store
 asked = (Request("simulated", "m", (Message("user", str(i)),)) for i in range(20_000))
 answers = iter(Run(asked, Store(sys.argv[1])))
 next(answers)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metaeval.llm.limits import Limits
-from metaeval.llm.request import Message, Request
-from metaeval.llm.runner import Run
+from metaeval.llm.calls.limits import Limits
+from metaeval.llm.calls.request import Message, Request
+from metaeval.llm.calls.runner import Run
 from tests.llm.asking import KEY
 from tests.llm.raw_server import MALFORMED, TOLERATED, bomb, http, serving_raw
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from metaeval.llm.store import Store
+    from metaeval.llm.store.replies import Store
     from tests.llm.raw_server import Send
 
 LIMITS = Limits(in_flight=8, connect_seconds=5, reply_seconds=4.0, retries=0, patience_seconds=30)

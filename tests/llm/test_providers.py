@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from metaeval.llm.client import CallError, DeniedError, RejectedError, RetryableError, client_for
+from metaeval.llm.calls.client import CallError, DeniedError, RejectedError, RetryableError, client_for
+from metaeval.llm.calls.request import Message, Reply, Request
 from metaeval.llm.providers import PROVIDERS, Connection, address_of
-from metaeval.llm.request import Message, Reply, Request
 from tests.llm.asking import KEY, address
 from tests.llm.server import (
     ANSWER,

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaeval.llm.reply import parse_reply
-from tests.llm.test_reply import FOUR, values
+from metaeval.llm.replies.reader import parse_reply
+from tests.llm.replies.test_reader import FOUR, values
 
 SCALES = st.sampled_from(
     [(1, 5, True), (0, 10, True), (1, 7, True), (-2, 2, True), (0, 1, False), (1, 5, False)]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metaeval.errors import StoppedError
-from metaeval.llm import runner
-from metaeval.llm.limits import Limits
-from metaeval.llm.runner import Run
+from metaeval.base.errors import StoppedError
+from metaeval.llm.calls import runner
+from metaeval.llm.calls.limits import Limits
+from metaeval.llm.calls.runner import Run
 from tests.llm.asking import address, requests, run
 from tests.llm.raw_server import endless, http, serving_raw
 from tests.llm.server import ANSWER, CUT, DROP, HANG, Act, always, error, serving
@@ -21,7 +21,7 @@ from tests.llm.server import ANSWER, CUT, DROP, HANG, Act, always, error, servin
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from metaeval.llm.store import Store
+    from metaeval.llm.store.replies import Store
 
 QUICK = Limits(in_flight=8, reply_seconds=0.4, retries=6, patience_seconds=1.0)
 MANY = 3000
@@ -220,7 +220,7 @@ def test_the_bar_says_what_is_waited_for(store: Store, notes: list[str]) -> None
 def test_the_bar_says_for_how_long_nothing_came(
     store: Store, notes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("metaeval.llm.breaker._QUIET", 0.3)
+    monkeypatch.setattr("metaeval.llm.calls.breaker._QUIET", 0.3)
     with serving(delay=0.8) as server:
         list(run(server, store, 1))
     assert any("; no answer for" in note for note in notes)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from metaeval.errors import MetaevalError
-from metaeval.llm.client import CallError, RetryableError
+from metaeval.base.errors import MetaevalError
+from metaeval.llm.calls.client import CallError, RetryableError
+from metaeval.llm.calls.request import Message, Reply, Request
 from metaeval.llm.providers import Connection
 from metaeval.llm.providers.simulated import SimulatedClient, latent, settings_of
-from metaeval.llm.request import Message, Reply, Request
 
 SCHEMA = {
     "type": "object",

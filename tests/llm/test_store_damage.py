@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 import pytest
 
+from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
-from metaeval.errors import MetaevalError
-from metaeval.llm import store_tools
-from metaeval.llm.request import CallFailure, Reply
-from metaeval.llm.store import Store
+from metaeval.llm.calls.request import CallFailure, Reply
+from metaeval.llm.store import tools as store_tools
+from metaeval.llm.store.replies import Store
 from tests.llm.asking import requests
 from tests.tiny import write_study, write_tiny
 

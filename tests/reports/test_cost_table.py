@@ -2,9 +2,9 @@ import math
 
 import pandas as pd
 
+from metaeval.base.records import Kind, ScoreTable
+from metaeval.judging.cost import COLUMNS, costs_of
 from metaeval.reports.cost_table import cost_table
-from metaeval.study.costs import COLUMNS, costs_of
-from metaeval.types import Kind, ScoreTable
 
 
 def table(usd: float, status: str = "ok") -> ScoreTable:

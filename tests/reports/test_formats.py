@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from metaeval.base.records import Kind
 from metaeval.reports import Leaderboard, escapes, leaderboard
-from metaeval.types import Kind
-from tests.test_leaderboard import correlations
+from tests.engine.test_standings import correlations
 
 NASTY = "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z] 注释"
 

@@ -11,9 +11,9 @@ from junitparser import Failure, JUnitXml, Skipped
 from metaeval.reports.gate_summary import gate_markdown, gate_record, sentence
 from metaeval.reports.junit import junit_xml
 from metaeval.reports.sheets import SHEET_FORMATS
-from metaeval.trust.gate import gate
-from metaeval.trust.gate_rules import Rules
-from metaeval.trust.gate_sheet import gate_sheet
+from metaeval.trust.gate.checks import gate
+from metaeval.trust.gate.rules import Rules
+from metaeval.trust.gate.sheet import gate_sheet
 from tests.trust.gates import scored
 
 RESULT = gate(

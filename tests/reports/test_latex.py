@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 import metaeval as me
+from metaeval.base.simulation import Simulation
 from metaeval.cli import main
+from metaeval.engine.sheet import Column, Sheet
 from metaeval.reports import latex
 from metaeval.reports.sheets import render
-from metaeval.sheet import Column, Sheet
-from metaeval.simulation import Simulation
 from tests.tiny import write_study
 
 PDFLATEX = shutil.which("pdflatex")

@@ -14,7 +14,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 import metaeval as me
-from metaeval.types import ScoreTable
+from metaeval.base.records import ScoreTable
 from tests.tiny import write_study
 
 NASTY = "<script>alert('x')</script> & <b>bold</b>"
@@ -120,6 +120,6 @@ def test_a_run_says_where_its_report_lies(tmp_path, monkeypatch, below):
 
 
 def test_showing_needs_no_reader_of_its_own():
-    code = "import sys, metaeval.types; print([m for m in ('pandas', 'jinja2') if m in sys.modules])"
+    code = "import sys, metaeval.base.records; print([m for m in ('pandas', 'jinja2') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

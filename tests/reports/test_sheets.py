@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from metaeval.base.simulation import REAL, Simulation
 from metaeval.cli.group import talk
 from metaeval.cli.sheets import sheet_options, tell_sheets
+from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.reports import words
 from metaeval.reports.sheets import SHEET_FORMATS, files, render, to_markdown, value_text
-from metaeval.sheet import Column, Form, Sheet
-from metaeval.simulation import REAL, Simulation
 
 NASTY = "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z]"
 FRAME = pd.DataFrame(

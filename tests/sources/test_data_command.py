@@ -5,8 +5,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from metaeval.base.errors import DataError
 from metaeval.cli.data import data
-from metaeval.errors import DataError
 from tests.conftest import ROOT
 from tests.sources import released
 

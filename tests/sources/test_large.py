@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metaeval.sources.parquet import TooLargeError, read_parquet
-from metaeval.sources.pickles import read_frame
-from metaeval.sources.tables import read_table
+from metaeval.sources.tables.parquet import TooLargeError, read_parquet
+from metaeval.sources.tables.pickles import read_frame
+from metaeval.sources.tables.table import read_table
 from tests.sources import old_pickle
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 WITH_LITTLE = """
 import resource, sys
-from metaeval.errors import DataError
+from metaeval.base.errors import DataError
 from pathlib import Path
-from metaeval.sources.pickles import read_frame
-from metaeval.sources.tables import read_table
+from metaeval.sources.tables.pickles import read_frame
+from metaeval.sources.tables.table import read_table
 with open("/proc/self/status") as status:
     before = next(int(line.split()[1]) for line in status if line.startswith("VmSize"))
 more = 600 << 20

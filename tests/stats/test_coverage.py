@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from metaeval.stats.levels import Grouping, estimate
-from metaeval.stats.paired import Scored, paired_permutation
-from metaeval.stats.resampling import Resamples, Swaps, interval, left_out
-from metaeval.stats.threads import one_thread
-from metaeval.stats.weighted import Clusters, statistic
+from metaeval.stats.coefficients.levels import Grouping, estimate
+from metaeval.stats.resampling.paired import Scored, paired_permutation
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import Resamples, Swaps, interval, left_out
+from metaeval.stats.weighted.statistic import Clusters, statistic
 from tests.stats import naive
 
 ITEMS, GENERATORS = 3, 8

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import metaeval as me
+from metaeval.base.errors import DataError
 from metaeval.cli import main
-from metaeval.errors import DataError
 from metaeval.sources import save
 
 LEVELS = ["dataset", "user", "pair", "item", "generator"]

@@ -9,18 +9,18 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.errors import MetaevalError
+from metaeval.base.errors import MetaevalError
 from metaeval.reports.figures import figure_payload
-from metaeval.study.figure_files import write_figures
+from metaeval.runs.finished import open_run
+from metaeval.study.commands.figure_files import write_figures
 from metaeval.study.figures import figures_of, figures_of_run
-from metaeval.study.opened import open_run
 from metaeval.study.results import read_run
 from tests.drawn import drawn_run
 from tests.tiny import write_study
 
 if TYPE_CHECKING:
     from metaeval.reports.figures import Figure
-    from metaeval.study.opened import OpenRun
+    from metaeval.runs.finished import OpenRun
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from metaeval.base.errors import StudyError
+from metaeval.base.resources import bundled
 from metaeval.cli import main
-from metaeval.errors import StudyError
-from metaeval.resources import bundled
 from metaeval.study.file import make_study, read_study
 from metaeval.study.plan import plan
 from tests.tiny import write_study

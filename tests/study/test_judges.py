@@ -19,14 +19,14 @@ import pytest
 
 import metaeval as me
 from metaeval.cli import main
-from metaeval.llm.limits import Limits
-from metaeval.llm.store import Store
+from metaeval.llm.calls.limits import Limits
+from metaeval.llm.store.replies import Store
 from metaeval.sources import save
-from metaeval.sources.recexp import import_recexp
-from metaeval.study.asking import export_run, judging_of
+from metaeval.sources.studies.recexp import import_recexp
 from metaeval.study.file import make_study
+from metaeval.study.judges import export_run, judging_of
 from tests.conftest import ROOT
-from tests.evaluators.test_judge import KEY, answer
+from tests.kinds.explanations.judge.test_judge import KEY, answer
 from tests.llm.server import HANG, Server, serving
 from tests.tiny import write_study
 

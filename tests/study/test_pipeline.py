@@ -18,13 +18,13 @@ import pytest
 from scipy import stats
 
 import metaeval as me
-from metaeval.errors import DataError, RunFolderError, StoppedError
+from metaeval.base.errors import DataError, RunFolderError, StoppedError
+from metaeval.base.records import Correlation
+from metaeval.runs.folder import DETAILS, OUTPUTS, RATERS, TESTS, RunFolder
 from metaeval.study import read_run, rerun
-from metaeval.study.analyses import generators_of, power_of
-from metaeval.study.details import details
-from metaeval.study.folder import DETAILS, OUTPUTS, RATERS, TESTS, RunFolder
+from metaeval.study.commands.analyses import generators_of, power_of
+from metaeval.study.commands.details import details
 from metaeval.study.results import read_board
-from metaeval.types import Correlation
 from tests.tiny import write_study
 
 EVALUATORS = """
@@ -204,8 +204,8 @@ SLOW = textwrap.dedent("""
     import sys, time
     from pathlib import Path
     from metaeval.cli import main
-    from metaeval.evaluators import register
-    from metaeval.evaluators.baseline import Length
+    from metaeval.kinds.registry import register
+    from metaeval.kinds.explanations.text.baseline import Length
 
     class Slow(Length):
         def score(self, data, aspects):

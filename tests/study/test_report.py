@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.llm.store import Store
+from metaeval.base.records import KEYS
+from metaeval.llm.store.replies import Store
 from metaeval.reports.report.page import report_page
-from metaeval.sources.recexp import import_recexp
-from metaeval.types import KEYS
+from metaeval.sources.studies.recexp import import_recexp
 from tests.tiny import write_study, write_tiny
 
 STUDY = {

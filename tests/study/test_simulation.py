@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import metaeval as me
+from metaeval.base.simulation import Simulation
 from metaeval.cli import main
-from metaeval.simulation import Simulation
+from metaeval.runs.finished import open_run
+from metaeval.runs.viewer import ViewedRuns
 from metaeval.study.figures import figures_of_run
-from metaeval.study.opened import open_run
-from metaeval.study.viewing import ViewedRuns
 from tests.study.test_report import payload_of
 from tests.tiny import MANIFEST, write_study, write_tiny
 

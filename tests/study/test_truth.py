@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import metaeval as me
+from metaeval.base.errors import MetaevalError, StudyError
 from metaeval.cli import main
-from metaeval.errors import MetaevalError, StudyError
 from tests.tiny import write_study
 
 PLAIN = {"bootstrap": "null", "tests": "null", "details": "false"}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.reports.report.conftest import browser  # noqa: F401 - a fixture
+from tests.runs.test_viewer import viewing
 from tests.study.runs import tiny_run
-from tests.study.test_viewing import viewing
 from tests.tiny import write_tiny
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
-    from metaeval.study.serving import LocalServer
+    from metaeval.runs.server import LocalServer
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from metaeval.simulation import Simulation
-from metaeval.trust.gate_pairs import Scored
+from metaeval.base.simulation import Simulation
+from metaeval.trust.gate.pairs import Scored
 
 
 def scored(

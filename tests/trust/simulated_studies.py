@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from metaeval.trust.judged import Judged
-from metaeval.types import Scale
+from metaeval.base.records import Scale
+from metaeval.trust.bias.arrays import Judged
 
 FAMILIES = {"j": "ours", "g1": "ours", "g2": "theirs", "g3": "theirs", "g4": None}
 GENERATORS = ("g1", "g2", "g3", "g4")

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from metaeval.trust.clustered import Draws
-from metaeval.trust.position import Pairs, position
-from metaeval.trust.self_preference import own_family, self_preference
-from metaeval.trust.verbosity import verbosity
+from metaeval.trust.bias.clustered import Draws
+from metaeval.trust.bias.self_preference import own_family, self_preference
+from metaeval.trust.bias.verbosity import verbosity
+from metaeval.trust.bias.verdicts.position import Pairs, position
 from tests.trust.simulated_studies import FAMILIES, drawn
 
 STUDIES = 200

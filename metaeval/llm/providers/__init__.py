@@ -1,7 +1,8 @@
 """Who answers requests: one small file a provider, one line each in the table below.
 
-A new provider is a file with a class that has ``complete`` and ``close`` (see `metaeval.llm.client.Client`)
-and takes a `Connection`, and a line here. Nothing is imported before the first request is sent.
+A new provider is a file with a class that has ``complete`` and ``close`` (see
+`metaeval.llm.calls.client.Client`) and takes a `Connection`, and a line here. Nothing is imported before the
+first request is sent.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-from metaeval.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, nearest
 
 
 class Provider(NamedTuple):

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 import aiohttp
 from dashscope import AioGeneration
 
-from metaeval.llm.client import CallError, count, text_of, word
+from metaeval.llm.calls.client import CallError, count, text_of, word
+from metaeval.llm.calls.request import Reply
+from metaeval.llm.calls.scrub import scrub
 from metaeval.llm.providers import key_for
-from metaeval.llm.providers.http import (
+from metaeval.llm.providers.wire import (
     ENCODING,
     MISREAD,
     answered,
@@ -21,8 +23,6 @@ from metaeval.llm.providers.http import (
     read_headers,
     unreadable,
 )
-from metaeval.llm.request import Reply
-from metaeval.llm.scrub import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from aiohttp.connector import Connection as Line
     from aiohttp.tracing import Trace
 
+    from metaeval.llm.calls.request import Request
     from metaeval.llm.providers import Connection
-    from metaeval.llm.request import Request
 
 _WHAT = "reply of DashScope"
 _body: ContextVar[list[str]] = ContextVar("_body")

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import openai
 
-from metaeval.llm.client import CallError, RejectedError, count, text_of, word
+from metaeval.llm.calls.client import CallError, RejectedError, count, text_of, word
+from metaeval.llm.calls.request import Reply
+from metaeval.llm.calls.scrub import scrub
 from metaeval.llm.providers import key_for
-from metaeval.llm.providers.http import (
+from metaeval.llm.providers.wire import (
     ENCODING,
     MISREAD,
     answered,
@@ -18,8 +20,6 @@ from metaeval.llm.providers.http import (
     read_headers,
     unreadable,
 )
-from metaeval.llm.request import Reply
-from metaeval.llm.scrub import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from httpx2 import Request as HTTPRequest
     from httpx2 import Response
 
+    from metaeval.llm.calls.request import Request
     from metaeval.llm.providers import Connection
-    from metaeval.llm.request import Request
 
 _NO_KEY = "none"  # the SDK insists on one; servers of one's own often want none
 

@@ -41,15 +41,15 @@ import re
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from metaeval.errors import MetaevalError, nearest
-from metaeval.llm.client import RetryableError
-from metaeval.llm.request import Reply
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.llm.calls.client import RetryableError
+from metaeval.llm.calls.request import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from metaeval.llm.calls.request import Request
     from metaeval.llm.providers import Connection
-    from metaeval.llm.request import Request
 
 Outcome: TypeAlias = Literal["refuse", "unparsed", "out_of_range", "truncated", "transport", "answer"]
 

@@ -18,7 +18,7 @@ from metaeval.reports.figures.user_bias import user_bias
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from metaeval.sheet import Sheet
+    from metaeval.engine.sheet import Sheet
 
     Drawer: TypeAlias = Callable[[Sheet, Mapping[str, str]], Figure]
 

@@ -10,14 +10,14 @@ from metaeval.reports.figures.style import FILLING, GREY, HUNDRED, PALETTE, SHAP
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metaeval.sheet import Sheet
+    from metaeval.engine.sheet import Sheet
 
 _WIDE = 20  # largest over smallest cost, from which on equal steps are equal factors
 _NARROW = 3  # and up to which an axis from zero would be mostly empty
 
 
 def cost(sheet: Sheet, first: Mapping[str, str]) -> Figure:
-    """Draw what `metaeval.analysis.cost_accuracy.cost_accuracy` returned."""
+    """Draw what `metaeval.kinds.explanations.cost_accuracy.cost_accuracy` returned."""
     frame = sheet.frame
     models, ways = frame["model"].unique().tolist(), frame["way"].unique().tolist()
     low, high = float(frame["cost"].min()), float(frame["cost"].max())

@@ -10,7 +10,7 @@ from metaeval.reports.figures.style import BLUE, VERMILION, shortened
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metaeval.sheet import Sheet
+    from metaeval.engine.sheet import Sheet
 
 _MOST_WIDE = 24
 _GAP = 40
@@ -18,7 +18,7 @@ _SHORT = "datum.value !== 0 && abs(datum.value) < 0.001 ? format(datum.value, '.
 
 
 def distributions(sheet: Sheet, first: Mapping[str, str]) -> Figure:
-    """Draw what `metaeval.analysis.distributions.distributions` returned."""
+    """Draw what `metaeval.analysis.agreement.distributions.distributions` returned."""
     n = sheet.frame["evaluator"].nunique()
     wide = n <= _MOST_WIDE
     columns, panel = (3, 230) if wide else (6, 120)

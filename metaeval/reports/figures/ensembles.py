@@ -10,11 +10,11 @@ from metaeval.reports.figures.style import BLUE, VERMILION, hundred, rounded
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metaeval.sheet import Sheet
+    from metaeval.engine.sheet import Sheet
 
 
 def ensembles(sheet: Sheet, _first: Mapping[str, str]) -> Figure:
-    """Draw what `metaeval.analysis.ensemble_spread.ensemble_spread` returned."""
+    """Draw what `metaeval.analysis.ensembles.spread.ensemble_spread` returned."""
     frame = sheet.frame
     levels, aspects = frame["level"].unique().tolist(), frame["aspect"].unique().tolist()
     sizes = int(frame["n_judges"].max())

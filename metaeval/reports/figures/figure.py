@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from metaeval.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, nearest
 from metaeval.reports import words
 from metaeval.reports.figures.style import CORRELATION, LIGHT, SCHEMA
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.sheet import Sheet
+    from metaeval.engine.sheet import Sheet
 
 DATA = "table"
 """The name under which a chart reads its rows."""

@@ -6,7 +6,7 @@ import importlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from metaeval.errors import MissingExtraError
+from metaeval.base.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,13 +10,13 @@ from metaeval.reports.figures.style import CORRELATION, HUNDRED, hundred, rounde
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metaeval.sheet import Sheet
+    from metaeval.engine.sheet import Sheet
 
 _MOST_WITH_NUMBERS = 24
 
 
 def likeness(sheet: Sheet, first: Mapping[str, str]) -> Figure:
-    """Draw what `metaeval.analysis.likeness.likeness` returned."""
+    """Draw what `metaeval.analysis.agreement.likeness.likeness` returned."""
     frame = sheet.frame
     n = frame["second"].nunique()
     numbered = n <= _MOST_WITH_NUMBERS

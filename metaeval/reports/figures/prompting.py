@@ -10,13 +10,13 @@ from metaeval.reports.figures.style import HUNDRED, PALETTE, SHAPES, hundred, ro
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metaeval.sheet import Sheet
+    from metaeval.engine.sheet import Sheet
 
 _ORDER = ("zero-shot", "one-shot", "shuffled", "personalized")
 
 
 def prompting(sheet: Sheet, first: Mapping[str, str]) -> Figure:
-    """Draw what `metaeval.analysis.prompting.prompting` returned."""
+    """Draw what `metaeval.kinds.explanations.prompting.prompting` returned."""
     frame = sheet.frame
     given = frame["way"].unique().tolist()
     known = [w for o in _ORDER for w in given if w == o or w.startswith(f"{o},")]

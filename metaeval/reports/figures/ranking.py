@@ -10,11 +10,11 @@ from metaeval.reports.figures.style import FILLING, HUNDRED, by_kind, hundred, l
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metaeval.sheet import Sheet
+    from metaeval.engine.sheet import Sheet
 
 
 def ranking(sheet: Sheet, first: Mapping[str, str]) -> Figure:
-    """Draw what `metaeval.analysis.forest.forest` returned."""
+    """Draw what `metaeval.analysis.agreement.forest.forest` returned."""
     frame = sheet.frame
     n = frame["evaluator"].nunique()
     rows: dict[str, Any] = {

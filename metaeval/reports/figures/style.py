@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metaeval.simulation import MARK
-from metaeval.types import Kind
+from metaeval.base.records import Kind
+from metaeval.base.simulation import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

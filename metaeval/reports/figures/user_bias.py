@@ -10,13 +10,13 @@ from metaeval.reports.figures.style import BLUE, FILLING, VERMILION, row_axis
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metaeval.sheet import Sheet
+    from metaeval.engine.sheet import Sheet
 
 _LINE = 30  # height of an evaluator, in pixels
 
 
 def user_bias(sheet: Sheet, first: Mapping[str, str]) -> Figure:
-    """Draw what `metaeval.analysis.user_bias.user_bias` returned."""
+    """Draw what `metaeval.analysis.agreement.user_bias.user_bias` returned."""
     frame = sheet.frame
     names = frame["evaluator"].unique().tolist()
     who = next(c.title for c in sheet.columns if c.name == "who")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.evaluators.frames import unit_positions
+from metaeval.evaluators.grid import unit_positions
 from metaeval.reports.report.encode import Texts
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.llm.store_tools import Conversation
-    from metaeval.stats.tables import Ints
-    from metaeval.types import ExplanationSet
+    from metaeval.base.records import ExplanationSet
+    from metaeval.llm.store.tools import Conversation
+    from metaeval.stats.coefficients.tables import Ints
 
 MOST_TEXT = 16_000_000
 """So many characters of prompts and replies a page holds, lines that are repeated counted once."""

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from metaeval.stats.tables import Floats
+    from metaeval.stats.coefficients.tables import Floats
 
 _DIGITS = 9  # many more than are printed, so that nothing is rounded twice to another last digit
 

@@ -6,27 +6,27 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metaeval.ranking import tests_sentence
+from metaeval.base.records import AVERAGE, Kind
+from metaeval.engine.ranking import tests_sentence
 from metaeval.reports import words
 from metaeval.reports.figures import figure_payload
 from metaeval.reports.report.encode import decimals, number, numbers
 from metaeval.reports.report.units import listed_groups
 from metaeval.reports.sheets import cell
-from metaeval.types import AVERAGE, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
-    from metaeval.analysis.by_group import Groups
-    from metaeval.compare import Comparisons
+    from metaeval.analysis.agreement.by_group import Groups
+    from metaeval.base.simulation import Simulation
+    from metaeval.engine.comparison import Comparisons
+    from metaeval.engine.sheet import Sheet
     from metaeval.reports.figures import Figure
     from metaeval.reports.report.calls import Calls
     from metaeval.reports.report.units import Sample, Units
-    from metaeval.sheet import Sheet
-    from metaeval.simulation import Simulation
-    from metaeval.stats.tables import Floats
+    from metaeval.stats.coefficients.tables import Floats
 
 _FORMAT = 1
 _TITLES = {"user": "user", "pair": "user and item", "item": "item"}
@@ -38,7 +38,7 @@ class Ranked:
 
     tests: Comparisons
     ranking: Sheet
-    """What `metaeval.ranking` made of them: ``evaluator``, ``cluster``, ``p_best``."""
+    """What `metaeval.engine.ranking` made of them: ``evaluator``, ``cluster``, ``p_best``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.evaluators.frames import NO_ROW, OK, STATUSES, Grid, grid_of, rows_of
-from metaeval.evaluators.texts import reference_columns
+from metaeval.evaluators.grid import NO_ROW, OK, STATUSES, Grid, grid_of, rows_of
+from metaeval.kinds.explanations.text.texts import reference_columns
 from metaeval.reports.report.encode import Texts, coded
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.analysis.by_group import Groups
-    from metaeval.stats.tables import Floats, Ints
-    from metaeval.types import ExplanationSet, ScoreTable
+    from metaeval.analysis.agreement.by_group import Groups
+    from metaeval.base.records import ExplanationSet, ScoreTable
+    from metaeval.stats.coefficients.tables import Floats, Ints
 
 MOST_UNITS = 5_000
 """So many units a page holds; of more, a sample."""

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pandas as pd
 
-from metaeval.errors import DataError, nearest
-from metaeval.sources.hub import hub_name
+from metaeval.base.errors import DataError, nearest
+from metaeval.base.records import Status
+from metaeval.sources.hub.repository import hub_name
 from metaeval.sources.recorded import inspect_logs, promptfoo, table
 from metaeval.sources.recorded.joining import join
 from metaeval.sources.recorded.recording import ASPECT, EVALUATOR, SCORE
 from metaeval.sources.recorded.score_map import read_score_map
-from metaeval.types import Status
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
+    from metaeval.base.records import ExplanationSet
     from metaeval.sources.recorded.recording import Recording
     from metaeval.sources.recorded.score_map import ScoreMap
-    from metaeval.types import ExplanationSet
 
 ORIGINS = "recorded_from"
 """The key under `extra` of a data set that says of recorded evaluators where their scores come from."""

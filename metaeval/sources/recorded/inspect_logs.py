@@ -13,7 +13,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.errors import DataError, MissingExtraError, Problem
+from metaeval.base.errors import DataError, MissingExtraError, Problem
+from metaeval.base.records import Status
 from metaeval.sources.recorded.recording import (
     ASPECT,
     EVALUATOR,
@@ -22,8 +23,7 @@ from metaeval.sources.recorded.recording import (
     Rows,
     entries_for,
 )
-from metaeval.sources.table_map import FromColumn, ScoreEntry
-from metaeval.types import Status
+from metaeval.sources.tables.map import FromColumn, ScoreEntry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from metaeval.errors import DataError, Problem, nearest
-from metaeval.frames import row_text
-from metaeval.sources.columns import text_column
+from metaeval.base.errors import DataError, Problem, nearest
+from metaeval.base.frames import row_text
+from metaeval.base.records import Status
 from metaeval.sources.recorded.matching import keys_of, tuples, units_of, with_frame
 from metaeval.sources.recorded.recording import ASPECT, EVALUATOR, SCORE
-from metaeval.sources.table_import import Piler, sources_of
-from metaeval.sources.table_map import FromColumn, fill, placeholders
-from metaeval.sources.tables import Table
-from metaeval.types import Status
+from metaeval.sources.tables.columns import text_column
+from metaeval.sources.tables.importer import Piler, sources_of
+from metaeval.sources.tables.map import FromColumn, fill, placeholders
+from metaeval.sources.tables.table import Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from metaeval.base.records import ExplanationSet
     from metaeval.sources.recorded.recording import Recording
     from metaeval.sources.recorded.score_map import ScoreMap
-    from metaeval.types import ExplanationSet
 
 
 class Joined(NamedTuple):

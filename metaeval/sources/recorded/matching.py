@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from metaeval.errors import DataError, Problem, nearest
-from metaeval.sources.columns import text_column
-from metaeval.sources.table_map import placeholders
-from metaeval.sources.tables import Table
-from metaeval.types import KEYS
+from metaeval.base.errors import DataError, Problem, nearest
+from metaeval.base.records import KEYS
+from metaeval.sources.tables.columns import text_column
+from metaeval.sources.tables.map import placeholders
+from metaeval.sources.tables.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from metaeval.base.records import ExplanationSet
     from metaeval.sources.recorded.score_map import ScoreMap
-    from metaeval.types import ExplanationSet
 
 _MAX_HINTED = 5000  # the search for the nearest name is quadratic, so it is left out for huge sets
 

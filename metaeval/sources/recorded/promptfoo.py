@@ -13,11 +13,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.errors import DataError, Problem
+from metaeval.base.errors import DataError, Problem
+from metaeval.base.records import Status
 from metaeval.sources.recorded.recording import EVALUATOR, SCORE, Recording, Rows, entries_for
-from metaeval.sources.table_map import FromColumn, ScoreEntry
-from metaeval.sources.tables import read_table
-from metaeval.types import Status
+from metaeval.sources.tables.map import FromColumn, ScoreEntry
+from metaeval.sources.tables.table import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.errors import Problem
-from metaeval.sources.table_map import FromColumn, ScoreEntry
-from metaeval.sources.tables import Table
+from metaeval.base.errors import Problem
+from metaeval.sources.tables.map import FromColumn, ScoreEntry
+from metaeval.sources.tables.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from metaeval.types import Status
+    from metaeval.base.records import Status
 
 SCORE, EVALUATOR, ASPECT = "score", "evaluator", "aspect"
 """The columns of a `Recording` that a map need not name."""

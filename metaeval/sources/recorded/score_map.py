@@ -1,6 +1,6 @@
 """The map of `add_scores`: how the names in a file of scores become those of the data set.
 
-Every key may be left out. The words are those of the map of a table (`metaeval.sources.table_map`)::
+Every key may be left out. The words are those of the map of a table (`metaeval.sources.tables.map`)::
 
     units: {user_id: user, item_id: story}     # our key ← variable, field of the metadata, or column
     id: "{user_id}|{item_id}|{generator}"      # keys that stand in the column `id`, such as inspect's samples
@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 
-from metaeval.errors import DataError, nearest
-from metaeval.sources.manifest import Name, ScaleModel
-from metaeval.sources.table_map import Aspect, ScoreEntry, TableMap, placeholders
-from metaeval.sources.yaml_model import Strict, read_model
-from metaeval.types import KEYS
+from metaeval.base.errors import DataError, nearest
+from metaeval.base.records import KEYS
+from metaeval.base.validation import Strict, read_model
+from metaeval.sources.dataset.manifest import Name, ScaleModel
+from metaeval.sources.tables.map import Aspect, ScoreEntry, TableMap, placeholders
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from metaeval.types import ExplanationSet
+    from metaeval.base.records import ExplanationSet
 
 
 class Code(Strict):

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.errors import DataError, Problem, nearest
-from metaeval.formulas import unprotected
-from metaeval.sources.hub import hub_name, hub_table
+from metaeval.base.errors import DataError, Problem, nearest
+from metaeval.base.formulas import unprotected
+from metaeval.base.records import Status
+from metaeval.sources.hub.repository import hub_name, hub_table
 from metaeval.sources.recorded.recording import ASPECT, EVALUATOR, SCORE, Recording
-from metaeval.sources.table_map import FromColumn, ScoreEntry
-from metaeval.sources.tables import read_table
-from metaeval.types import Status
+from metaeval.sources.tables.map import FromColumn, ScoreEntry
+from metaeval.sources.tables.table import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from metaeval.sources.recorded.score_map import ScoreMap
-    from metaeval.sources.tables import Table
+    from metaeval.sources.tables.table import Table
 
 
 def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:

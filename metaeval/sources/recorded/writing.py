@@ -8,19 +8,19 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.errors import DataError
-from metaeval.files import replacing
-from metaeval.resources import to_read
-from metaeval.sources.folder import FORMATS, checked_by, read_folder, refuse_if_in_the_way, save
-from metaeval.sources.hub import hub_folder, hub_name
-from metaeval.sources.manifest import FILE, Manifest, read_manifest
+from metaeval.base.errors import DataError
+from metaeval.base.files import replacing
+from metaeval.base.resources import to_read
+from metaeval.sources.dataset.folder import FORMATS, checked_by, read_folder, refuse_if_in_the_way, save
+from metaeval.sources.dataset.manifest import FILE, Manifest, read_manifest
+from metaeval.sources.hub.repository import hub_folder, hub_name
 from metaeval.sources.recorded.adding import ORIGINS, ScoreImport, join_scores
 
 if TYPE_CHECKING:
     import os
 
-    from metaeval.sources.folder import Format
-    from metaeval.types import ExplanationSet
+    from metaeval.base.records import ExplanationSet
+    from metaeval.sources.dataset.folder import Format
 
 
 def import_scores(

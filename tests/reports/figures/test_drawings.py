@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metaeval.errors import MissingExtraError
+from metaeval.base.errors import MissingExtraError
 from metaeval.reports.figures import CATALOGUE, FIGURE_FORMATS, Figure, draw, figure_payload
+from metaeval.runs.finished import open_run
 from metaeval.study.figures import figures_of_run
-from metaeval.study.opened import open_run
 from tests.drawn import LONG, drawn_run
 
 if TYPE_CHECKING:

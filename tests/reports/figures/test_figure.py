@@ -8,11 +8,11 @@ import math
 import pandas as pd
 import pytest
 
-from metaeval.errors import MetaevalError
+from metaeval.base.errors import MetaevalError
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.sheet import Column, Sheet
 from metaeval.reports.figures import Figure, figure_payload
 from metaeval.reports.figures.style import HUNDRED
-from metaeval.sheet import Column, Sheet
-from metaeval.simulation import REAL, Simulation
 
 FRAME = pd.DataFrame(
     {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.simulation import REAL, Simulation
+from metaeval.base.simulation import REAL, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from metaeval.base.simulation import Simulation
 from metaeval.reports.report.page import report_page
-from metaeval.simulation import Simulation
 from tests.reports.report.pages import VIEWS, every_view, visit
 from tests.reports.report.payloads import payload
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metaeval.simulation import Simulation
+from metaeval.base.simulation import Simulation
 from tests.reports.report.payloads import ASPECTS, payload
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from metaeval.llm.request import CallFailure, Message, Reply
-from metaeval.llm.store_tools import Conversation
+from metaeval.llm.calls.request import CallFailure, Message, Reply
+from metaeval.llm.store.tools import Conversation
 from metaeval.reports.report.calls import Calls
 
 KEYS = [None, np.array([["a", "b", "a"], ["c", "", "gone"]], dtype=object)]

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 import metaeval as me
-from metaeval.analysis.by_group import Groups
+from metaeval.analysis.agreement.by_group import Groups
+from metaeval.base.records import USER_RATER, ExplanationSet
 from metaeval.reports.report.units import Sample, Units, listed_groups, sample
-from metaeval.types import USER_RATER, ExplanationSet
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from metaeval import sources
-from metaeval.errors import DataError, MissingExtraError
+from metaeval.base.errors import DataError, MissingExtraError
 from metaeval.sources.recorded import add_scores
 from tests.sources.recorded.conftest import cells, statuses
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from metaeval import sources
-from metaeval.errors import DataError
+from metaeval.base.errors import DataError
 from metaeval.sources.recorded import add_scores
 from tests.sources.recorded.conftest import KEYS, PROMPTFOO, cells, statuses
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import metaeval as me
 from metaeval import sources
-from metaeval.errors import DataError
+from metaeval.base.errors import DataError
 from metaeval.sources.recorded import add_scores
 from tests.sources.recorded.conftest import cells, statuses
 

@@ -8,7 +8,7 @@ import pytest
 
 import metaeval as me
 from metaeval import sources
-from metaeval.errors import DataError
+from metaeval.base.errors import DataError
 from metaeval.sources.recorded import add_scores, import_scores, origin
 from tests.sources.recorded.conftest import PROMPTFOO
 from tests.tiny import write_study, write_tiny

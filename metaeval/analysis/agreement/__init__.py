@@ -1,0 +1,1 @@
+"""Agreement with the truth beside the leaderboard: measures, people, reliability, variance."""

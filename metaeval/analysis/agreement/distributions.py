@@ -1,0 +1,172 @@
+"""How often each score is given: the evaluators' scores beside the ratings of the truth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from metaeval.analysis.agreement.measures import on_scale as are_ratings
+from metaeval.base.records import Kind
+from metaeval.base.simulation import REAL
+from metaeval.engine.sheet import Column, Sheet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from metaeval.base.records import Scale
+    from metaeval.base.simulation import Simulation
+    from metaeval.stats.coefficients.tables import Floats
+
+_MOST_STEPS = 12  # ratings of a whole-number scale up to which each has its own bin
+_BINS = 10
+_NOTHING = np.empty(0)
+
+
+def on_scale(scores: pd.DataFrame, scale: Scale, kinds: Mapping[str, Kind]) -> list[str]:
+    """Return the evaluators all of whose scores are ratings on a scale, or means of a few.
+
+    Reference-based evaluators never are: their scores may lie on the scale, but mean something else.
+    """
+    found = []
+    for name, own in scores.groupby("evaluator", sort=False, observed=True)["score"]:
+        values = own.dropna().to_numpy(dtype=np.float64)
+        if kinds.get(str(name)) != Kind.REFERENCE and are_ratings(values, scale):
+            found.append(str(name))
+    return found
+
+
+def edges_of(scale: Scale) -> Floats:
+    """Return the borders of the bins: half-way between ratings, or 10 bins for a scale of many ratings."""
+    steps = scale.max - scale.min
+    if scale.integer and steps < _MOST_STEPS:
+        return np.arange(scale.min - 0.5, scale.max + 1.0)
+    return np.linspace(scale.min, scale.max, _BINS + 1)
+
+
+def distributions(
+    scores: pd.DataFrame,
+    truth: pd.DataFrame,
+    scale: Scale,
+    *,
+    kinds: Mapping[str, Kind],
+    truth_name: str = "truth",
+    simulated: Simulation = REAL,
+) -> Sheet | None:
+    """Count how often scores fall into each bin, for every evaluator and for the truth.
+
+    Parameters
+    ----------
+    scores, truth
+        Key columns, ``evaluator``, ``aspect``, ``score``; key columns, ``aspect``, ``rating``.
+    scale
+        That of the truth.
+    kinds
+        Of the evaluators.
+    truth_name
+        How the truth is called.
+    simulated
+        Whether anything of it is.
+
+    Returns
+    -------
+    Sheet or None
+        A row an evaluator, aspect and bin: ``place`` of the evaluator (0 is the truth), the bin's ``low`` and
+        ``high`` end, the ``share`` of the scores in it, the ``truth_share`` of the ratings in it (NaN for
+        evaluators that are not on the truth's scale, and have 10 bins over their own range) and ``n_scores``.
+        None if the truth has no rating.
+    """
+    rated = truth[truth["rating"].notna()]
+    scored = scores[scores["score"].notna()]
+    aspects = [str(a) for a in truth["aspect"].unique()]
+    if rated.empty or scored.empty:
+        return None
+    edges = edges_of(scale)
+    ratings_of = _by_aspect(rated, "rating")
+    of_truth = {a: shares(ratings_of.get(a, _NOTHING), edges) for a in aspects}
+    rows = [
+        _bins(truth_name, 0, a, edges, of_truth[a], None, len(ratings_of.get(a, _NOTHING))) for a in aspects
+    ]
+    ratings = set(on_scale(scored, scale, kinds))
+    for place, (name, own) in enumerate(scored.groupby("evaluator", sort=False, observed=True), start=1):
+        on = name in ratings
+        borders = edges if on else _own_edges(own["score"].to_numpy())
+        scores_of = _by_aspect(own, "score")
+        for aspect in aspects:
+            values, beside = scores_of.get(aspect, _NOTHING), of_truth[aspect] if on else None
+            share = shares(values, borders)
+            rows.append(_bins(str(name), place, aspect, borders, share, beside, len(values)))
+    names = [str(n) for n in scores["evaluator"].unique()]
+    there = set(scored["evaluator"].unique())
+    unscored = [n for n in names if n not in there]
+    return Sheet(
+        "distributions",
+        "How often each score is given",
+        pd.concat(rows, ignore_index=True),
+        (
+            Column("evaluator", "Evaluator"),
+            Column("aspect", "Aspect"),
+            Column("low", "from", "number"),
+            Column("high", "to", "number"),
+            Column("share", "Scores", "share"),
+            Column("truth_share", "Truth", "share"),
+            Column("n_scores", "Number of scores", "count"),
+        ),
+        tuple(_notes(scale, sorted(ratings), names, unscored)),
+        simulated,
+    )
+
+
+def shares(values: Floats, edges: Floats) -> Floats:
+    """Return the share of the values in each bin; one on a border counts half in both bins. NaN for none."""
+    n_bins = len(edges) - 1
+    if not len(values):
+        return np.full(n_bins, np.nan)
+    sides: tuple[Any, Any] = ("left", "right")
+    places = [np.clip(np.searchsorted(edges, values, side) - 1, 0, n_bins - 1) for side in sides]
+    counts = [np.bincount(p, minlength=n_bins) for p in places]
+    found: Floats = (counts[0] + counts[1]) / 2 / len(values)
+    return found
+
+
+def _by_aspect(frame: pd.DataFrame, column: str) -> dict[str, Floats]:
+    groups = frame.groupby("aspect", sort=False, observed=True)[column]
+    return {str(aspect): values.to_numpy(dtype=np.float64) for aspect, values in groups}
+
+
+def _own_edges(values: Floats) -> Floats:
+    low, high = float(values.min()), float(values.max())
+    edges = np.linspace(low, high, _BINS + 1)
+    # A constant score, or one that floats cannot part into bins, has one.
+    return edges if (np.diff(edges) > 0).all() else np.array([low - 0.5, high + 0.5])
+
+
+def _bins(  # noqa: PLR0917 - the columns, in order
+    name: str, place: int, aspect: str, edges: Floats, share: Floats, beside: Floats | None, n: int
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "evaluator": name,
+            "place": place,
+            "aspect": aspect,
+            "low": edges[:-1],
+            "high": edges[1:],
+            "share": share,
+            "truth_share": np.nan if beside is None else beside,
+            "n_scores": n,
+        }
+    )
+
+
+def _notes(
+    scale: Scale, ratings: Sequence[str], names: Sequence[str], unscored: Sequence[str]
+) -> Iterator[str]:
+    yield f"Share of the scores in each bin; ratings are {scale}."
+    yield "A score on the border of two bins counts half in each."
+    if ratings:
+        yield "The outline is the truth, beside evaluators that score on its scale."
+    if len(ratings) + len(unscored) < len(names):
+        yield f"Evaluators on other scales have {_BINS} bins over their own range, the same for all aspects."
+    if unscored:
+        yield f"Without any score, and left out: {', '.join(unscored)}."

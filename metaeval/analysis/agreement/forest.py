@@ -1,0 +1,166 @@
+"""The correlations of a run for a forest plot: an estimate with its interval, beside what people reach."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from metaeval.analysis.agreement.people import people
+from metaeval.base.records import AVERAGE, Kind
+from metaeval.base.simulation import REAL
+from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.sheet import Column, Sheet
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from metaeval.base.simulation import Simulation
+    from metaeval.engine.policy import Policy
+
+_TRUTH = "\0truth"  # no annotator's name
+
+CELL = ["aspect", "level", "coefficient"]
+ESTIMATE = (
+    Column("aspect", "Aspect"),
+    Column("level", "Level"),
+    Column("coefficient", "Coefficient"),
+    Column("estimate", "Correlation", "hundred", "ci_low", "ci_high"),
+)
+
+
+def without_lone_average(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Return correlations without the average over aspects where it is that of a single one."""
+    several = correlations["aspect"].nunique() > 2
+    return correlations if several else correlations[correlations["aspect"] != AVERAGE]
+
+
+def forest(
+    correlations: pd.DataFrame,
+    kinds: Mapping[str, Kind],
+    human: pd.DataFrame,
+    *,
+    intervals: str = "",
+    simulated: Simulation = REAL,
+) -> Sheet:
+    """Lay out the correlations of all evaluators with their kind and the human reference.
+
+    Parameters
+    ----------
+    correlations
+        The columns of `metaeval.base.records.Correlation`.
+    kinds
+        Of the evaluators.
+    human
+        What `human_reference` returned.
+    intervals
+        A sentence on how the intervals were made.
+    simulated
+        Whether anything of it is.
+
+    Returns
+    -------
+    Sheet
+        A row an evaluator, aspect, level and coefficient, with ``kind`` and, the same for all evaluators,
+        ``human`` and ``human_who``: the highest estimate of a person, or of several people's mean, and whose.
+    """
+    frame = without_lone_average(correlations)
+    frame = frame[["evaluator", *CELL, "estimate", "ci_low", "ci_high"]].merge(human, on=CELL, how="left")
+    frame.insert(1, "kind", [str(kinds.get(name, Kind.RECORDED)) for name in frame["evaluator"]])
+    defined = set(frame.loc[frame["estimate"].notna(), "evaluator"])
+    undefined = [str(name) for name in frame["evaluator"].unique() if name not in defined]
+    notes = (
+        "How far each evaluator's scores follow the truth.",
+        *([intervals] if intervals else []),
+        *(
+            ["The dashed line is the highest of what an annotator, or the mean of several, reaches."]
+            if frame["human"].notna().any()
+            else []
+        ),
+        *([f"Undefined throughout, so without a dot: {', '.join(undefined)}."] if undefined else []),
+    )
+    columns = [Column("evaluator", "Evaluator"), Column("kind", "Kind"), *ESTIMATE]
+    if frame["human"].notna().any():
+        columns.append(Column("human", "What people reach", "hundred"))
+    return Sheet(
+        "ranking", "How well evaluators agree with the truth", frame, tuple(columns), notes, simulated
+    )
+
+
+def human_reference(
+    correlations: pd.DataFrame,
+    kinds: Mapping[str, Kind],
+    truth: pd.DataFrame,
+    raters: pd.DataFrame | None,
+    policy: Policy,
+    *,
+    truth_raters: Collection[str] = (),
+) -> pd.DataFrame:
+    """Return what people reach in each column of a leaderboard.
+
+    It is the highest estimate of the annotators among the evaluators. Where there are none, or the truth is
+    made of their ratings, it is the highest of the lines of `metaeval.analysis.agreement.people.people`:
+    against the truth, or against the mean of the other annotators.
+
+    Parameters
+    ----------
+    correlations, kinds
+        Of the evaluators.
+    truth, raters, policy, truth_raters
+        As in `people`.
+
+    Returns
+    -------
+    DataFrame
+        ``aspect, level, coefficient, human, human_who``; no row where nothing is known.
+    """
+    annotators = [name for name, kind in kinds.items() if kind == Kind.ANNOTATOR]
+    frame = correlations[correlations["evaluator"].isin(annotators) & correlations["estimate"].notna()]
+    if frame.empty or truth_raters:
+        frame = _lines(truth, raters, policy, truth_raters)
+    best = frame.loc[frame.groupby(CELL, sort=False, observed=True)["estimate"].idxmax()]
+    return best.rename(columns={"estimate": "human", "evaluator": "human_who"})[[*CELL, "human", "human_who"]]
+
+
+def _lines(
+    truth: pd.DataFrame, raters: pd.DataFrame | None, policy: Policy, truth_raters: Collection[str]
+) -> pd.DataFrame:
+    """Return the people's lines, long; without intervals, which cost the most."""
+    rows: list[dict[str, Any]] = []
+    aspects = [str(a) for a in truth["aspect"].unique()]
+    for coefficient in policy.coefficients:
+        sheet = people(
+            truth,
+            raters,
+            replace(policy, coefficients=(coefficient,)),
+            truth_raters=truth_raters,
+            truth_name=_TRUTH,
+            bootstrap=Bootstrap(resamples=1),
+        )
+        lines = [] if sheet is None else sheet.frame.to_dict("records")
+        # Pairs of people are a reference only where two of them are all there is.
+        told = [n for n in lines if n["against"] == _TRUTH or str(n["against"]).startswith("mean of ")]
+        rows += [
+            {
+                "evaluator": _named(line),
+                "aspect": aspect,
+                "level": level,
+                "coefficient": coefficient,
+                "estimate": line.get(level if aspect == AVERAGE else f"{level}: {aspect}", float("nan")),
+            }
+            for line in told or lines
+            for level in policy.levels
+            for aspect in [*aspects, AVERAGE]
+        ]
+    frame = pd.DataFrame(rows, columns=["evaluator", *CELL, "estimate"])
+    return frame[frame["estimate"].notna()]
+
+
+def _named(line: Mapping[Any, Any]) -> str:
+    """Say whose line it is, and against whom where that is not the truth."""
+    who, against = str(line["who"]), str(line["against"])
+    named = who if who.startswith("mean of ") else f"annotator {who}"
+    if against == _TRUTH:
+        return named
+    return f"{named} against {'the ' if against.startswith('mean of ') else ''}{against}"

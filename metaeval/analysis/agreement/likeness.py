@@ -1,0 +1,147 @@
+"""Which evaluators score alike: the correlation of every two, and of each with the truth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.records import AVERAGE
+from metaeval.base.simulation import REAL
+from metaeval.engine.alignment import align
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.stats.coefficients.matrix import correlation_matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metaeval.base.simulation import Simulation
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+MOST_ROWS = 20_000
+"""Rows of the sheet up to which there is one for every aspect and coefficient that was asked for."""
+
+
+def likeness(
+    scores: pd.DataFrame,
+    truth: pd.DataFrame,
+    *,
+    aspects: Sequence[str],
+    coefficients: Sequence[str],
+    truth_name: str = "truth",
+    simulated: Simulation = REAL,
+) -> Sheet | None:
+    """Correlate the scores of every two evaluators over all units that both scored, and with the truth.
+
+    Nothing is filled in for missing scores. Evaluators are ordered by hierarchical clustering (average
+    linkage of 1 − r), so that those that score alike stand together; the truth stands last.
+
+    Parameters
+    ----------
+    scores, truth
+        Key columns, ``evaluator``, ``aspect``, ``score``; key columns, ``aspect``, ``rating``.
+    aspects
+        The aspects that are wanted, the first the most; ``average`` is the mean over all of them.
+    coefficients
+        Those that are wanted, the first the most.
+    truth_name
+        How the truth is called.
+    simulated
+        Whether anything of it is.
+
+    Returns
+    -------
+    Sheet or None
+        A row a pair, aspect and coefficient: ``first`` and ``second`` (evaluators) with their ``first_place``
+        and ``second_place`` in the order, ``r`` and ``n_units``. Where all wanted aspects and coefficients
+        take more than `MOST_ROWS` rows, only the first coefficient, and then the first aspect, are there.
+        None for fewer than two evaluators with scores.
+    """
+    data = align(scores, truth, ["dataset"])
+    scored = [e for e in range(len(data.evaluators)) if not np.isnan(data.scores[e]).all()]
+    if len(scored) < 2:
+        return None
+    names = [*(data.evaluators[e] for e in scored), truth_name]
+    values = np.concatenate([data.scores[scored], data.truth[None]])
+    n_pairs = len(names) * (len(names) - 1) // 2
+    fitting = max(1, MOST_ROWS // n_pairs)
+    of_coefficients = list(coefficients if len(coefficients) * len(aspects) <= fitting else coefficients[:1])
+    of_aspects = list(aspects if len(of_coefficients) * len(aspects) <= fitting else aspects[:1])
+    parts = []
+    for coefficient in of_coefficients:
+        found = _by_aspect(values, data.aspects, of_aspects, coefficient)
+        parts += [
+            _rows(*found[aspect], names).assign(aspect=aspect, coefficient=coefficient)
+            for aspect in of_aspects
+        ]
+    left_out = len(of_coefficients) < len(coefficients) or len(of_aspects) < len(aspects)
+    return Sheet(
+        "likeness",
+        "Which evaluators score alike",
+        pd.concat(parts, ignore_index=True),
+        (
+            Column("first", "Evaluator"),
+            Column("second", "and evaluator"),
+            Column("aspect", "Aspect"),
+            Column("coefficient", "Coefficient"),
+            Column("r", "Correlation", "hundred"),
+            Column("n_units", "Units", "count"),
+        ),
+        tuple(_notes(data.evaluators, scored, truth_name, left_out=left_out)),
+        simulated,
+    )
+
+
+def _by_aspect(
+    values: Floats, known: Sequence[str], wanted: Sequence[str], coefficient: str
+) -> dict[str, tuple[Floats, Ints]]:
+    """Return the matrices of r and of the number of units, by aspect; only those that are needed."""
+    needed = known if AVERAGE in wanted else wanted
+    found = {a: correlation_matrix(values[:, known.index(a)], coefficient) for a in needed}
+    if AVERAGE in wanted:
+        r, n = zip(*found.values(), strict=True)
+        found[AVERAGE] = np.mean(r, axis=0), np.sum(n, axis=0)
+    return found
+
+
+def _rows(r: Floats, n: Ints, names: Sequence[str]) -> pd.DataFrame:
+    order = [*_clustered(r), len(names) - 1]
+    second, first = np.tril_indices(len(names), k=-1)  # the places of each pair, the later one second
+    at = np.array(order)
+    columns: dict[str, Any] = {
+        "first": [names[order[i]] for i in first],
+        "second": [names[order[i]] for i in second],
+        "first_place": first + 1,
+        "second_place": second + 1,
+        "r": r[at[first], at[second]],
+        "n_units": n[at[first], at[second]],
+    }
+    return pd.DataFrame(columns)
+
+
+def _clustered(r: Floats) -> list[int]:
+    """Order all rows but the last, the truth: alike ones together, those nearer to the truth later."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    distance = 1 - np.where(np.isnan(r), 0.0, r)[:-1, :-1]
+    np.fill_diagonal(distance, 0.0)
+    near = squareform(np.clip((distance + distance.T) / 2, 0.0, 2.0), checks=False)
+    order = [int(leaf) for leaf in leaves_list(linkage(near, "average", optimal_ordering=True))]
+    with_truth = np.nan_to_num(r[-1, order])
+    middle = len(order) // 2
+    return order if with_truth[:middle].sum() <= with_truth[-middle:].sum() else order[::-1]
+
+
+def _notes(evaluators: Sequence[str], scored: Sequence[int], truth_name: str, *, left_out: bool) -> list[str]:
+    unscored = [name for e, name in enumerate(evaluators) if e not in scored]
+    return [
+        "Correlations over all units that both scored; nothing is filled in for missing scores.",
+        (
+            "Evaluators that score alike stand together (hierarchical clustering, average linkage of 1 − r); "
+            f"the last row is the {truth_name}."
+        ),
+        *([f"Without any score, and left out: {', '.join(unscored)}."] if unscored else []),
+        *(["Other aspects and coefficients of so many evaluators: by metaeval figures."] if left_out else []),
+    ]

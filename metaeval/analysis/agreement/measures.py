@@ -1,0 +1,265 @@
+"""Agreement with the truth beside correlations: in pairs of units, in generators, in ratings as such."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from metaeval.analysis.generators.draws import Design
+from metaeval.base.progress import progress
+from metaeval.base.simulation import REAL
+from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.stats.agreement.raters import (
+    centre,
+    cohen_kappa,
+    concordance,
+    krippendorff_alpha,
+    mean_absolute_error,
+)
+from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.ranking.orders import pairwise_accuracy, soft_pairwise_accuracy, tie_calibrated_accuracy
+from metaeval.stats.resampling.weights import permutation_p
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from metaeval.base.records import Scale
+    from metaeval.base.simulation import Simulation
+    from metaeval.engine.policy import Prepared
+    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.weighted.statistic import Clusters
+
+N_FOLDS = 10
+"""Folds of users, each with a tie threshold from the others."""
+N_RESAMPLES = 1000
+"""Bootstrap resamples behind the p-values of soft pairwise accuracy."""
+
+_MOST_LABELS = 1_000  # of a scale; the table of what two raters said has the square of it
+_MOST_RATINGS = 12  # means of up to so many whole ratings count as being on the scale
+_ON_SCALE = ("kappa", "alpha", "concordance", "mae")
+
+
+def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulation = REAL) -> Sheet:
+    """Measure agreement in the order of pairs, in the order of generators, and in the ratings themselves.
+
+    A row an evaluator with averages over aspects, which are NaN where the measure of any aspect is. The frame
+    has every aspect too, in columns such as ``kappa: accuracy``.
+
+    - ``pairs_user``, ``pairs_pair``: pairwise accuracy (`tie_calibrated_accuracy`) within users, and within
+      units of a user and item. Without users, ``pairs_item``.
+    - ``soft``: soft pairwise accuracy of generators (`soft_pairwise_accuracy`, means as in
+      `metaeval.analysis.generators.ranking.rank_generators`).
+    - ``kappa`` (quadratic weights) and ``alpha`` (Krippendorff's, ordinal) of evaluator and truth.
+    - ``concordance`` (Lin's) and ``mae`` (mean absolute error, in points of the scale) after truth and scores
+      were centred within users, or items without users.
+
+    The last four compare values, not orders: they are NaN unless all scores and the truth are on the scale,
+    or means of a few ratings on it; kappa takes the ratings themselves only.
+
+    Parameters
+    ----------
+    data
+        Any levels and coefficients; they are not read.
+    scale
+        Of the truth's ratings.
+    seed
+        Of the folds and the resamples.
+    simulated
+        What is: the data, or which evaluators.
+    """
+    who = "user" if "user_id" in data.keys else "item"
+    clusters = data.clusters(who)
+    groupings = {who: Grouping(clusters.of_unit, clusters.n)}
+    if who == "user" and "item_id" in data.keys:
+        codes = clusters.of_unit * len(data.labels["item_id"]) + data.keys["item_id"]
+        pair = np.unique(codes, return_inverse=True)[1]
+        groupings["pair"] = Grouping(pair, int(pair.max()) + 1)
+    n_folds = min(N_FOLDS, clusters.n)
+    fold = np.random.default_rng(seed).permutation(clusters.n) % max(1, n_folds)
+
+    shape = (len(data.evaluators), len(data.aspects))
+    names = [*(f"pairs_{level}" for level in groupings), "soft", *_ON_SCALE]
+    found = {name: np.full(shape, np.nan) for name in names}
+    with progress("measures", shape[0] * shape[1]) as advance:
+        for e in range(shape[0]):
+            for a in range(shape[1]):
+                units = np.arange(data.truth.shape[1])[data.units(e, a)]
+                x, y = data.scores[e, a, units], data.truth[a, units]
+                for level, g in groupings.items():
+                    if n_folds > 1:
+                        found[f"pairs_{level}"][e, a] = tie_calibrated_accuracy(
+                            x, y, g.group[units], g.n_groups, fold[clusters.of_unit[units]], n_folds=n_folds
+                        ).accuracy
+                kept = _scored(data, e, a, units, scale)
+                group = clusters.of_unit[kept]
+                for name, value in _values(
+                    data.scores[e, a, kept], data.truth[a, kept], group, clusters.n, scale
+                ).items():
+                    found[name][e, a] = value
+                advance()
+    of_none = _of_none(data, groupings, clusters)
+    if len(data.labels.get("generator", ())) > 1:
+        found["soft"], of_none["soft"] = _soft(data, seed)
+    else:
+        del found["soft"]
+    return Sheet(
+        "measures",
+        "Further measures of agreement with the truth",
+        _frame(data, found),
+        _columns(found, who),
+        tuple(_notes(data, found, of_none, scale=scale, n_folds=n_folds, seed=seed)),
+        simulated,
+    )
+
+
+def on_scale(values: Floats, scale: Scale) -> bool:
+    """Say whether all values are ratings on a scale, or means of up to 12 of them.
+
+    Scores of another kind that happen to lie between the ends of the scale are told from ratings by that.
+    """
+    if values.size == 0 or values.min() < scale.min or values.max() > scale.max:
+        return False
+    if not scale.integer:
+        return True
+    distinct = np.unique(values)
+    return any(np.allclose(distinct * k, np.rint(distinct * k), 0, 1e-9) for k in range(1, _MOST_RATINGS + 1))
+
+
+def _scored(data: Prepared, e: int, a: int, units: Ints, scale: Scale) -> Ints:
+    """Return the units without those whose score was filled with a number that is not on the scale."""
+    fill = data.policy.score
+    if isinstance(fill, str) or fill in scale or not data.n_missing[e, a]:
+        return units
+    filled = data.scores[e, a, units] == fill
+    return units[~filled] if filled.sum() <= data.n_missing[e, a] else units
+
+
+def _values(x: Floats, y: Floats, group: Ints, n_groups: int, scale: Scale) -> dict[str, float]:
+    """Return the measures that compare ratings with ratings; none if these are none."""
+    if not (on_scale(x, scale) and on_scale(y, scale)):
+        return {}
+    found = {"alpha": krippendorff_alpha(np.stack([x, y]), "ordinal")}
+    if scale.integer and scale.max - scale.min < _MOST_LABELS and not ((x % 1).any() or (y % 1).any()):
+        labels = np.arange(scale.min, scale.max + 1)
+        found["kappa"] = cohen_kappa(x, y, "quadratic", labels=labels)
+    u, v = (centre(values, group, n_groups) for values in (x, y))
+    return {**found, "concordance": concordance(u, v), "mae": mean_absolute_error(u, v)}
+
+
+def _soft(data: Prepared, seed: int) -> tuple[Floats, float]:
+    """Return the soft pairwise accuracy of generators, shape (E, A), and that of p-values of one half."""
+    every = np.ones((len(data.evaluators), *data.truth.shape), dtype=bool)
+    masks = every if data.mask is None else data.mask
+    design = Design.of(
+        data, np.logical_or.reduce(masks, axis=(0, 1)), Bootstrap(resamples=N_RESAMPLES, seed=seed)
+    )
+    found = np.full(masks.shape[:2], np.nan)
+    of_truth: dict[bytes, list[Floats]] = {}
+    with progress("generators", len(found)) as advance:
+        for e, mask in enumerate(masks):
+            entering = list(mask)
+            key = mask.tobytes()
+            if key not in of_truth:
+                of_truth[key] = _p_better(design.draws(data.truth, entering).replicates[-len(mask) :])
+            of_scores = _p_better(design.draws(data.scores[e], entering).replicates[-len(mask) :])
+            for a, (p, q) in enumerate(zip(of_truth[key], of_scores, strict=True)):
+                written = np.bincount(design.generator[mask[a]], minlength=design.n_generators) > 0
+                among = np.ix_(written, written)
+                found[e, a] = soft_pairwise_accuracy(p[among], q[among])
+            advance()
+    halves = [np.full_like(p, 0.5) for p in next(iter(of_truth.values()))]
+    pairs = zip(next(iter(of_truth.values())), halves, strict=True)
+    return found, float(np.mean([soft_pairwise_accuracy(p, half) for p, half in pairs]))
+
+
+def _p_better(replicates: Floats) -> list[Floats]:
+    """Return one-sided p-values that the row's generator has the higher mean, shape (G, G), by aspect."""
+    # A resample in which the row is not above the column speaks against it, an undefined one too.
+    return [
+        np.stack([permutation_p(np.zeros(len(means)), means - own, "greater") for own in means])
+        for means in replicates
+    ]
+
+
+def _frame(data: Prepared, found: Mapping[str, Floats]) -> pd.DataFrame:
+    columns: dict[str, Any] = {"evaluator": data.evaluators}
+    columns |= {name: values.mean(axis=1) for name, values in found.items()}
+    for name, values in found.items():
+        columns |= {f"{name}: {aspect}": values[:, a] for a, aspect in enumerate(data.aspects)}
+    return pd.DataFrame(columns)
+
+
+def _columns(found: Mapping[str, Floats], who: str) -> tuple[Column, ...]:
+    known = (
+        Column(f"pairs_{who}", f"Pairs within {who}s", "share"),
+        Column("pairs_pair", "Pairs within user × item", "share"),
+        Column("soft", "Pairs of generators, soft", "share"),
+        Column("kappa", "Weighted κ", "hundred"),
+        Column("alpha", "Krippendorff's α", "hundred"),
+        Column("concordance", "Concordance", "hundred"),
+        Column("mae", "Mean absolute error", "number"),
+    )
+    return (Column("evaluator", "Evaluator"), *(c for c in known if c.name in found))
+
+
+def _of_none(data: Prepared, groupings: Mapping[str, Grouping], clusters: Clusters) -> dict[str, float]:
+    """Return what an evaluator reaches that tells no two units apart; means over aspects."""
+    tied = np.full((len(groupings), len(data.aspects)), np.nan)
+    errors = np.full(len(data.aspects), np.nan)
+    for a in range(len(data.aspects)):
+        units = np.arange(data.truth.shape[1])
+        if data.mask is not None:
+            units = units[data.mask[:, a].any(axis=0)]
+        y = data.truth[a, units]
+        for i, g in enumerate(groupings.values()):
+            tied[i, a] = pairwise_accuracy(np.zeros_like(y), y, g.group[units], g.n_groups).accuracy
+        errors[a] = mean_absolute_error(centre(y, clusters.of_unit[units], clusters.n), np.zeros_like(y))
+    shares = zip(groupings, tied.mean(axis=1), strict=True)
+    return {**{f"pairs_{level}": float(share) for level, share in shares}, "mae": float(errors.mean())}
+
+
+def _notes(
+    data: Prepared,
+    found: Mapping[str, Floats],
+    of_none: Mapping[str, float],
+    *,
+    scale: Scale,
+    n_folds: int,
+    seed: int,
+) -> Iterator[str]:
+    n, who = len(data.aspects), "user" if "pairs_user" in found else "item"
+    yield f"{f'Means over {n} aspects; ' if n > 1 else ''}κ, α and concordance × 100."
+    if who == "item":
+        yield "The data name no users: items take their place."
+    if n_folds > 1:
+        ties = " and ".join(f"{100 * of_none[name]:.1f} %" for name in found if name.startswith("pairs_"))
+        yield (
+            "Pairs: the share of pairs of units that evaluator and truth order alike or both tie. The "
+            f"difference of scores that counts as a tie was chosen on other {who}s than it is used on "
+            f"({n_folds} folds of {who}s, seed {seed}). To call every pair a tie would reach {ties}."
+        )
+    else:
+        yield f"With one {who} there are no others to choose a difference on that counts as a tie: no pairs."
+    if "soft" in found:
+        removed = ", whose effects are removed" if who == "user" else ""
+        yield (
+            "Pairs of generators: 1 less the mean difference between the truth's and the evaluator's "
+            f"one-sided p-values that one generator is better than another ({N_RESAMPLES:,} bootstrap "
+            f"resamples of {who}s{removed}; seed {seed}). P-values of 0.5 would reach "
+            f"{100 * of_none['soft']:.1f} %."
+        )
+    if all(np.isnan(found[name]).all() for name in _ON_SCALE):
+        yield f"κ, α, concordance and error have no values: no evaluator's scores are ratings, {scale}."
+        return
+    yield (
+        "κ (quadratic weights), α (ordinal), concordance (Lin's) and mean absolute error (in points) "
+        f"compare ratings with ratings: they are given where truth and all scores are {scale}, or means of "
+        f"a few such; κ takes no means. Concordance and error are of deviations from the {who}'s mean; no "
+        f"deviation at all would have an error of {of_none['mae']:.3f}."
+    )
+    fill = data.policy.score
+    if not isinstance(fill, str) and fill not in scale and data.n_missing.any():
+        yield f"Missing scores, which count as {fill:g} elsewhere, are left out of these four."

@@ -1,0 +1,245 @@
+"""What people reach: annotators held against the truth, each other, and the mean of the others."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from metaeval.base.counts import counted
+from metaeval.base.records import AVERAGE, KEYS, USER_RATER
+from metaeval.base.simulation import REAL
+from metaeval.engine.correlation import correlate
+from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.ranking import GENERATOR_INTERVALS
+from metaeval.engine.sheet import Column, Sheet
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from metaeval.base.simulation import Simulation
+    from metaeval.engine.policy import Policy
+
+MOST_IN_PAIRS = 8
+"""Annotators up to which every pair has a row."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """One person, or the mean of some, held against ratings."""
+
+    who: str
+    against: str
+    scores: pd.DataFrame
+    """Key columns, ``aspect``, ``score``."""
+    ratings: pd.DataFrame
+    """Key columns, ``aspect``, ``rating``."""
+
+
+def people(
+    truth: pd.DataFrame,
+    raters: pd.DataFrame | None,
+    policy: Policy,
+    *,
+    truth_raters: Collection[str] = (),
+    truth_name: str = "the user",
+    bootstrap: Bootstrap | None = None,
+    simulated: Simulation = REAL,
+) -> Sheet | None:
+    """Correlate what people say of the same units: the lines that an evaluator's correlations are read by.
+
+    - each annotator against the truth, and, of two or more, the mean of them;
+    - each pair of annotators, of up to 8;
+    - of three or more, each against the mean of the others.
+
+    An annotator whose ratings are in the truth is not held against it: a part agrees with its whole.
+
+    Parameters
+    ----------
+    truth
+        Key columns, ``aspect``, ``rating``; its rows say which units are judged.
+    raters
+        Key columns, ``rater``, ``aspect``, ``rating``. The rater ``user`` is no annotator.
+    policy
+        Its levels, first coefficient, undefined groups and fill of the truth hold here. A missing rating of
+        an annotator is left out, and each line has all units that both sides rated.
+    truth_raters
+        Annotators whose ratings make the truth; none if it is the users' own.
+    truth_name
+        How the truth is called in the table.
+    bootstrap
+        Of the intervals; 10,000 resamples of users, or of items without users, if None.
+    simulated
+        What is: the data, or which evaluators.
+
+    Returns
+    -------
+    Sheet or None
+        A row a line: ``who``, ``against``, and each level with ``<level>_low`` and ``<level>_high``, averaged
+        over aspects; the frame has every aspect too (``pair: accuracy``). None if there are no annotators.
+    """
+    asked = annotator_ratings(truth, raters)
+    if asked is None:
+        return None
+    names = sorted(asked["rater"].unique())
+    given = bootstrap or Bootstrap()
+    wanted = replace(given, cluster=given.cluster or ("user" if "user_id" in truth.columns else "item"))
+    rows = [
+        _row(line, policy, wanted)
+        for line in _lines(truth, asked, names, frozenset(truth_raters), truth_name)
+    ]
+    if not rows:
+        return None
+    columns = [
+        Column(v, f"{v.capitalize()} level", "hundred", f"{v}_low", f"{v}_high") for v in policy.levels
+    ]
+    return Sheet(
+        "people",
+        "What people reach",
+        pd.DataFrame(rows),
+        (
+            Column("who", "Annotator"),
+            Column("against", "Against"),
+            *columns,
+            Column("n_units", "Ratings", "count"),
+        ),
+        tuple(
+            _notes(
+                truth,
+                asked,
+                policy,
+                in_truth=frozenset(truth_raters),
+                truth_name=truth_name,
+                bootstrap=wanted,
+            )
+        ),
+        simulated,
+    )
+
+
+def annotator_ratings(truth: pd.DataFrame, raters: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Return what annotators rated of the truth's units and aspects, without NaN; None if there is nothing.
+
+    Parameters
+    ----------
+    truth, raters
+        As in `people`.
+    """
+    if raters is None:
+        return None
+    by = [*_keys(truth), "aspect"]
+    asked = raters[(raters["rater"] != USER_RATER) & raters["rating"].notna()]
+    asked = asked.merge(truth[by], on=by)
+    return asked if len(asked) else None
+
+
+def _keys(frame: pd.DataFrame) -> list[str]:
+    return [k for k in KEYS if k in frame.columns]
+
+
+def _lines(
+    truth: pd.DataFrame, asked: pd.DataFrame, names: Sequence[str], in_truth: frozenset[str], truth_name: str
+) -> Iterator[Line]:
+    by = [*_keys(truth), "aspect"]
+    own = {n: asked.loc[asked["rater"] == n, [*by, "rating"]] for n in names}
+
+    def mean(of: Sequence[str]) -> pd.DataFrame:
+        # Only units that all of them rated: means of fewer ratings would be noisier, and of other people.
+        ratings = asked[asked["rater"].isin(of)].groupby(by, sort=False, observed=True)["rating"]
+        whole = ratings.mean()[ratings.size() == len(of)]
+        return whole.reset_index()
+
+    def line(who: str, against: str, scores: pd.DataFrame, ratings: pd.DataFrame) -> Line:
+        return Line(who, against, scores.rename(columns={"rating": "score"}), ratings)
+
+    free = [n for n in names if n not in in_truth]
+    for n in free:
+        yield line(n, truth_name, own[n], truth[[*by, "rating"]])
+    if len(free) > 1:
+        yield line(f"mean of {_listed(free)}", truth_name, mean(free), truth[[*by, "rating"]])
+    if len(names) <= MOST_IN_PAIRS:
+        for a, b in combinations(names, 2):
+            yield line(a, b, own[a], own[b])
+    if len(names) > 2:
+        for n in names:
+            others = [m for m in names if m != n]
+            yield line(n, f"mean of {_listed(others)}", own[n], mean(others))
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > MOST_IN_PAIRS:
+        return counted(len(names), "annotator")
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _row(line: Line, policy: Policy, bootstrap: Bootstrap) -> dict[str, Any]:
+    by = [*_keys(line.ratings), "aspect"]
+    row: dict[str, Any] = {"who": line.who, "against": line.against, "n_units": 0}
+    # Aspects without a unit that both rated have no estimate, and so the average has none.
+    both = line.ratings.merge(line.scores[by], on=by)
+    if both.empty:
+        return row
+    found = correlate(
+        line.scores.assign(evaluator=line.who),
+        both[[*by, "rating"]],
+        levels=policy.levels,
+        coefficients=policy.coefficients[:1],
+        missing={"truth": policy.truth, "score": "drop"},
+        undefined_groups="zero" if policy.undefined == "zero" else "skip",
+        units="own",
+        bootstrap=asdict(bootstrap),
+    ).frame
+    for cell in found.to_dict("records"):
+        level = str(cell["level"])
+        if cell["aspect"] == AVERAGE:
+            row |= {level: cell["estimate"], f"{level}_low": cell["ci_low"], f"{level}_high": cell["ci_high"]}
+            row["n_units"] = cell["n_units"]
+    of_aspects = found[found["aspect"] != AVERAGE]
+    return row | {f"{c['level']}: {c['aspect']}": c["estimate"] for c in of_aspects.to_dict("records")}
+
+
+def _notes(
+    truth: pd.DataFrame,
+    asked: pd.DataFrame,
+    policy: Policy,
+    *,
+    in_truth: frozenset[str],
+    truth_name: str,
+    bootstrap: Bootstrap,
+) -> Iterator[str]:
+    names, n_aspects = sorted(asked["rater"].unique()), truth["aspect"].nunique()
+    over = f", averaged over {n_aspects} aspects" if n_aspects > 1 else ""
+    method = "" if bootstrap.method == "percentile" else " BCa"
+    yield (
+        f"{policy.coefficients[0].capitalize()} × 100{over}; {100 * bootstrap.confidence:g} %{method} "
+        f"intervals from {bootstrap.resamples:,} bootstrap resamples of {bootstrap.cluster}s (seed "
+        f"{bootstrap.seed})."
+    )
+    if "generator" in policy.levels:
+        yield GENERATOR_INTERVALS
+    if bootstrap.cluster == "item" and "user_id" not in truth.columns:
+        yield "The data name no users: items take their place."
+    part = [n for n in names if n in in_truth]
+    if part:
+        who = f"{_listed(part)}, who are" if len(part) > 1 else f"{part[0]}, who is"
+        yield (
+            f"The truth {truth_name} is made of ratings of {who} not held against it: a part agrees with "
+            "its whole."
+        )
+    if len(part) > 2 and len(part) == len(names):
+        yield (
+            "What a person reaches is the line against the mean of the others. That mean has "
+            f"{len(names) - 1} ratings and the truth {len(names)}, so the line is a little low beside an "
+            "evaluator's."
+        )
+    if len(names) > MOST_IN_PAIRS:
+        yield f"Pairs are not listed for more than {MOST_IN_PAIRS} annotators."
+    if len(asked) < len(names) * len(truth):
+        yield "Annotators did not rate everything: each line has the units and aspects that both sides rated."
+    yield (
+        f"Ratings are counted over all {n_aspects} aspects."
+        if n_aspects > 1
+        else "Ratings: units that both sides rated."
+    )

@@ -1,0 +1,111 @@
+"""By how much an evaluator rates higher or lower than each user does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from metaeval.analysis.agreement.distributions import on_scale
+from metaeval.base.records import AVERAGE, KEYS
+from metaeval.base.simulation import REAL
+from metaeval.engine.sheet import Column, Sheet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metaeval.base.records import Kind, Scale
+    from metaeval.base.simulation import Simulation
+
+MOST_GROUPS = 200
+"""Users that are shown for each evaluator; of more, so many at even steps of the order."""
+
+
+def user_bias(
+    scores: pd.DataFrame,
+    truth: pd.DataFrame,
+    scale: Scale,
+    *,
+    kinds: Mapping[str, Kind],
+    simulated: Simulation = REAL,
+) -> Sheet | None:
+    """Average score − truth by user, or by item in data without users.
+
+    Only evaluators on the truth's scale are in it; units without a score or a rating are left out.
+
+    Parameters
+    ----------
+    scores, truth, scale, kinds, simulated
+        As in `metaeval.analysis.agreement.distributions.distributions`.
+
+    Returns
+    -------
+    Sheet or None
+        A row an evaluator, aspect and user: ``who`` (the user), ``bias`` in points of the scale, ``n_units``,
+        and, the same in all rows of an evaluator and aspect, ``mean``, ``q1``, ``median`` and ``q3`` over all
+        users. The aspect ``average`` is the mean over the aspects of users who have all of them. None if no
+        evaluator is on the scale.
+    """
+    names = on_scale(scores, scale, kinds)
+    who = next(k for k in KEYS if k in truth.columns)
+    by = [*(k for k in KEYS if k in truth.columns), "aspect"]
+    wanted = scores.loc[scores["evaluator"].isin(names), [*by, "evaluator", "score"]]
+    both = wanted.merge(truth[[*by, "rating"]], on=by).dropna(subset=["score", "rating"])
+    if both.empty:
+        return None
+    both["bias"] = both["score"] - both["rating"]
+    groups = both.groupby(["evaluator", "aspect", who], sort=False, observed=True)["bias"]
+    found = groups.agg(bias="mean", n_units="size").reset_index().rename(columns={who: "who"})
+    aspects = [str(a) for a in truth["aspect"].unique()]
+    if len(aspects) > 1:
+        of_user = found.groupby(["evaluator", "who"], sort=False, observed=True)
+        average = of_user.agg(bias=("bias", "mean"), n_units=("n_units", "sum"), n=("aspect", "size"))
+        average = average[average["n"] == len(aspects)].drop(columns="n").reset_index().assign(aspect=AVERAGE)
+        found = pd.concat([average, found], ignore_index=True)
+    place = {name: i for i, name in enumerate(names)}
+    of_aspect = {a: i for i, a in enumerate([AVERAGE, *aspects])}
+    parts = [
+        _summed_up(part)
+        for _, part in sorted(
+            found.groupby(["evaluator", "aspect"], sort=False, observed=True),
+            key=lambda item: (place[str(item[0][0])], of_aspect[str(item[0][1])]),
+        )
+    ]
+    frame = pd.concat(parts, ignore_index=True)
+    people = {"user_id": "user", "item_id": "item", "generator": "generator"}[who]
+    thinned = len(frame) < len(found)
+    return Sheet(
+        "user_bias",
+        f"For which {people}s scores are too high or too low",
+        frame[["evaluator", "aspect", "who", "bias", "n_units", "mean", "q1", "median", "q3"]],
+        (
+            Column("evaluator", "Evaluator"),
+            Column("aspect", "Aspect"),
+            Column("who", people.capitalize()),
+            Column("bias", "Mean of score − truth", "number"),
+            Column("n_units", "Units", "count"),
+        ),
+        (
+            f"Ticks are {people}s: the mean of score − truth over all units of one, in points of the scale.",
+            f"Ratings are {scale}; above 0 the evaluator rates higher than the truth.",
+            f"The bar spans the middle half of the {people}s, the diamond is their mean.",
+            "Only evaluators whose scores are ratings on the truth's scale are shown; nothing is filled in.",
+            *(
+                [f"Of more than {MOST_GROUPS} {people}s, {MOST_GROUPS} at even steps of the order are shown."]
+                if thinned
+                else []
+            ),
+        ),
+        simulated,
+    )
+
+
+def _summed_up(part: pd.DataFrame) -> pd.DataFrame:
+    """Sort the users of an evaluator and aspect by bias, and add what sums them up."""
+    ordered = part.sort_values(["bias", "who"], kind="stable")
+    q1, median, q3 = np.quantile(ordered["bias"], [0.25, 0.5, 0.75])
+    ordered = ordered.assign(mean=ordered["bias"].mean(), q1=q1, median=median, q3=q3)
+    if len(ordered) > MOST_GROUPS:
+        ordered = ordered.iloc[np.linspace(0, len(ordered) - 1, MOST_GROUPS).round().astype(int)]
+    return ordered

@@ -1,0 +1,126 @@
+"""Where the variance of truth and scores lies: between users, items, generators, or in the single unit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.simulation import REAL
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.stats.coefficients.exact import squarable
+from metaeval.stats.regression.variance import MEAN, RESIDUAL, Design
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from metaeval.base.simulation import Simulation
+    from metaeval.engine.policy import Prepared
+    from metaeval.stats.coefficients.tables import Ints
+
+TRUTH = "truth"
+"""The first row."""
+_FACTORS = {"user": "user_id", "item": "item_id", "generator": "generator"}
+_PAIR = "user × item"
+_NAMES = {"user": "users", "item": "items", "generator": "generators", _PAIR: "pairs of user and item"}
+_SEEN = {
+    "dataset": "all of it",
+    "user": "all but what lies between users",
+    "pair": "only what differs for one user and item (generators and rest)",
+    "item": "all but what lies between items",
+    "generator": "little but what lies between generators, because it takes their means",
+}
+
+
+def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
+    """Split the variance of the truth and of each evaluator's scores among users, items and generators.
+
+    A row for the truth and for each evaluator. Columns are shares of the variance
+    (`metaeval.stats.regression.variance`, Henderson's method I, negative components as zero), averaged over
+    aspects; the frame has every aspect too, in columns such as ``user: accuracy``. Factors that the data do
+    not have are left out. The share is NaN where the data do not tell a component apart, or where values are
+    constant.
+
+    Parameters
+    ----------
+    data
+        Its levels are named in the note on why levels differ.
+    simulated
+        What is: the data, or which evaluators.
+    """
+    factors: dict[str, Ints] = {
+        n: data.keys[c].astype(np.int64) for n, c in _FACTORS.items() if c in data.keys
+    }
+    if "user" in factors and "item" in factors:
+        factors[_PAIR] = factors["user"] * len(data.labels["item_id"]) + factors["item"]
+    names = [*factors, RESIDUAL]
+    shares = np.full((1 + len(data.evaluators), len(data.aspects), len(names)), np.nan)
+    designs: dict[bytes, Design] = {}
+    for a in range(len(data.aspects)):
+        values = np.stack([squarable(v) for v in (data.truth[a], *data.scores[:, a])])  # shares have no unit
+        for rows, units in _alike(data, a):
+            key = units.tobytes()
+            if key not in designs:
+                designs[key] = Design.of({name: codes[units] for name, codes in factors.items()})
+            found = designs[key].decompose(values[rows][:, units]).shares
+            for i, name in enumerate(names):
+                shares[rows, a, i] = found[name]
+    averages = shares.mean(axis=1)
+    columns: dict[str, Any] = {"evaluator": [TRUTH, *data.evaluators]}
+    columns |= {name: averages[:, i] for i, name in enumerate(names)}
+    for i, name in enumerate(names):
+        columns |= {f"{name}: {aspect}": shares[:, a, i] for a, aspect in enumerate(data.aspects)}
+    # A factor that shows nowhere has no column; the notes say why.
+    shown = [name for i, name in enumerate(names) if not np.isnan(shares[:, :, i]).all()]
+    return Sheet(
+        "variance",
+        "Where the variance lies",
+        pd.DataFrame(columns),
+        (
+            Column("evaluator", "Evaluator"),
+            *(Column(n, "Rest" if n == RESIDUAL else _NAMES[n].capitalize(), "share") for n in shown),
+        ),
+        tuple(_notes(data, names, list(designs.values()))),
+        simulated,
+    )
+
+
+def _alike(data: Prepared, aspect: int) -> Iterator[tuple[list[int], Ints]]:
+    """Yield rows, 0 for the truth and then the evaluators, that have the same units, with these units."""
+    rows = range(1 + len(data.evaluators))
+    if data.mask is None:
+        yield list(rows), np.arange(data.truth.shape[1])
+        return
+    masks = [data.mask[:, aspect].any(axis=0), *data.mask[:, aspect]]
+    by_mask: dict[bytes, list[int]] = {}
+    for row, mask in zip(rows, masks, strict=True):
+        if mask.any():
+            by_mask.setdefault(mask.tobytes(), []).append(row)
+    for same in by_mask.values():
+        yield same, np.flatnonzero(masks[same[0]])
+
+
+def _notes(data: Prepared, names: Sequence[str], designs: Sequence[Design]) -> list[str]:
+    n = len(data.aspects)
+    notes = [
+        "Shares of the variance" + (f", means over {n} aspects" if n > 1 else "") + "; components that are "
+        "estimated below zero (Henderson's method I) count as zero. Rest: what differs otherwise, and noise."
+    ]
+    merged = {pair for design in designs for pair in design.merged.items()}
+    for name, into in sorted(merged, key=lambda pair: names.index(pair[0])):
+        if into == MEAN:
+            notes.append(f"There is one of the {_NAMES[name]} only, between which nothing lies.")
+        else:
+            where = "the rest" if into == RESIDUAL else _NAMES[into]
+            notes.append(f"What lies between {_NAMES[name]} cannot be told from {where}, and stands there.")
+    lost = {name for design in designs for name in design.undetermined}
+    if lost:
+        listed = ", ".join("the rest" if n == RESIDUAL else _NAMES[n] for n in names if n in lost)
+        notes.append(f"The data do not tell these apart, so there are no shares: {listed}.")
+    seen = [f"the {level} level sees {_SEEN[level]}" for level in data.policy.levels]
+    notes.append(
+        f"Why levels differ: {'; '.join(seen)}. Variance that a level sees, and that evaluator and truth do "
+        "not share, lowers the coefficients of that level."
+    )
+    return notes

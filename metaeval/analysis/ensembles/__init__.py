@@ -1,0 +1,1 @@
+"""Means of several judges: every subset, what each judge adds, and what accuracy costs."""

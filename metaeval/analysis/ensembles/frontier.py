@@ -1,0 +1,274 @@
+"""What accuracy costs: ensembles that no cheaper one beats, and how choices fare on people who had no say.
+
+The ensemble that is best on some users is best there partly by chance. So every choice is also made on a part
+of the users and judged on the others (cross-fitting): that accuracy is what the choice is worth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.base.progress import progress
+from metaeval.stats.resampling.weights import Resamples, expanded, percentile_interval
+from metaeval.stats.subsets.pearson import every_subset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from metaeval.engine.alignment import Bools
+    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.subsets.pearson import SubsetStatistic
+
+_EQUAL = 1e-12  # accuracies closer than this differ by the order of their sums alone
+
+
+@dataclass(frozen=True, slots=True)
+class Choosing:
+    """How ensembles are compared and chosen."""
+
+    resamples: int = 10_000
+    """Bootstrap resamples of the clusters, for intervals and tests on all of them."""
+    resamples_in_fold: int = 1_000
+    """The same, for tests on those of a split that have a say."""
+    folds: int = 5
+    repeats: int = 4
+    """How often the clusters are split into folds anew."""
+    alpha: float = 0.05
+    confidence: float = 0.95
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accuracy:
+    """The accuracy of every subset of judges at one level, as a function of the clusters' weights."""
+
+    level: str
+    statistics: tuple[SubsetStatistic, ...]
+    """One an aspect."""
+    n_judges: int
+    n_clusters: int
+
+    def by_aspect(self, weights: Floats | None = None, subsets: Ints | None = None) -> Floats:
+        """Return Pearson's r, shape (aspects, subsets, columns); without weights all clusters are there."""
+        weights = np.ones((self.n_clusters, 1)) if weights is None else weights
+        return np.stack([s.at(weights, subsets) for s in self.statistics])
+
+    def average(self, weights: Floats | None = None, subsets: Ints | None = None) -> Floats:
+        """Return its mean over the aspects, shape (subsets, columns)."""
+        weights = np.ones((self.n_clusters, 1)) if weights is None else weights
+        total: Floats = np.zeros((1, 1))
+        for s in self.statistics:
+            total = total + s.at(weights, subsets)
+        return total / len(self.statistics)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An ensemble that no cheaper one, and none that costs the same, beats in accuracy."""
+
+    level: str
+    judges: tuple[str, ...]
+    cost: float
+    accuracy: float
+    ci_low: float
+    ci_high: float
+    p: float
+    """Of the one-sided test that the best ensemble is better; NaN for the best itself."""
+    worse: bool
+    """Significantly worse than the best."""
+    best: bool
+    cheapest: bool
+    """The cheapest that is not significantly worse than the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A way to choose an ensemble, and what it is worth on people who had no say in it."""
+
+    level: str
+    rule: str
+    judges: tuple[str, ...]
+    """What is chosen on all clusters."""
+    cost: float
+    in_sample: float
+    """Its accuracy on those that it was chosen on: flattered."""
+    cross_fitted: float
+    """Mean accuracy on held-out clusters of what was chosen without them."""
+    flattery: float
+    """Mean accuracy on the same held-out clusters of what was chosen on all, less ``cross_fitted``."""
+    cross_fitted_cost: float
+    """Mean cost of what was chosen without the held-out clusters."""
+    same: float
+    """Share of the splits in which the choice was the same as on all."""
+
+
+def frontier(
+    accuracy: Accuracy, names: tuple[str, ...], cost: Floats, how: Choosing
+) -> tuple[list[Point], list[Choice]]:
+    """Find the frontier of a level by rising cost, and judge the choices that can be made from it.
+
+    The frontier and all choices go by the average over the aspects.
+
+    Parameters
+    ----------
+    accuracy
+        Of every subset, at the level.
+    names
+        The judges.
+    cost
+        Of every subset, as `every_subset` orders them, shape (2^K − 1,).
+    how
+        Resamples, folds, level of significance and seed.
+
+    Notes
+    -----
+    An ensemble is significantly worse than the best if, in all but a share ``alpha`` of the bootstrap
+    resamples of the clusters, the best is better: p = (k + 1) / (n + 1), where k resamples are those in which
+    it is not. Only ensembles on the frontier can be chosen as the cheapest: an ensemble for which there is a
+    better one at no higher cost is none the better for a difference that is harder to prove.
+    """
+    values = accuracy.average()[:, 0]
+    members = every_subset(accuracy.n_judges)
+    points = _frontier(values, cost, members.sum(axis=1))
+    if not len(points):
+        return [], []
+    blocks = Resamples(accuracy.n_clusters, how.resamples, how.seed).blocks()
+    replicates = np.concatenate([accuracy.average(w, points) for w in blocks], axis=1)
+    low, high = percentile_interval(replicates, expanded(how.confidence, accuracy.n_clusters))
+    if accuracy.level == "generator":
+        # Resampled means are noisier than means: of their correlation, a bootstrap interval lies too low.
+        low, high = np.full((2, len(points)), np.nan)
+    p = _p_of(replicates)
+    cheapest = _cheapest(p, how.alpha)
+    found = [
+        Point(
+            accuracy.level,
+            chosen(names, members[subset]),
+            float(cost[subset]),
+            float(values[subset]),
+            float(low[i]),
+            float(high[i]),
+            float(p[i]),
+            worse=bool(p[i] <= how.alpha),
+            best=i == len(points) - 1,
+            cheapest=i == cheapest,
+        )
+        for i, subset in enumerate(points)
+    ]
+    choices = _choices(values, cost, members.sum(axis=1), points, cheapest)
+    judged = _cross_fitted(accuracy, cost, choices, how)
+    rules = [*(f"best of size {k + 1}" for k in range(len(names))), "best of any size"]
+    rules.append("cheapest not significantly worse than the best")
+    return found, [
+        Choice(
+            accuracy.level,
+            rule,
+            chosen(names, members[s]),
+            float(cost[s]),
+            float(values[s]),
+            *(float(v) for v in result),
+        )
+        for rule, s, result in zip(rules, choices, judged.T, strict=True)
+    ]
+
+
+def chosen(names: Sequence[str], members: Bools) -> tuple[str, ...]:
+    """Return the names of the members of a subset, which are marked in an array of shape (K,)."""
+    return tuple(name for name, there in zip(names, members, strict=True) if there)
+
+
+def _frontier(values: Floats, cost: Floats, size: Ints) -> Ints:
+    """Return the subsets that no cheaper one, and none that costs the same, beats: by rising cost and value.
+
+    The last one is the best of all.
+    """
+    known = np.where(np.isnan(values), -np.inf, values)
+    order = np.lexsort((size, -known, _rounded(cost)))
+    before = np.maximum.accumulate(np.concatenate([[-np.inf], known[order][:-1]]))
+    points: Ints = order[known[order] > before + _EQUAL]
+    return points
+
+
+def _rounded(cost: Floats) -> Floats:
+    """Make costs equal that are so but for the order in which they were added up."""
+    unit = np.abs(cost).max() or 1.0
+    return np.asarray(np.round(cost / unit, 12))
+
+
+def _p_of(replicates: Floats) -> Floats:
+    """Return one-sided p-values of each row being as good as the last, from bootstrap replicates."""
+    not_better = ~(replicates[-1] - replicates > _EQUAL)
+    p: Floats = (not_better.sum(axis=1) + 1) / (replicates.shape[1] + 1)
+    p[-1] = np.nan
+    return p
+
+
+def _cheapest(p: Floats, alpha: float) -> int:
+    """Return the first point of a frontier that is not significantly worse than the last."""
+    return int(np.argmin(p <= alpha))
+
+
+def _choices(values: Floats, cost: Floats, size: Ints, points: Ints, cheapest: int) -> Ints:
+    """Return the best subset of each size, the best of all, and the cheapest point, shape (K + 2,)."""
+    known = np.where(np.isnan(values), -np.inf, values)
+    order = np.lexsort((cost, -known, size))
+    first = np.searchsorted(size[order], np.arange(1, size.max() + 1))
+    return np.concatenate([order[first], points[-1:], points[[cheapest]]])
+
+
+def _cross_fitted(accuracy: Accuracy, cost: Floats, on_all: Ints, how: Choosing) -> Floats:
+    """Choose on a part of the clusters and judge on the rest, split after split.
+
+    Returns
+    -------
+    ndarray
+        Shape (4, K + 2): accuracy, flattery, cost, and how often the choice was that ``on_all``.
+    """
+    held_out = np.stack(list(_held_out(accuracy.n_clusters, how)), axis=1)
+    size = every_subset(accuracy.n_judges).sum(axis=1)
+    in_fold = accuracy.average(1.0 - held_out)
+    in_sample = accuracy.average(held_out, on_all)
+    choices = np.empty((len(on_all), held_out.shape[1]), dtype=np.int64)
+    found = np.full(choices.shape, np.nan)
+    with progress(f"choosing ensembles, {accuracy.level} level", held_out.shape[1]) as advance:
+        for s, held in enumerate(held_out.T):
+            points = _frontier(in_fold[:, s], cost, size)
+            if len(points):
+                p = _p_of(_replicates(accuracy, points, np.flatnonzero(held == 0), how, s))
+                choices[:, s] = _choices(in_fold[:, s], cost, size, points, _cheapest(p, how.alpha))
+                found[:, s] = accuracy.average(held[:, None], choices[:, s])[:, 0]
+            else:
+                choices[:, s] = -1
+            advance()
+    defined = ~(np.isnan(found) | np.isnan(in_sample))
+    weight = np.where(defined, held_out.sum(axis=0), 0.0)
+    total = np.where(defined.any(axis=1), weight.sum(axis=1), np.nan)
+    mean = (np.where(defined, found, 0.0) * weight).sum(axis=1) / total
+    flattered = (np.where(defined, in_sample, 0.0) * weight).sum(axis=1) / total
+    paid = (np.where(defined, cost[choices], 0.0) * weight).sum(axis=1) / total
+    return np.stack([mean, flattered - mean, paid, (choices == on_all[:, None]).mean(axis=1)])
+
+
+def _held_out(n_clusters: int, how: Choosing) -> Iterator[Floats]:
+    """Yield ones for the clusters of a fold and zeros elsewhere, fold after fold of each random split."""
+    rng = np.random.default_rng([how.seed, 1])
+    folds = min(how.folds, n_clusters)
+    for _ in range(how.repeats):
+        fold = np.empty(n_clusters, dtype=np.int64)
+        fold[rng.permutation(n_clusters)] = np.arange(n_clusters) % folds
+        for f in range(folds):
+            yield (fold == f).astype(np.float64)
+
+
+def _replicates(accuracy: Accuracy, points: Ints, clusters: Ints, how: Choosing, split: int) -> Floats:
+    """Return bootstrap replicates of a few subsets' accuracy where only some of the clusters are there."""
+    parts = []
+    seed = int(np.random.SeedSequence([how.seed, 2, split]).generate_state(1)[0])
+    for drawn in Resamples(len(clusters), how.resamples_in_fold, seed).blocks():
+        weights = np.zeros((accuracy.n_clusters, drawn.shape[1]))
+        weights[clusters] = drawn
+        parts.append(accuracy.average(weights, points))
+    return np.concatenate(parts, axis=1)

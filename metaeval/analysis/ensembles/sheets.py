@@ -1,0 +1,290 @@
+"""The tables of an analysis of ensembles."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from metaeval.base.records import AVERAGE
+from metaeval.base.simulation import REAL
+from metaeval.engine.ranking import NO_BOOTSTRAP
+from metaeval.engine.sheet import Column, Sheet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    import pandas as pd
+
+    from metaeval.analysis.ensembles.subsets import Ensembles, Unit
+    from metaeval.base.simulation import Simulation
+    from metaeval.engine.sheet import Form
+
+_COSTS: dict[Unit, tuple[str, Form]] = {
+    "usd": ("USD a text", "usd"),
+    "tokens": ("tokens a text", "number"),
+    "judges": ("cost (judges)", "count"),
+}
+
+_NOISIER = (
+    "Generators' means over a fold are noisier than over all, which lowers accuracy there; flattery is free "
+    "of that."
+)
+_UNEQUAL = 3.0  # times another's spread, from which on a judge has most of the say in a mean
+
+
+def ensemble_sheets(found: Ensembles, *, simulated: Simulation = REAL) -> list[Sheet]:
+    """Lay out what was found: by size, by judge, errors, frontier and choices.
+
+    Parameters
+    ----------
+    found
+        Result of `metaeval.analysis.ensembles.subsets.ensembles`.
+    simulated
+        What is: the data, or which evaluators.
+    """
+    return [
+        _sizes(found, simulated),
+        _contributions(found, simulated),
+        _errors(found, simulated),
+        _frontier(found, simulated),
+        _choices(found, simulated),
+    ]
+
+
+def _sizes(found: Ensembles, simulated: Simulation) -> Sheet:
+    rows = [{**asdict(s), "best_judges": _named(s.best_judges)} for s in found.sizes]
+    for row, s in zip(rows, found.sizes, strict=True):
+        row["who"] = _who(s.best_judges, found.judges)
+    undefined = sum(s.n_undefined for s in found.sizes)
+    columns = [
+        Column("level", "Level"),
+        Column("aspect", "Aspect"),
+        Column("n_judges", "Judges", "count"),
+        Column("n_subsets", "Subsets", "count"),
+        *([Column("n_undefined", "undefined", "count")] if undefined else []),
+        Column("mean", "mean", "hundred"),
+        Column("best", "best", "hundred"),
+        Column("worst", "worst", "hundred"),
+        Column("spread", "spread", "hundred"),
+        Column("who", "best ensemble"),
+    ]
+    notes = (
+        *_what(found),
+        *_unequal(found),
+        "Spread is the standard deviation over the subsets of a size.",
+        "The best of many subsets is flattered: the table of choices says what it is worth.",
+    )
+    return Sheet("sizes", "Ensembles by size", _frame(rows), tuple(columns), notes, simulated)
+
+
+def _contributions(found: Ensembles, simulated: Simulation) -> Sheet:
+    cost, form = _COSTS[found.costs.unit]
+    undefined = any(s.n_undefined for s in found.sizes if s.aspect == found.aspects[-1])
+    columns = (
+        Column("level", "Level"),
+        Column("judge", "Judge"),
+        Column("alone", "alone", "hundred"),
+        Column("shapley", "Shapley value", "hundred"),
+        Column("joining", "mean gain on joining", "hundred"),
+        Column("cost", cost, form),
+    )
+    notes = (
+        *_what(found),
+        _aspect(found),
+        (
+            f"Shapley values are a judge's share of the accuracy of all {len(found.judges)} together, to "
+            "which they sum; no judge at all counts as 0."
+        ),
+        "The mean gain is over the subsets of one or more other judges.",
+        *(["An undefined accuracy counts as 0."] if undefined else []),
+        *_costs(found),
+    )
+    rows = [asdict(c) for c in found.contributions]
+    return Sheet("judges", "What each judge adds", _frame(rows), columns, notes, simulated)
+
+
+def _errors(found: Ensembles, simulated: Simulation) -> Sheet:
+    columns = (
+        Column("aspect", "Aspect"),
+        Column("n_judges", "Judges", "count"),
+        Column("mean_correlation", "mean correlation of errors", "hundred"),
+        Column("effective", "effective number", "number"),
+    )
+    notes = (
+        "An error is the standardised score less the standardised truth, over all units.",
+        (
+            "Effective number: n / (1 + (n - 1) × mean correlation) (Kish 1965), the number of judges with "
+            "independent errors that n judges are worth."
+        ),
+        "What weak judges all miss of the truth is an error that they share.",
+        *(
+            ["The average is that of the mean correlations of the aspects."]
+            if AVERAGE in found.aspects
+            else []
+        ),
+    )
+    rows = [asdict(e) for e in found.errors]
+    return Sheet("errors", "How far the judges err alike", _frame(rows), columns, notes, simulated)
+
+
+def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
+    cost, form = _COSTS[found.costs.unit]
+    columns = (
+        Column("level", "Level"),
+        Column("cost", cost, form),
+        Column("n_judges", "Judges", "count"),
+        Column("accuracy", "accuracy", "hundred", "ci_low", "ci_high"),
+        Column("p", "p", "p"),
+        Column("mark", "against the best"),
+        Column("who", "ensemble"),
+    )
+    rows = []
+    for point in found.points:
+        marks = [
+            *(["the best"] if point.best else []),
+            *(["significantly worse"] if point.worse else []),
+            *(["cheapest not significantly worse"] if point.cheapest else []),
+        ]
+        row = {**asdict(point), "judges": _named(point.judges), "n_judges": len(point.judges)}
+        rows.append({**row, "mark": "; ".join(marks), "who": _who(point.judges, found.judges)})
+    how = found.how
+    notes = (
+        *_what(found),
+        _aspect(found),
+        "Ensembles that no cheaper one, and none that costs the same, beats.",
+        *_no_users(found),
+        (
+            f"Intervals of {how.confidence:.0%} and p from {how.resamples:,} bootstrap resamples of the "
+            f"{found.n_clusters} {found.cluster}s (seed {how.seed})."
+        ),
+        (
+            f"p is one-sided, of being as good as the best; at {how.alpha:g} or below, an ensemble is "
+            "significantly worse. It is not corrected for the number of ensembles."
+        ),
+        *([NO_BOOTSTRAP] if "generator" in found.levels else []),
+        *_costs(found),
+    )
+    return Sheet("frontier", "What accuracy costs", _frame(rows), columns, notes, simulated)
+
+
+def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
+    cost, form = _COSTS[found.costs.unit]
+    people = f"{found.cluster}s"
+    columns = (
+        Column("level", "Level"),
+        Column("rule", "choice"),
+        Column("in_sample", f"on the {people} it was chosen on", "hundred"),
+        Column("cross_fitted", f"on held-out {people}", "hundred"),
+        Column("flattery", "flattery", "hundred"),
+        Column("same", "same choice", "share"),
+        Column("cost", cost, form),
+        Column("cross_fitted_cost", f"{cost}, held out", "number" if form == "count" else form),
+        Column("who", "ensemble chosen on all"),
+    )
+    rows = [
+        {**asdict(c), "judges": _named(c.judges), "who": _who(c.judges, found.judges)} for c in found.choices
+    ]
+    how = found.how
+    folds = min(how.folds, found.n_clusters)
+    notes = (
+        *_what(found),
+        _aspect(found),
+        *_no_users(found),
+        (
+            f"Held out: the {found.n_clusters} {people} are split at random into {folds} folds, "
+            f"{how.repeats} times (seed {how.seed}). An ensemble is chosen without a fold and "
+            "judged on it; means over the folds."
+        ),
+        (
+            f"Flattery: what the ensemble chosen on all {people} reaches on the same folds, less what "
+            "those chosen without them reach."
+        ),
+        *([_NOISIER] if "generator" in found.levels else []),
+        "Same choice: how often the ensemble chosen without a fold is the one chosen on all.",
+        (
+            "The test of the cheapest is made anew without each fold, with "
+            f"{how.resamples_in_fold:,} resamples: fewer {people} prove less, so that it may choose cheaper "
+            "ensembles."
+        ),
+        *_costs(found),
+    )
+    return Sheet(
+        "choices",
+        f"Ensembles chosen on some {people} and judged on others",
+        _frame(rows),
+        columns,
+        notes,
+        simulated,
+    )
+
+
+def _what(found: Ensembles) -> list[str]:
+    """Say what accuracy is, and of which units."""
+    fewest, most = min(found.n_units), max(found.n_units)
+    units = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    missing = (
+        f" Scores missing: {found.n_missing:,}, filled or dropped as in the study before means are taken; "
+        "Mean(...) in a study is itself missing where a part is."
+        if found.n_missing
+        else ""
+    )
+    return [
+        (
+            f"Accuracy is Pearson's r × 100 of the mean of the judges' scores with the truth, on the "
+            f"{units} units that all {len(found.judges)} judges have.{missing}"
+        )
+    ]
+
+
+def _aspect(found: Ensembles) -> str:
+    *rest, last = found.aspects
+    return f"By the average over {len(rest)} aspects." if rest else f"By the aspect {last}."
+
+
+def _costs(found: Ensembles) -> list[str]:
+    if found.costs.unit == "usd":
+        return [
+            "The cost of an ensemble is the sum of its judges' USD for one text on all aspects of the run."
+        ]
+    if found.costs.unit == "tokens":
+        return [
+            "The judges are free, or the price of one is not known: tokens for one text stand for the cost."
+        ]
+    return ["The cost of some judge is not known: the number of judges stands for the cost."]
+
+
+def _unequal(found: Ensembles) -> list[str]:
+    """Warn of scores on unlike scales."""
+    if found.unequal < _UNEQUAL:
+        return []
+    return [
+        (
+            f"The scores of one judge spread {found.unequal:.3g} times as widely as those of another: in a "
+            "mean of the two it has most of the say."
+        )
+    ]
+
+
+def _no_users(found: Ensembles) -> list[str]:
+    if found.has_users:
+        return []
+    return [f"The data have no users: {found.cluster}s are resampled and held out in their place."]
+
+
+def _who(members: Sequence[str], judges: Sequence[str]) -> str:
+    """Name the members of an ensemble, or those that are not in it if they are fewer."""
+    others = [j for j in judges if j not in members]
+    if not others:
+        return f"all {len(judges)}"
+    return _named(members) if len(members) <= len(others) + 2 else f"all but {_named(others)}"
+
+
+def _named(members: Sequence[str]) -> str:
+    return " + ".join(members)
+
+
+def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(rows)

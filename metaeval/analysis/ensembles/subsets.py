@@ -1,0 +1,307 @@
+"""Ensembles of judges: the accuracy of the mean of every subset, what each judge adds, and what it costs.
+
+By size this is Figure 4 of the study of LLM judges of explanations at RecSys 2024.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from metaeval.analysis.ensembles.frontier import Accuracy, Choice, Choosing, Point, chosen, frontier
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.records import AVERAGE
+from metaeval.stats.coefficients.exact import squarable
+from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.subsets.contributions import effective_number, error_correlation, joining, shapley
+from metaeval.stats.subsets.pearson import MOST_JUDGES, every_subset, subset_statistic
+from metaeval.stats.weighted.statistic import Clusters
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.engine.alignment import Bools
+    from metaeval.engine.policy import Prepared
+    from metaeval.stats.coefficients.tables import Floats
+
+Unit: TypeAlias = Literal["usd", "tokens", "judges"]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """All subsets of one size."""
+
+    level: str
+    aspect: str
+    """An aspect, or ``average``."""
+    n_judges: int
+    n_subsets: int
+    n_undefined: int
+    """Subsets without a defined accuracy, which are left out."""
+    mean: float
+    best: float
+    worst: float
+    spread: float
+    """Standard deviation over the subsets."""
+    best_judges: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What a judge adds, by the average over the aspects."""
+
+    level: str
+    judge: str
+    alone: float
+    shapley: float
+    """What it adds on average over all orders in which the judges may join."""
+    joining: float
+    """What it adds on average over the subsets of one or more others."""
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """How far the judges err alike."""
+
+    aspect: str
+    n_judges: int
+    mean_correlation: float
+    """Between the errors of two judges: standardised score less standardised truth."""
+    effective: float
+    """The number of judges with independent errors that they are worth (Kish 1965)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What each judge costs."""
+
+    of_judge: Mapping[str, float]
+    unit: Unit
+    """``judges`` where costs are not known: each costs one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ensembles:
+    """Result of `ensembles`."""
+
+    judges: tuple[str, ...]
+    aspects: tuple[str, ...]
+    """The last one is ``average`` if there are several."""
+    levels: tuple[str, ...]
+    accuracy: Floats
+    """Shape (levels, aspects, 2^K − 1): Pearson's r of every subset's mean with the truth."""
+    members: Bools
+    """Shape (2^K − 1, K): who is in each subset."""
+    n_units: tuple[int, ...]
+    """Units that all judges have, an aspect each, without the average."""
+    n_missing: int
+    """Scores that judges did not give, over all judges and aspects."""
+    unequal: float
+    """Largest over smallest standard deviation of the judges' scores, in the aspect where it is largest."""
+    costs: Costs
+    cluster: str
+    n_clusters: int
+    has_users: bool
+    how: Choosing
+    sizes: tuple[Size, ...]
+    contributions: tuple[Contribution, ...]
+    errors: tuple[Errors, ...]
+    points: tuple[Point, ...]
+    choices: tuple[Choice, ...]
+
+
+@one_thread()
+def ensembles(
+    data: Prepared,
+    *,
+    aspects: Sequence[str] | None = None,
+    costs: Costs | None = None,
+    cluster: str | None = None,
+    how: Choosing | None = None,
+) -> Ensembles:
+    """Compare the means of all subsets of the judges.
+
+    A mean is taken of the scores as the study's policy fills them, on the units that all judges have.
+
+    Parameters
+    ----------
+    data
+        The judges' scores and the truth; every evaluator in it is a judge, 2 to 16 of them.
+    aspects
+        Those to look at, and to average over; all, if left out.
+    costs
+        What each judge costs; without it each costs one.
+    cluster
+        What is resampled and held out; users, or items where the data have no users, if left out.
+    how
+        Resamples, folds, level of significance and seed.
+
+    Raises
+    ------
+    MetaevalError
+        For fewer than 2 or more than 16 judges, an unknown aspect, no common unit, or a single cluster.
+    """
+    names, how = tuple(data.evaluators), how or Choosing()
+    if not 2 <= len(names) <= MOST_JUDGES:
+        raise MetaevalError(
+            f"an ensemble takes 2 to {MOST_JUDGES} judges, not {len(names)}: every subset is looked at; "
+            "choose them with --judge"
+        )
+    costs = costs or Costs(dict.fromkeys(names, 1.0), "judges")
+    wanted = _aspects(data, aspects)
+    units = _common_units(data, wanted)
+    cluster = cluster or ("user" if "user_id" in data.keys else "item" if "item_id" in data.keys else "unit")
+    clusters = _clusters(data, cluster, units)
+    levels = tuple(data.policy.levels)
+    by_level = [_accuracy(data, level, wanted, units, clusters) for level in levels]
+    labels = (*(data.aspects[a] for a in wanted), *([AVERAGE] if len(wanted) > 1 else []))
+    found = np.stack([_with_average(of_level.by_aspect()[..., 0]) for of_level in by_level])
+    members = every_subset(len(names))
+    cost_of = np.array([costs.of_judge[name] for name in names])
+    cost = members @ cost_of
+    ends = [frontier(of_level, names, cost, how) for of_level in by_level]
+    return Ensembles(
+        names,
+        labels,
+        levels,
+        found,
+        members,
+        tuple(int(u.sum()) for u in units),
+        int(data.n_missing[:, wanted].sum()),
+        _unequal(data, wanted, units),
+        costs,
+        cluster,
+        clusters.n,
+        "user_id" in data.keys,
+        how,
+        tuple(s for at, level in enumerate(levels) for s in _sizes(level, labels, found[at], members, names)),
+        tuple(
+            c for at, level in enumerate(levels) for c in _contributions(level, names, found[at, -1], cost_of)
+        ),
+        _errors(data, wanted, units, labels),
+        tuple(point for points, _ in ends for point in points),
+        tuple(choice for _, choices in ends for choice in choices),
+    )
+
+
+def _aspects(data: Prepared, aspects: Sequence[str] | None) -> list[int]:
+    for aspect in aspects or ():
+        if aspect not in data.aspects:
+            hint = nearest(aspect, data.aspects)
+            raise MetaevalError(f"there is no aspect {aspect!r} (allowed: {', '.join(data.aspects)}){hint}")
+    return [a for a, aspect in enumerate(data.aspects) if not aspects or aspect in aspects]
+
+
+def _common_units(data: Prepared, aspects: Sequence[int]) -> list[Bools]:
+    """Return which units all judges have, for each aspect."""
+    n = data.truth.shape[1]
+    if data.mask is None:
+        return [np.ones(n, dtype=bool) for _ in aspects]
+    units: list[Bools] = [np.logical_and.reduce(data.mask[:, a]) for a in aspects]
+    for a, common in zip(aspects, units, strict=True):
+        if not common.any():
+            raise MetaevalError(
+                f"no unit has a score for {data.aspects[a]!r} from all {len(data.evaluators)} judges: "
+                "choose others with --judge, or fill missing scores in the study"
+            )
+    return units
+
+
+def _unequal(data: Prepared, aspects: Sequence[int], units: Sequence[Bools]) -> float:
+    """Return how many times as widely as another's a judge's scores spread, constant ones left out."""
+    found = [1.0]
+    for a, there in zip(aspects, units, strict=True):
+        spread = squarable(data.scores[:, a, there]).std(axis=1)
+        varied = spread[spread > 0]
+        found.append(float(varied.max() / varied.min()) if len(varied) else 1.0)
+    return max(found)
+
+
+def _clusters(data: Prepared, cluster: str, units: Sequence[Bools]) -> Clusters:
+    """Return the clusters that have a unit, numbered; those of units that do not enter do not matter."""
+    given = data.clusters(cluster)
+    used = np.unique(given.of_unit[np.logical_or.reduce(units)])
+    if len(used) < 2:
+        raise MetaevalError(
+            f"all units are of one {cluster}: ensembles are chosen on some and judged on others, "
+            "so that two or more are needed"
+        )
+    place = np.minimum(np.searchsorted(used, given.of_unit), len(used) - 1)
+    return Clusters(place, len(used))
+
+
+def _accuracy(
+    data: Prepared, level: str, aspects: Sequence[int], units: Sequence[Bools], clusters: Clusters
+) -> Accuracy:
+    g = data.groupings[level]
+    statistics = tuple(
+        subset_statistic(
+            data.scores[:, a, there],
+            data.truth[a, there],
+            Grouping(g.group[there], g.n_groups, g.between),
+            Clusters(clusters.of_unit[there], clusters.n),
+            undefined=data.policy.undefined,
+        )
+        for a, there in zip(aspects, units, strict=True)
+    )
+    return Accuracy(level, statistics, len(data.evaluators), clusters.n)
+
+
+def _with_average(of_aspects: Floats) -> Floats:
+    if len(of_aspects) == 1:
+        return of_aspects
+    return np.concatenate([of_aspects, of_aspects.mean(axis=0, keepdims=True)])
+
+
+def _sizes(
+    level: str, aspects: Sequence[str], found: Floats, members: Bools, names: Sequence[str]
+) -> list[Size]:
+    """Sum up the subsets of each size; ``found`` has shape (aspects, subsets)."""
+    size = members.sum(axis=1)
+    result = []
+    for aspect, values in zip(aspects, found, strict=True):
+        for k in range(1, len(names) + 1):
+            of_size = np.flatnonzero(size == k)
+            here = of_size[~np.isnan(values[of_size])]
+            v = values[here]
+            result.append(
+                Size(
+                    level,
+                    aspect,
+                    k,
+                    n_subsets=len(of_size),
+                    n_undefined=len(of_size) - len(v),
+                    mean=float(v.mean()) if len(v) else math.nan,
+                    best=float(v.max()) if len(v) else math.nan,
+                    worst=float(v.min()) if len(v) else math.nan,
+                    spread=float(v.std()) if len(v) else math.nan,
+                    best_judges=chosen(names, members[here[v.argmax()]]) if len(v) else (),
+                )
+            )
+    return result
+
+
+def _contributions(level: str, names: Sequence[str], values: Floats, cost: Floats) -> list[Contribution]:
+    known = np.where(np.isnan(values), 0.0, values)  # what cannot be judged is worth nothing
+    return [
+        Contribution(level, name, float(values[2**j - 1]), float(s), float(g), float(cost[j]))
+        for j, (name, s, g) in enumerate(zip(names, shapley(known), joining(known), strict=True))
+    ]
+
+
+def _errors(
+    data: Prepared, aspects: Sequence[int], units: Sequence[Bools], labels: Sequence[str]
+) -> tuple[Errors, ...]:
+    r = [
+        error_correlation(data.scores[:, a, there], data.truth[a, there])
+        for a, there in zip(aspects, units, strict=True)
+    ]
+    if len(r) > 1:
+        r.append(float(np.mean(r)))
+    n = len(data.evaluators)
+    return tuple(Errors(label, n, v, effective_number(n, v)) for label, v in zip(labels, r, strict=True))

@@ -1,0 +1,1 @@
+"""Generators ranked by people and by evaluators."""

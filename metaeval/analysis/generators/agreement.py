@@ -1,0 +1,145 @@
+"""How the ranking of generators by an evaluator agrees with that by the ratings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.stats.ranking.orders import soft_pairwise_accuracy, weighted_kendall
+from metaeval.stats.regression.effects import top_agreement
+from metaeval.stats.regression.noisy_means import NoisyMeans
+from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
+
+if TYPE_CHECKING:
+    from metaeval.analysis.generators.draws import Draws
+    from metaeval.engine.alignment import Bools
+    from metaeval.engine.intervals import Bootstrap
+    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.regression.noisy_means import NoInterval
+    from metaeval.stats.regression.true_means import TrueMeans
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankAgreement:
+    """How the ranking by an evaluator agrees with that by the ratings; arrays are (aspects,)."""
+
+    tau: Floats
+    """Kendall's τ-b of the means."""
+    tau_corrected: Floats
+    """Of the means that very many users would give (`metaeval.stats.regression.true_means`), with its interval."""
+    tau_low: Floats
+    tau_high: Floats
+    weighted_tau: Floats
+    soft_accuracy: Floats
+    """Soft pairwise accuracy."""
+    soft_corrected: Floats
+    """With the p-values that the true means would have at this study's standard errors; with its interval."""
+    soft_low: Floats
+    soft_high: Floats
+    no_interval: tuple[NoInterval | None, ...]
+    """Why there is no interval, if there is none."""
+    same_top: Bools
+    """Whether both have the same generator on top."""
+    top_agreement: Floats
+    """Share of the resamples in which they have."""
+
+
+def agreement_of(
+    truth: Draws, score: Draws, p_truth: Floats, p_score: Floats, options: Bootstrap
+) -> RankAgreement:
+    """Compare the means by one evaluator with those by the ratings.
+
+    Parameters
+    ----------
+    truth, score
+        Means and their replicates, from the same resamples.
+    p_truth, p_score
+        Shape (aspects, G, G): one-sided p-values that the row's mean is above the column's.
+    options
+        Number of draws, confidence and seed.
+    """
+    normals = Normals.of(1, truth.mean.shape[1], options.resamples, options.seed)
+    soft, top, same, drawn, reasons = [], [], [], [], []
+    for a in range(len(truth.mean)):
+        x, y = truth.mean[a], score.mean[a]
+        there = np.flatnonzero(~np.isnan(x + y))
+        noisy = _noisy(truth, score, a, there)
+        true = draw([noisy], normals)[0]
+        drawn.append([true.coefficients(("kendall",), normals.n)[0], _soft_draws(true, noisy, normals.n)])
+        reasons.append(true.reason)
+        among = np.ix_(there, there)
+        soft.append(soft_pairwise_accuracy(p_truth[a][among], p_score[a][among]))
+        top.append(top_agreement(truth.replicates[a].T, score.replicates[a].T))
+        same.append(top_agreement(x[None], y[None]) == 1)
+    pairs = list(zip(truth.mean, score.mean, strict=True))
+    low, corrected, high = interval_of_draws(np.array(drawn), options.confidence)
+    return RankAgreement(
+        np.array([kendall_of_draws(x[:, None], y[:, None])[0] for x, y in pairs]),
+        corrected[:, 0],
+        low[:, 0],
+        high[:, 0],
+        np.array([weighted_kendall(x, y) for x, y in pairs]),
+        np.array(soft),
+        corrected[:, 1],
+        low[:, 1],
+        high[:, 1],
+        tuple(reasons),
+        np.array(same),
+        np.array(top),
+    )
+
+
+def _noisy(truth: Draws, score: Draws, aspect: int, there: Ints) -> NoisyMeans:
+    """Return the means of scores and of ratings with their errors, which the resamples show."""
+    replicates = np.stack([d.replicates[aspect, there] for d in (score, truth)])
+    known = replicates[:, :, ~np.isnan(replicates).any(axis=(0, 1))]
+    # A bootstrap of n clusters has (n - 1) / n of the variance that it should have.
+    n, k = float(truth.n_clusters[aspect, there].mean()) if there.size else 0.0, known.shape[2]
+    by = np.sqrt(n / max(1.0, n - 1) / max(1, k))
+    errors = (known - known.mean(axis=2, keepdims=True)) * by if k else known
+    means = np.stack([d.mean[aspect, there] for d in (score, truth)])
+    return NoisyMeans.of_errors(means, errors, n if k else 0.0)
+
+
+def _soft_draws(true: TrueMeans, noisy: NoisyMeans, n: int) -> Floats:
+    """Return the soft pairwise accuracy of drawn true means, at the standard errors of the study."""
+    from scipy.special import ndtr
+
+    if true.reason is not None:
+        return np.full(n, np.nan)
+    first, second = np.triu_indices(len(true.x), 1)
+    apart = np.zeros((len(first), true.x.shape[1]))
+    for values, errors, sign in ((true.x, noisy.errors[0], 1), (true.y, noisy.errors[1], -1)):
+        error = np.sqrt(((errors[first] - errors[second]) ** 2).sum(axis=1))[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = (values[first] - values[second]) / error
+        apart += sign * ndtr(np.nan_to_num(z))
+    return np.broadcast_to(1 - np.abs(apart).mean(axis=0), (n,))
+
+
+def kendall_of_draws(x: Floats, y: Floats) -> Floats:
+    """Return Kendall's τ-b of each column of x with that of y.
+
+    Parameters
+    ----------
+    x, y
+        Shape (G, columns); entries where either is NaN are left out.
+
+    Returns
+    -------
+    ndarray
+        Shape (columns,); NaN where a variable is constant.
+    """
+    together, of_x, of_y = np.zeros((3, x.shape[1]))
+    for g in range(len(x) - 1):
+        dx, dy = np.sign(x[g + 1 :] - x[g]), np.sign(y[g + 1 :] - y[g])
+        lacking = np.isnan(dx + dy)
+        dx[lacking] = dy[lacking] = 0.0
+        together += (dx * dy).sum(axis=0)
+        of_x += np.abs(dx).sum(axis=0)
+        of_y += np.abs(dy).sum(axis=0)
+    untied = np.sqrt(of_x * of_y)
+    found: Floats = np.divide(together, untied, out=np.full(untied.shape, np.nan), where=untied > 0)
+    return found

@@ -1,0 +1,116 @@
+"""Means of generators with the effects of users removed, and their bootstrap replicates, by aspect."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.stats.regression.effects import UserAdjusted
+from metaeval.stats.resampling.weights import Resamples
+from metaeval.stats.weighted.statistic import Clusters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from metaeval.engine.alignment import Bools
+    from metaeval.engine.intervals import Bootstrap
+    from metaeval.engine.policy import Prepared
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+_KEPT = 2**25  # weights that are kept rather than drawn again for each mean
+_DIGITS = 12  # of the largest mean count: what is beyond is rounding, and would break ties
+_FARTHEST = 300  # powers of ten that a float can hold both ways
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """Means of generators and their bootstrap replicates; equal means are equal to the last digit."""
+
+    mean: Floats
+    """Shape (aspects, G)."""
+    replicates: Floats
+    """Shape (aspects, G, resamples)."""
+    n_units: Ints
+    n_clusters: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """Who wrote each unit, whose effect is removed, and what is resampled."""
+
+    generator: Ints
+    n_generators: int
+    users: bool
+    """Whether the clusters are users, whose effects are removed."""
+    clusters: Clusters
+    """-1 for a unit that nowhere enters."""
+    resamples: Resamples
+    kept: tuple[Floats, ...] | None
+    """The weights, if there is room for them."""
+
+    @classmethod
+    def of(cls, data: Prepared, entering: Bools, options: Bootstrap) -> Design:
+        """Draw resamples of the users (items, without users) that have a unit that enters anywhere."""
+        users = "user_id" in data.keys
+        given = data.clusters("user" if users else "item")
+        # Clusters without a unit that enters are not resampled.
+        present = np.unique(given.of_unit[entering])
+        code = np.full(given.n, -1, dtype=np.int64)
+        code[present] = np.arange(present.size)
+        resamples = Resamples(present.size, options.resamples, options.seed)
+        kept = tuple(resamples.blocks()) if present.size * options.resamples <= _KEPT else None
+        generator = data.keys["generator"].astype(np.int64)
+        clusters = Clusters(code[given.of_unit], present.size)
+        return cls(generator, len(data.labels["generator"]), users, clusters, resamples, kept)
+
+    def draws(self, values: Floats, entering: Sequence[Bools]) -> Draws:
+        """Compute means and replicates from the units that enter; the mean over aspects is put first.
+
+        Parameters
+        ----------
+        values
+            Shape (aspects, U); finite.
+        entering
+            Shape (U,) each, one an aspect. A single aspect has no mean over aspects.
+        """
+        found = [self._of_aspect(v, units) for v, units in zip(values, entering, strict=True)]
+        mean, replicates = np.stack([m for m, _ in found]), np.stack([r for _, r in found])
+        used = list(entering)
+        if len(found) > 1:
+            mean = np.concatenate([mean.mean(axis=0, keepdims=True), mean])
+            replicates = np.concatenate([replicates.mean(axis=0, keepdims=True), replicates])
+            used = [np.logical_or.reduce(entering), *entering]
+        scale = np.nanmax(np.abs(mean), initial=0.0, axis=1)
+        mean = _rounded(mean, scale[:, None])
+        replicates = _rounded(replicates, scale[:, None, None])
+        shape = (self.clusters.n, self.n_generators)
+        cells = self.clusters.of_unit * self.n_generators + self.generator
+        counts = np.stack([np.bincount(cells[u], minlength=math.prod(shape)).reshape(shape) for u in used])
+        return Draws(mean, replicates, counts.sum(axis=1), (counts > 0).sum(axis=1))
+
+    def _of_aspect(self, values: Floats, units: Bools) -> tuple[Floats, Floats]:
+        of_unit, n = self.clusters.of_unit[units], self.clusters.n
+        sums = UserAdjusted.of(
+            values[units],
+            self.generator[units],
+            self.n_generators,
+            of_unit if self.users else None,
+            n,
+            cluster=of_unit,
+            n_clusters=n,
+        )
+        blocks: Iterable[Floats] = self.resamples.blocks() if self.kept is None else self.kept
+        return sums.means()[0], np.concatenate([sums.means(w.T).T for w in blocks], axis=1)
+
+
+def _rounded(x: Floats, scale: Floats) -> Floats:
+    """Round to `_DIGITS` decimal digits of ``scale``, so that 17/8 prints as 2.125."""
+    places = _DIGITS - 1 - np.floor(np.log10(np.where(scale > 0, scale, 1.0)))
+    places = np.clip(places, -_FARTHEST, _FARTHEST)
+    # A product with a power of ten is exact far enough, one with its inverse is not.
+    up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+    found: Floats = np.rint(x / down * up) / up * down
+    return found

@@ -1,0 +1,225 @@
+"""Means of generators from few ratings and many scores of a judge (prediction-powered), as a sheet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import MetaevalError
+from metaeval.base.records import AVERAGE, KEYS, Status
+from metaeval.base.simulation import REAL
+from metaeval.engine.alignment import Aligned, align
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.stats.regression.prediction_powered import estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metaeval.base.simulation import Simulation
+    from metaeval.engine.alignment import Bools
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+_COLUMNS = (
+    Column("generator", "Generator"),
+    Column("classical", "Ratings alone", "number", "classical_ci_low", "classical_ci_high"),
+    Column("estimate", "Prediction-powered", "number", "ci_low", "ci_high"),
+    Column("lambda", "λ", "number"),
+    Column("n_labelled", "Rated units", "count"),
+    Column("n_units", "All units", "count"),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Units:
+    """Ratings and scores of the units of one evaluator, by aspect."""
+
+    aspects: tuple[str, ...]
+    ratings: Floats
+    """Shape (aspects, U); NaN where no person rated."""
+    scores: Floats
+    """Shape (aspects, U); NaN where the evaluator gave none."""
+    generator: Ints
+    cluster: Ints
+    n_clusters: int
+    generators: tuple[str, ...]
+    name: str
+    """What a cluster is: ``user`` or ``item``."""
+    n_unasked: int
+    """Units and aspects with a score that the truth never asked about."""
+
+    @classmethod
+    def of(cls, scores: pd.DataFrame, truth: pd.DataFrame, aspects: Sequence[str]) -> _Units:
+        """Match long scores of one evaluator with the truth."""
+        data, n_unasked = _aligned(scores, truth[truth["aspect"].isin(aspects)])
+        ratings, values, names = data.truth, data.scores[0], data.aspects
+        if len(names) > 1:
+            ratings = np.concatenate([ratings.mean(axis=0, keepdims=True), ratings])
+            values = np.concatenate([values.mean(axis=0, keepdims=True), values])
+            names = [AVERAGE, *names]
+        name = "user" if "user_id" in data.keys else "item"
+        cluster = data.keys[f"{name}_id"].astype(np.int64)
+        return cls(
+            tuple(names),
+            ratings,
+            values,
+            data.keys["generator"].astype(np.int64),
+            cluster,
+            len(data.labels[f"{name}_id"]),
+            tuple(map(str, data.labels["generator"])),
+            name,
+            n_unasked,
+        )
+
+    def drawn(self, n: int, seed: int) -> Bools:
+        """Draw clusters among those with a rated and scored unit; shape (n_clusters,)."""
+        usable = np.unique(self.cluster[~np.isnan(self.ratings + self.scores).all(axis=0)])
+        if not 2 <= n < usable.size:
+            raise MetaevalError(
+                f"labelled is {n}; give a number of {self.name}s from 2 to {usable.size - 1}, as "
+                f"{usable.size} have ratings"
+            )
+        chosen = np.zeros(self.n_clusters, dtype=bool)
+        chosen[np.random.default_rng(seed).choice(usable, n, replace=False)] = True
+        return chosen
+
+
+def _aligned(scores: pd.DataFrame, truth: pd.DataFrame) -> tuple[Aligned, int]:
+    """Align with a truth that knows every scored unit, and count the questions that were added to it."""
+    keys = [k for k in KEYS if k in truth.columns and k in scores.columns]
+    scored = scores["score"].notna()
+    if "status" in scores.columns:
+        scored &= scores["status"].eq(Status.OK.value)
+    units = scores.loc[scored, keys].drop_duplicates()
+    asked = truth[[*keys, "aspect"]]
+    every = units.merge(asked[["aspect"]].drop_duplicates(), how="cross")
+    merged = every.merge(asked, how="left", indicator=True)
+    added = merged.loc[merged["_merge"] == "left_only", [*keys, "aspect"]].assign(rating=np.nan)
+    if len(added):
+        truth = pd.concat([truth[[*keys, "aspect", "rating"]], added], ignore_index=True)
+    return align(scores[scored], truth, ()), len(added)
+
+
+def estimates_sheet(
+    scores: pd.DataFrame,
+    truth: pd.DataFrame,
+    evaluator: str,
+    *,
+    aspects: Sequence[str],
+    labelled: int | None = None,
+    seed: int = 0,
+    confidence: float = 0.95,
+    simulated: Simulation = REAL,
+) -> Sheet | None:
+    """Estimate each generator's mean rating over all units that an evaluator scored.
+
+    Parameters
+    ----------
+    scores
+        Long, as in `metaeval.base.records.ScoreTable`; units that the truth does not know count as unrated.
+    truth
+        Key columns, ``aspect`` and ``rating``; NaN is unrated, whatever the run fills in.
+    evaluator
+        Whose scores are used.
+    aspects
+        Those of the truth to estimate; the mean over them is added if they are several.
+    labelled
+        Use the ratings of so many users (items, without users) alone, drawn with ``seed``.
+
+    Returns
+    -------
+    Sheet or None
+        None if ``labelled`` is None and every unit with a score was asked about.
+
+    Raises
+    ------
+    MetaevalError
+        If there are not so many users with ratings to draw from.
+    """
+    units = _Units.of(scores[scores["evaluator"] == evaluator], truth, aspects)
+    if labelled is None and not units.n_unasked:
+        return None
+    ratings, drawn = units.ratings, ""
+    if labelled is not None:
+        ratings = np.where(units.drawn(labelled, seed)[units.cluster], ratings, np.nan)
+        drawn = (
+            f"Only the ratings of {labelled} {units.name}s, drawn with seed {seed}, are used; the last "
+            "column has the mean of all, which the estimates did not see."
+        )
+    blocks = [
+        _block(units, a, aspect, ratings[a], confidence, withheld=labelled is not None)
+        for a, aspect in enumerate(units.aspects)
+    ]
+    frame = pd.concat(blocks, ignore_index=True)
+    columns = _COLUMNS if len(units.aspects) == 1 else (Column("aspect", "Aspect"), *_COLUMNS)
+    if labelled is not None:
+        columns = (*columns, Column("all_ratings", "Mean of all ratings", "number"))
+    named = f": {units.aspects[0]}" if len(units.aspects) == 1 else ""
+    title = f"Prediction-powered means of generators, with {evaluator}{named}"
+    notes = tuple(_notes(frame, units, evaluator, drawn, confidence))
+    return Sheet("prediction-powered", title, frame, columns, notes, simulated)
+
+
+def _block(
+    units: _Units, a: int, aspect: str, ratings: Floats, confidence: float, *, withheld: bool
+) -> pd.DataFrame:
+    from scipy.special import stdtrit
+
+    there = ~np.isnan(units.scores[a])
+    n = len(units.generators)
+    generator = units.generator[there]
+    found = estimate(
+        ratings[there],
+        units.scores[a, there],
+        generator,
+        n,
+        units.cluster[there],
+        units.n_clusters,
+        confidence=confidence,
+    )
+    freedom = np.where(found.n_labelled_clusters > 1, found.n_labelled_clusters - 1.0, np.nan)
+    half = stdtrit(freedom, (1 + confidence) / 2) * found.classical_standard_error
+    frame = pd.DataFrame(
+        {
+            "aspect": aspect,
+            "generator": units.generators,
+            "classical": found.classical_estimate,
+            "classical_ci_low": found.classical_estimate - half,
+            "classical_ci_high": found.classical_estimate + half,
+            "estimate": found.estimate,
+            "ci_low": found.ci_low,
+            "ci_high": found.ci_high,
+            "lambda": found.lambda_,
+            "n_labelled": found.n_labelled,
+            f"n_labelled_{units.name}s": found.n_labelled_clusters,
+            "n_units": found.n_units,
+        }
+    )
+    if withheld:
+        known = pd.Series(units.ratings[a, there]).groupby(generator).mean()
+        frame["all_ratings"] = known.reindex(range(n)).to_numpy()
+    return frame.sort_values("estimate", ascending=False, kind="stable")
+
+
+def _notes(frame: pd.DataFrame, units: _Units, evaluator: str, drawn: str, confidence: float) -> list[str]:
+    width = (frame["ci_high"] - frame["ci_low"]) / (frame["classical_ci_high"] - frame["classical_ci_low"])
+    width = width[np.isfinite(width)]
+    told = [
+        f"Mean rating of all units that {evaluator} scored, from some ratings and all scores (PPI++).",
+        "λ is the weight of the scores: at 0, the ratings stand alone.",
+        f"{100 * confidence:g} % intervals; the units of one {units.name} depend on each other.",
+    ]
+    if len(width):
+        told.append(
+            f"Prediction-powered intervals are {100 * width.median():.0f} % as wide as those of the ratings "
+            "alone (median)."
+        )
+    if units.name == "user":
+        told.append("Effects of users are not removed here.")
+    else:
+        told.append("The data set has no users: items stand in their place.")
+    told.append("A missing rating counts as unrated and is never filled.")
+    told.append(drawn or "Valid if which units were rated does not depend on how good they are.")
+    return told

@@ -1,0 +1,1 @@
+"""How many users a study needs."""

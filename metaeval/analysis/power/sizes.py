@@ -1,0 +1,255 @@
+"""How many users a study needs: interval widths and power against its size, from resampling a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from metaeval.analysis.power.substudies import Pair, substudies
+from metaeval.base.counts import counted
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.progress import progress
+from metaeval.base.records import AVERAGE
+from metaeval.engine.policy import allowed
+from metaeval.stats.coefficients.levels import estimate
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import percentile_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metaeval.engine.policy import Prepared
+    from metaeval.stats.coefficients.tables import Floats
+
+ENOUGH = 0.8
+"""The power that is usually asked for."""
+_FARTHEST = 10  # times the users of the run: what lies beyond says more of them than of a study
+_LEVEL = 0.05
+_CONFIDENCE = 1 - _LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What is to be expected of a study of one size."""
+
+    users: int
+    units: int | None
+    """Units a user; None if each keeps all of its own."""
+    extrapolated: bool
+    """Whether there are more users than in the run."""
+    width_first: float
+    """Width of the 95 % interval of the first evaluator's estimate; NaN where it is mostly undefined."""
+    width_second: float
+    width_difference: float
+    power: float
+    """Chance to find the run's difference at the two-sided 5 % level."""
+    detectable: float
+    """The smallest difference that would be found with a power of 80 %."""
+    n_undefined: int
+    """Studies in which the difference is undefined; they find nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What is to be expected of studies of several sizes that compare two evaluators."""
+
+    first: str
+    second: str
+    aspect: str
+    level: str
+    coefficient: str
+    cluster: str
+    """What is drawn: ``user``, or ``item`` where the data name no users."""
+    n_clusters: int
+    estimates: tuple[float, float]
+    """The two evaluators in the run."""
+    studies: int
+    seed: int
+    sizes: tuple[Size, ...]
+
+    @property
+    def difference(self) -> float:
+        """The first evaluator's estimate less the second's."""
+        return self.estimates[0] - self.estimates[1]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row a size, a column a field of `Size`, and what was compared."""
+        rows = pd.DataFrame([{name: getattr(s, name) for name in Size.__slots__} for s in self.sizes])
+        rows["units"] = rows["units"].astype("Int64")
+        asked = ("first", "second", "aspect", "level", "coefficient", "difference", "studies", "seed")
+        return rows.assign(**{name: getattr(self, name) for name in asked})
+
+
+@one_thread()
+def power(
+    data: Prepared,
+    evaluators: tuple[str, str] | None = None,
+    *,
+    aspect: str = AVERAGE,
+    users: Sequence[int] | None = None,
+    units: Sequence[int] | None = None,
+    studies: int = 2000,
+    seed: int = 0,
+) -> Power:
+    """Simulate studies of several sizes that compare two evaluators.
+
+    A study draws users with replacement, and of each, if ``units`` are given, so many units without. Both
+    evaluators meet the same draw. The width is that of the central 95 % of the studies' estimates. The power
+    is the share of studies whose difference lies beyond the central 95 % of |difference - mean difference|:
+    an approximation, which takes the run's difference for the true one.
+
+    Parameters
+    ----------
+    data
+        One level and one coefficient.
+    evaluators
+        Two names; the best and the second best of the run, if left out.
+    aspect
+        An aspect, or ``average``: the mean over all of them in the same draw.
+    users
+        How many users a study has, at most 10 times those of the run; 10, 20 and 1, 2, 4 and 8 times those of
+        the run, if left out.
+    units
+        How many units of a user are kept; all, if left out.
+    studies
+        Simulated for each size.
+    seed
+        Of the draws.
+
+    Raises
+    ------
+    MetaevalError
+        For an unknown name, a size that the run cannot tell of, or an evaluator without an estimate.
+    """
+    for what, value, least in (("studies", studies, 100), ("seed", seed, 0)):
+        if value < least:
+            raise MetaevalError(f"{what} is {value}; give a whole number, {least} or more")
+    allowed("aspect", [aspect], [*data.aspects, AVERAGE])
+    aspects = range(len(data.aspects)) if aspect == AVERAGE else [data.aspects.index(aspect)]
+    estimates = _estimates(data, aspects)
+    chosen = _chosen(data, estimates, evaluators)
+    pair = Pair.of(data, chosen, aspects, "user" if "user_id" in data.keys else "item")
+    users_wanted, units_wanted = _sizes(pair, users, units)
+    sizes = []
+    with progress("power", len(users_wanted) * len(units_wanted)) as advance:
+        for kept in units_wanted:
+            simulated = substudies(pair, kept, seed)
+            for n in users_wanted:
+                replicates = simulated.replicates(n, studies, seed)
+                sizes.append(_size(replicates, n, kept, n > pair.clusters.n))
+                advance()
+    one, other = chosen
+    return Power(
+        first=data.evaluators[one],
+        second=data.evaluators[other],
+        aspect=aspect,
+        level=data.policy.levels[0],
+        coefficient=data.policy.coefficients[0],
+        cluster=pair.cluster,
+        n_clusters=pair.clusters.n,
+        estimates=(float(estimates[one]), float(estimates[other])),
+        studies=studies,
+        seed=seed,
+        sizes=tuple(sizes),
+    )
+
+
+def _estimates(data: Prepared, aspects: Sequence[int]) -> Floats:
+    """Return the estimate of every evaluator, shape (E,), as the run's table has it."""
+    level, coefficient = data.policy.levels[0], data.policy.coefficients[0]
+    found = np.full(len(data.evaluators), np.nan)
+    at = list(aspects)
+    for e in range(len(found)):
+        mask = None if data.mask is None else data.mask[e, at]
+        of_aspects = estimate(
+            data.scores[e, at],
+            data.truth[at],
+            {level: data.groupings[level]},
+            [coefficient],
+            mask=mask,
+            undefined=data.policy.undefined,
+        )
+        found[e] = of_aspects[level, coefficient].estimate.mean()
+    return found
+
+
+def _chosen(data: Prepared, estimates: Floats, names: tuple[str, str] | None) -> tuple[int, int]:
+    if names is None:
+        defined = np.flatnonzero(~np.isnan(estimates))
+        if len(defined) < 2:
+            raise MetaevalError(
+                f"the run has {counted(len(defined), 'evaluator')} with an estimate here; "
+                "two are needed to compare them"
+            )
+        best = defined[np.argsort(-estimates[defined], kind="stable")[:2]]
+        return int(best[0]), int(best[1])
+    for name in names:
+        if name not in data.evaluators:
+            have = ", ".join(data.evaluators)
+            raise MetaevalError(
+                f"the run has no evaluator {name!r}{nearest(name, data.evaluators)} (it has: {have})"
+            )
+    if names[0] == names[1]:
+        raise MetaevalError(f"{names[0]} cannot be told from itself; give two different evaluators")
+    found = data.evaluators.index(names[0]), data.evaluators.index(names[1])
+    for e in found:
+        if np.isnan(estimates[e]):
+            raise MetaevalError(
+                f"{data.evaluators[e]} has no defined estimate here; give another evaluator or aspect"
+            )
+    return found
+
+
+def _sizes(
+    pair: Pair, users: Sequence[int] | None, units: Sequence[int] | None
+) -> tuple[list[int], list[int | None]]:
+    """Check the sizes that are asked for, or choose them."""
+    n, fewest = pair.clusters.n, int(pair.sizes.min())
+    if n < 2:
+        raise MetaevalError(f"the run has one {pair.cluster} only; resampling needs two or more")
+    if users is None:
+        users = [m for m in (10, 20, n, 2 * n, 4 * n, 8 * n) if m <= _FARTHEST * n]
+    for m in users:
+        if not 2 <= m <= _FARTHEST * n:
+            raise MetaevalError(
+                f"{m} {pair.cluster}s cannot be simulated from the {n} of the run; "
+                f"give numbers from 2 to {_FARTHEST * n}"
+            )
+    for k in units or ():
+        if not 1 <= k <= fewest:
+            raise MetaevalError(
+                f"{k} units per {pair.cluster} cannot be drawn: the one with the fewest has {fewest}; "
+                f"give numbers from 1 to {fewest}"
+            )
+    kept: list[int | None] = [*sorted(set(units))] if units else [None]
+    return sorted(set(users)), kept
+
+
+def _size(replicates: Floats, users: int, units: int | None, extrapolated: bool) -> Size:
+    """Sum up the studies of one size; ``replicates`` has shape (2, studies)."""
+    difference = replicates[0] - replicates[1]
+    low, high = percentile_interval(np.stack([*replicates, difference]), _CONFIDENCE)
+    widths = (high - low).tolist()
+    undefined = np.isnan(difference)
+    found, detectable = np.nan, np.nan
+    if not np.isnan(widths[2]):
+        seen = difference[~undefined]
+        null = seen - seen.mean()
+        critical = float(np.quantile(np.abs(null), _CONFIDENCE))
+        found = float((np.abs(seen) > critical).sum() / len(difference))
+        detectable = critical - float(np.quantile(null, 1 - ENOUGH))
+    return Size(
+        users=users,
+        units=units,
+        extrapolated=extrapolated,
+        width_first=widths[0],
+        width_second=widths[1],
+        width_difference=widths[2],
+        power=found,
+        detectable=detectable,
+        n_undefined=int(undefined.sum()),
+    )

@@ -1,0 +1,246 @@
+"""Simulated studies of any size: users of a run drawn anew, with all of their units or some of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.resampling.weights import Resamples
+from metaeval.stats.weighted.statistic import Clusters, Nested, statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from metaeval.engine.alignment import Bools
+    from metaeval.engine.policy import Prepared
+    from metaeval.stats.coefficients.levels import Undefined
+    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.weighted.statistic import Statistic
+
+_BLOCK = 2**21  # units drawn at a time
+_POOL = 2**20  # units of all subsamples that are made ahead, about
+_FEWEST, _MOST = 16, 4096  # subsamples of a user that are made ahead
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Scores of two evaluators and the truth, A aspects and U units, at one level."""
+
+    x: Floats
+    """Shape (2, A, U)."""
+    y: Floats
+    """Shape (A, U)."""
+    mask: Bools | None
+    """Shape (2, A, U): units that enter; None if every unit does."""
+    grouping: Grouping
+    cluster: str
+    """What is drawn: ``user`` or ``item``."""
+    clusters: Clusters
+    coefficient: str
+    undefined: Undefined
+
+    @classmethod
+    def of(cls, data: Prepared, evaluators: tuple[int, int], aspects: Sequence[int], cluster: str) -> Pair:
+        """Take what is needed of the units that enter for either evaluator and any aspect.
+
+        Raises
+        ------
+        DataError
+            If the data have no such clusters.
+        """
+        of_unit, at = data.clusters(cluster).of_unit, np.ix_(evaluators, aspects)
+        mask = None if data.mask is None else data.mask[at]
+        units = slice(None) if mask is None else np.flatnonzero(mask.any(axis=(0, 1)))
+        there, code = np.unique(of_unit[units], return_inverse=True)
+        g = data.groupings[data.policy.levels[0]]
+        return cls(
+            data.scores[at][:, :, units],
+            data.truth[list(aspects)][:, units],
+            None if mask is None else mask[:, :, units],
+            Grouping(g.group[units], g.n_groups, g.between),
+            cluster,
+            Clusters(code, len(there)),
+            data.policy.coefficients[0],
+            data.policy.undefined,
+        )
+
+    @property
+    def sizes(self) -> Ints:
+        """Units of each cluster, shape (clusters,)."""
+        return np.bincount(self.clusters.of_unit, minlength=self.clusters.n)
+
+    @property
+    def nested(self) -> bool:
+        """Whether each group lies whole in a cluster, as those of users and pairs lie in users."""
+        group, clusters = self.grouping.group, self.clusters
+        both = group.astype(np.int64) * clusters.n + clusters.of_unit
+        return not self.grouping.between and len(np.unique(both)) == len(np.unique(group))
+
+    def statistics(self, clusters: Clusters) -> list[list[Statistic]]:
+        """Return the coefficient as a function of clusters' weights, for each evaluator and aspect."""
+        shape = self.x.shape[:2]
+        return [[self._statistic(e, a, clusters) for a in range(shape[1])] for e in range(shape[0])]
+
+    def _statistic(self, e: int, a: int, clusters: Clusters) -> Statistic:
+        keep = slice(None) if self.mask is None else self.mask[e, a]
+        g = self.grouping
+        return statistic(
+            self.x[e, a, keep],
+            self.y[a, keep],
+            Grouping(g.group[keep], g.n_groups, g.between),
+            Clusters(clusters.of_unit[keep], clusters.n),
+            [self.coefficient],
+            undefined=self.undefined,
+        )
+
+    def copies(self, units: Ints, copy: Ints) -> Pair:
+        """Take units, any of them several times; what is one group is as many as there are copies of it."""
+        keys, group = np.unique(
+            copy * np.int64(self.grouping.n_groups) + self.grouping.group[units], return_inverse=True
+        )
+        return Pair(
+            self.x[:, :, units],
+            self.y[:, units],
+            None if self.mask is None else self.mask[:, :, units],
+            Grouping(group, len(keys)),
+            self.cluster,
+            Clusters(copy, int(copy[-1]) + 1),
+            self.coefficient,
+            self.undefined,
+        )
+
+
+class Substudies(Protocol):
+    """Draws studies of a given number of clusters."""
+
+    def replicates(self, n_clusters: int, studies: int, seed: int) -> Floats:
+        """Return the estimates of both evaluators, mean over aspects, shape (2, studies)."""
+        ...
+
+
+def substudies(pair: Pair, units: int | None, seed: int) -> Substudies:
+    """Return what draws clusters with replacement, and of each ``units`` units without; all units if None.
+
+    A cluster that is drawn twice is two of them: its groups, at a level within clusters, count twice, and
+    its units are chosen anew.
+    """
+    if units is None:
+        return _Whole(pair.statistics(pair.clusters), pair.clusters.n)
+    subsampler = _Subsampler.of(pair.clusters, units)
+    if pair.nested:
+        return _Copies.of(pair, subsampler, np.random.default_rng([seed, units]))
+    return _Units(pair.statistics(Clusters(np.arange(pair.x.shape[2]), pair.x.shape[2])), subsampler)
+
+
+def _replicates(statistics: list[list[Statistic]], blocks: Iterator[Floats]) -> Floats:
+    parts = [np.stack([np.mean([s.at(w)[0] for s in of], axis=0) for of in statistics]) for w in blocks]
+    return np.concatenate(parts, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """Clusters with all of their units."""
+
+    statistics: list[list[Statistic]]
+    n: int
+
+    def replicates(self, n_clusters: int, studies: int, seed: int) -> Floats:
+        return _replicates(self.statistics, Resamples(self.n, studies, seed, size=n_clusters).blocks())
+
+
+@dataclass(frozen=True, slots=True)
+class _Subsampler:
+    """Chooses units of clusters without replacement."""
+
+    order: Ints
+    """Shape (U,): units, cluster by cluster."""
+    first: Ints
+    """Shape (clusters,): where each cluster begins in the order."""
+    sizes: Ints
+    units: int
+
+    @classmethod
+    def of(cls, clusters: Clusters, units: int) -> _Subsampler:
+        sizes = np.bincount(clusters.of_unit, minlength=clusters.n)
+        return cls(np.argsort(clusters.of_unit, kind="stable"), np.cumsum(sizes) - sizes, sizes, units)
+
+    def choose(self, clusters: Ints, rng: np.random.Generator) -> Ints:
+        """Return units of each of the clusters, shape (len(clusters), units)."""
+        chosen = np.empty((len(clusters), self.units), dtype=np.int64)
+        sizes = self.sizes[clusters]
+        for size in np.unique(sizes):  # as many units of a cluster have the smallest of its random keys
+            rows = np.flatnonzero(sizes == size)
+            keys = rng.random((len(rows), size), dtype=np.float32)
+            place = np.argpartition(keys, self.units - 1, axis=1)[:, : self.units]
+            chosen[rows] = self.order[self.first[clusters[rows]][:, None] + place]
+        return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """Some units of each cluster, at a level that clusters cut across: each unit has a weight."""
+
+    statistics: list[list[Statistic]]
+    subsampler: _Subsampler
+
+    def replicates(self, n_clusters: int, studies: int, seed: int) -> Floats:
+        return _replicates(self.statistics, self._blocks(n_clusters, studies, seed))
+
+    def _blocks(self, n_clusters: int, studies: int, seed: int) -> Iterator[Floats]:
+        s = self.subsampler
+        rng = np.random.default_rng([seed, s.units, n_clusters])
+        n_units = len(s.order)
+        step = max(1, _BLOCK // max(n_units, n_clusters * int(s.sizes.max())))
+        for at in range(0, studies, step):
+            columns = min(step, studies - at)
+            drawn = s.choose(rng.integers(0, len(s.sizes), columns * n_clusters), rng)
+            place = drawn.reshape(columns, -1) * columns + np.arange(columns)[:, None]
+            counts = np.bincount(place.ravel(), minlength=n_units * columns)
+            yield counts.reshape(n_units, columns).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copies:
+    """Some units of each cluster, at a level within clusters: many subsamples of each are made ahead.
+
+    What a cluster's subsample adds to the mean over groups does not depend on the rest of the study.
+    """
+
+    totals: Floats
+    """Shape (2, A, n, copies of a cluster): sum over the copy's groups."""
+    counts: Floats
+    """Groups that the mean is over; the same shape."""
+
+    @classmethod
+    def of(cls, pair: Pair, subsampler: _Subsampler, rng: np.random.Generator) -> _Copies:
+        n, k = pair.clusters.n, subsampler.units
+        copies = min(_MOST, max(_FEWEST, math.ceil(_POOL / (n * k))))
+        step = max(1, _BLOCK // (2 * pair.x.shape[2]))
+        parts = []
+        for at in range(0, copies, step):
+            each = min(step, copies - at)
+            units = subsampler.choose(np.repeat(np.arange(n), each), rng)
+            copy = np.repeat(np.arange(n * each), k)
+            expanded = pair.copies(units.ravel(), copy)
+            found = [s for of in expanded.statistics(expanded.clusters) for s in of if isinstance(s, Nested)]
+            both = np.stack([[s.totals[0] for s in found], [s.counts[0] for s in found]])
+            parts.append(both.reshape(2, *pair.x.shape[:2], n, each))
+        totals, counts = np.concatenate(parts, axis=4)
+        return cls(totals, counts)
+
+    def replicates(self, n_clusters: int, studies: int, seed: int) -> Floats:
+        rng = np.random.default_rng([seed, n_clusters])
+        n, copies = self.totals.shape[2:]
+        totals, counts = (v.reshape(*v.shape[:2], -1) for v in (self.totals, self.counts))
+        parts = []
+        step = max(1, _BLOCK // n_clusters)
+        for at in range(0, studies, step):
+            drawn = rng.integers(0, n * copies, (min(step, studies - at), n_clusters))
+            total, of = (np.stack([[c[drawn].sum(axis=1) for c in e] for e in v]) for v in (totals, counts))
+            r = np.divide(total, of, out=np.full(total.shape, np.nan), where=of > 0)
+            parts.append(r.mean(axis=1))
+        return np.concatenate(parts, axis=1)

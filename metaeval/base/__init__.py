@@ -1,0 +1,1 @@
+"""What every room stands on: errors, whole-file writes, specs, YAML with lines, progress."""

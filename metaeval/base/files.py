@@ -1,0 +1,48 @@
+"""Files that are whole or not there: write beside the target, then rename."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from metaeval.base.errors import MetaevalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary path in the folder of ``path``; rename it to ``path`` if the block succeeds.
+
+    On any exception the temporary file is removed and ``path`` stays as it was.
+    The temporary name keeps the suffix of ``path``, because writers choose the format by it.
+
+    Raises
+    ------
+    MetaevalError
+        If nothing can be written there.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        above = next(p for p in target.parents if p.exists())
+        raise MetaevalError(f"{target} cannot be written: {above} is a file, not a folder") from None
+    if not os.access(target.parent, os.W_OK):
+        raise MetaevalError(f"{target} cannot be written: {target.parent} may not be written to")
+    temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}.tmp{target.suffix}")
+    try:
+        yield temporary
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write UTF-8 text atomically, with Unix line ends on every platform."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,328 @@
+"""The records that every floor of the package speaks of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from metaeval.base import notebook as html
+from metaeval.base.counts import counted
+from metaeval.base.frames import flat, typed
+from metaeval.base.simulation import Simulation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pandas as pd
+
+    from metaeval.base.spec import EvaluatorSpec
+
+KEYS: tuple[str, ...] = ("user_id", "item_id", "generator")
+"""The columns that name a unit; a study without users has no ``user_id``."""
+
+USER_RATER = "user"
+"""The rater that is the person the item was recommended to."""
+
+AVERAGE = "average"
+"""The name under which the mean over aspects is reported; no aspect may have it."""
+
+FIRST, SECOND, TIE = "first", "second", "tie"
+"""The sides of a pair of generators, in the order of their names as text, and neither of them."""
+
+LEVELS: tuple[str, ...] = ("dataset", "user", "pair", "item", "generator")
+COEFFICIENTS: tuple[str, ...] = ("pearson", "spearman", "kendall")
+
+
+class Unit(NamedTuple):
+    """What is judged: one explanation text."""
+
+    user_id: str
+    item_id: str
+    generator: str
+
+
+class Status(StrEnum):
+    """Why a score is there or not; only ``ok`` has a score."""
+
+    OK = "ok"
+    MISSING = "missing"  # the source has none
+    UNTOKENIZABLE = "untokenizable"
+    EXAMPLE = "example"  # shown to the judge, so not scored
+    REFUSED = "refused"
+    UNPARSED = "unparsed"
+    OUT_OF_RANGE = "out_of_range"
+    TRUNCATED = "truncated"
+    TRANSPORT = "transport"
+    BUDGET = "budget"
+
+
+class Kind(StrEnum):
+    """The block of a leaderboard that an evaluator stands in, in the order they are printed."""
+
+    BASELINE = "baseline"
+    REFERENCE = "reference-based"
+    RECORDED = "recorded"
+    ANNOTATOR = "annotator"
+    JUDGE = "judge"
+    ENSEMBLE = "ensemble"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The rating scale that raters used, both ends included."""
+
+    min: float
+    max: float
+    integer: bool = True
+
+    def __contains__(self, rating: float) -> bool:
+        return self.min <= rating <= self.max and (not self.integer or float(rating).is_integer())
+
+    def __str__(self) -> str:
+        kind = "integers" if self.integer else "numbers"
+        return f"{kind} from {self.min:g} to {self.max:g}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExplanationSet:
+    """A data set: explanations, people's ratings of them, and what is known of the users.
+
+    Parameters
+    ----------
+    explanations
+        One row a unit: the key columns, ``explanation`` (absent if ``texts`` is false) and optional
+        ``item_title``, ``reference``, ``reference_2``, …. Keys and texts are strings.
+    ratings
+        Long: key columns, ``rater``, ``aspect``, ``rating`` (float). A row whose rating is NaN is a
+        question that was asked and not answered; a unit without a row was not asked about.
+    aspects
+        Name of each aspect → the statement that raters saw.
+    scale
+        The rating scale, one for all aspects.
+    users
+        One row a user: ``user_id`` and profile fields; None if there is none.
+    scores
+        Scores recorded from other tools, long: key columns, ``evaluator``, ``aspect`` ("" = all), ``score``.
+    """
+
+    explanations: pd.DataFrame
+    ratings: pd.DataFrame
+    aspects: Mapping[str, str]
+    scale: Scale
+    users: pd.DataFrame | None = None
+    scores: pd.DataFrame | None = None
+    name: str = "unnamed"
+    licence: str = ""
+    source: str = ""
+    language: str = ""
+    simulated: bool = False
+    texts: bool = True
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key columns of this data set: `KEYS`, without ``user_id`` in a study without users."""
+        return tuple(k for k in KEYS if k in self.explanations.columns)
+
+    @property
+    def units(self) -> pd.DataFrame:
+        """The key columns, one row a unit."""
+        return self.explanations[list(self.keys)]
+
+    @property
+    def raters(self) -> tuple[str, ...]:
+        """All raters, sorted; ``user`` is the person the item was recommended to."""
+        return tuple(sorted(map(str, self.ratings["rater"].unique())))
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the content (not the file format), as 64 hex digits."""
+        import pandas as pd
+
+        digest = hashlib.sha256()
+        head = {"aspects": dict(self.aspects), "scale": [self.scale.min, self.scale.max, self.scale.integer]}
+        digest.update(json.dumps(head, sort_keys=True, ensure_ascii=False).encode())
+        for frame in (self.explanations, self.ratings, self.users, self.scores):
+            if frame is None:
+                continue
+            columns = sorted(frame.columns)
+            digest.update("\x1f".join(columns).encode())
+            # One hash a row, then sorted: the order of the rows in a file says nothing.
+            hashes = pd.util.hash_pandas_object(frame[columns].astype(object), index=False, categorize=True)
+            digest.update(hashes.sort_values().to_numpy().tobytes())
+        return digest.hexdigest()
+
+    def __len__(self) -> int:
+        """Return the number of units."""
+        return len(self.explanations)
+
+    def __repr__(self) -> str:
+        users = self.explanations["user_id"].nunique() if "user_id" in self.explanations else 0
+        return (
+            f"<ExplanationSet {self.name!r}: {counted(len(self), 'unit')}, {counted(users, 'user')}, "
+            f"{counted(self.explanations['item_id'].nunique(), 'item')}, "
+            f"{counted(self.explanations['generator'].nunique(), 'generator')}, "
+            f"{counted(len(self.aspects), 'aspect')}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show a notebook what there is of each, and the first explanations."""
+        facts: dict[str, object] = {"units": f"{len(self):,}"}
+        plural = {"user_id": "users", "item_id": "items", "generator": "generators"}
+        facts |= {plural[k]: f"{self.explanations[k].nunique():,}" for k in self.keys}
+        facts |= {"aspects": ", ".join(self.aspects), "ratings": f"{len(self.ratings):,}"}
+        shown = html.table(self.explanations, rows=10, whole=".explanations")
+        return html.heading(self.name, facts, simulated=Simulation(self.simulated)) + shown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreTable:
+    """Scores of evaluators, long.
+
+    ``frame`` has the key columns, ``evaluator``, ``aspect``, ``score`` (NaN unless ``status`` is ``ok``),
+    ``status`` and, where an evaluator has them, ``tokens``, ``usd`` and ``seconds``. A unit that has no row
+    counts as ``missing``. ``signatures`` says of each evaluator what a number of it depends on (versions,
+    tokenizer, seed, …), ``kinds`` in which block of a table it stands.
+    """
+
+    frame: pd.DataFrame
+    signatures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    simulated: bool = False
+    """Whether the data that were scored are simulated; whatever is made of the scores says so."""
+    verdicts: pd.DataFrame | None = None
+    """What pairwise evaluators said of each pair, in both orders (``metaeval.evaluators.verdicts``)."""
+
+    @property
+    def evaluators(self) -> tuple[str, ...]:
+        """Names of the evaluators, in the order of their first row."""
+        return tuple(map(str, self.frame["evaluator"].unique()))
+
+    @property
+    def simulated_evaluators(self) -> frozenset[str]:
+        """Evaluators that are no model, or have a part that is none, as their signatures say."""
+        return frozenset(self.simulation.evaluators)
+
+    @property
+    def simulation(self) -> Simulation:
+        """What is simulated: the data, or which evaluators."""
+        return Simulation.of(self.simulated, self.signatures)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.frame)
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the first scores."""
+        facts = {"evaluators": f"{len(self.evaluators):,}", "rows": f"{len(self):,}"}
+        return html.heading("Scores", facts, simulated=self.simulation) + html.table(self.frame)
+
+
+class Evaluator(Protocol):
+    """Anything that gives scores to explanations."""
+
+    @property
+    def kind(self) -> Kind:
+        """The block of a leaderboard it stands in; most have it as a class variable."""
+        ...
+
+    @property
+    def spec(self) -> EvaluatorSpec:
+        """The value that prints as text and builds this evaluator again."""
+        ...
+
+    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+        """Return what a score of this evaluator depends on, as plain JSON values."""
+        ...
+
+    def score(self, data: ExplanationSet, aspects: Sequence[str]) -> ScoreTable:
+        """Return a score, or the reason that there is none, for every unit and aspect."""
+        ...
+
+
+class Correlation(NamedTuple):
+    """How well one evaluator follows the truth, for one aspect, level and coefficient."""
+
+    evaluator: str
+    aspect: str
+    """An aspect, or ``average``: the mean over aspects."""
+    level: str
+    coefficient: str
+    estimate: float
+    """NaN where it is undefined."""
+    ci_low: float
+    ci_high: float
+    n_units: int
+    """Units that entered; for ``average`` summed over aspects, as are the other counts."""
+    n_groups: int
+    """Groups of units: 1 at dataset level, else users, pairs, items or generators."""
+    n_undefined: int
+    """Groups without a defined coefficient."""
+    n_missing: int
+    """Units for which the evaluator gave no score: filled or dropped as the policy says."""
+    corrected: float = math.nan
+    """At generator level with intervals: the correlation that very many users would give, as the estimate
+    corrected for the noise of the means (a median of draws). The interval is of that correlation."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Correlations:
+    """Result of `metaeval.correlate`: ``frame`` has a row a `Correlation` and its fields as columns."""
+
+    frame: pd.DataFrame
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """How missing scores, missing truth, undefined groups and differing units were treated."""
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    simulated: bool = False
+    """Whether the data are simulated."""
+    simulated_evaluators: frozenset[str] = frozenset()
+
+    @property
+    def simulation(self) -> Simulation:
+        """What is simulated: the data, or which evaluators."""
+        return Simulation(self.simulated, tuple(sorted(self.simulated_evaluators)))
+
+    @classmethod
+    def of_frame(cls, frame: pd.DataFrame, *, simulated: bool = False) -> Correlations:
+        """Make correlations of a table with the columns of ``correlations.csv``; others are left out.
+
+        Such a table does not say how its numbers were made; what is made of it says that this is not known.
+
+        Raises
+        ------
+        DataError
+            If a column is missing, a value is no number, or a row stands twice.
+        """
+        import pandas as pd
+
+        fields = Correlation._fields
+        needed = [f for f in fields if f not in Correlation._field_defaults]
+        plain = typed(frame, needed[:4], needed[4:], "the table of correlations")
+        counts = [c for c in needed if c.startswith("n_")]
+        plain[counts] = plain[counts].fillna(0).astype("int64")
+        given = flat(frame, fields).reset_index(drop=True)
+        for name, default in Correlation._field_defaults.items():
+            plain[name] = pd.to_numeric(given[name]).astype("float64") if name in given else default
+        unreal = Simulation.of(simulated, {name: name for name in plain["evaluator"].unique()})
+        policy = {"policy": "not known, for the numbers came as a table"}
+        return cls(plain, policy, {}, simulated, frozenset(unreal.evaluators))
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.frame)
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the first correlations."""
+        facts = {"evaluators": self.frame["evaluator"].nunique(), "rows": f"{len(self):,}"}
+        return html.heading("Correlations", facts, simulated=self.simulation) + html.table(self.frame)
+
+    def __iter__(self) -> Iterator[Correlation]:
+        """Yield a `Correlation` a row."""
+        for row in self.frame[list(Correlation._fields)].itertuples(index=False):
+            found = Correlation(*row)
+            # One NaN for all, so that equal rows are equal.
+            yield found._replace(corrected=math.nan) if math.isnan(found.corrected) else found

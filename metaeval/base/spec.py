@@ -1,0 +1,147 @@
+"""Evaluator specs: values that print as text and parse back to an equal value.
+
+A spec is written like a Python call with literal arguments: ``BLEU(n=4)``, ``Annotator('1')``,
+``Mean(Annotator('1'), Annotator('2'))``.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import math
+import unicodedata
+import warnings
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias, Union
+
+from metaeval.base.errors import SpecError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Argument: TypeAlias = Union["EvaluatorSpec", str, int, float, bool, "tuple[Argument, ...]", None]
+
+_NOT_A_SPEC = "{!r} is not an evaluator spec; write it like BLEU(n=4) or Annotator('1')"
+_MAX_DIGITS = 1000  # Python refuses to print or read far longer integers
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorSpec:
+    """The name of an evaluator and its arguments: literals, tuples of them, or other specs.
+
+    Lists are taken as tuples. Anything that could not be printed and read back is refused.
+    """
+
+    name: str
+    args: tuple[Argument, ...] = ()
+    kwargs: Mapping[str, Argument] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for word in (self.name, *self.kwargs):
+            if not _is_identifier(word):
+                raise SpecError(
+                    f"{word!r} cannot name an evaluator or an argument; use letters, digits and _"
+                )
+        object.__setattr__(self, "args", tuple(_checked(a, self.name) for a in self.args))
+        frozen = {k: _checked(v, self.name) for k, v in self.kwargs.items()}
+        object.__setattr__(self, "kwargs", MappingProxyType(frozen))
+
+    def __reduce__(self) -> tuple[type[EvaluatorSpec], tuple[object, ...]]:
+        """Pickle by value: the read-only view of ``kwargs`` cannot be pickled itself."""
+        return EvaluatorSpec, (self.name, self.args, dict(self.kwargs))
+
+    @classmethod
+    def parse(cls, text: str, names: Mapping[str, EvaluatorSpec] | None = None) -> EvaluatorSpec:
+        """Read a spec from text.
+
+        Parameters
+        ----------
+        text
+            Such as ``"BLEU(n=4)"``; a name without brackets must be one of ``names``.
+        names
+            Short names that stand for other specs.
+
+        Raises
+        ------
+        SpecError
+            If the text is not a call with literal arguments, or uses an unknown short name.
+        """
+        try:
+            with warnings.catch_warnings():
+                # Such as an unknown escape in a text: it would be read otherwise than it was meant.
+                warnings.simplefilter("error")
+                tree = ast.parse(text.strip(), mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError, Warning) as error:
+            raise SpecError(_NOT_A_SPEC.format(text)) from error
+        value = _value(tree.body, text, {} if names is None else names)
+        if not isinstance(value, EvaluatorSpec):
+            raise SpecError(_NOT_A_SPEC.format(text))
+        return value
+
+    def __str__(self) -> str:
+        parts = [_text(a) for a in self.args] + [f"{k}={_text(v)}" for k, v in self.kwargs.items()]
+        return f"{self.name}({', '.join(parts)})"
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.args, frozenset(self.kwargs.items())))
+
+
+def _is_identifier(word: object) -> bool:
+    return (
+        isinstance(word, str)
+        and word.isidentifier()
+        and not keyword.iskeyword(word)
+        and unicodedata.normalize("NFKC", word) == word  # Python reads identifiers so
+    )
+
+
+def _checked(value: object, name: str) -> Argument:
+    if isinstance(value, list | tuple):
+        return tuple(_checked(v, name) for v in value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SpecError(f"{name}: {value} is not a finite number")
+    if isinstance(value, int) and abs(value) >= 10**_MAX_DIGITS:
+        raise SpecError(f"{name}: an integer of more than {_MAX_DIGITS} digits is too long")
+    # The very types: a subclass (numpy's float64 is one of float) may print otherwise.
+    for literal in (bool, int, float, str):
+        if isinstance(value, literal):
+            return literal(value)
+    if value is None or isinstance(value, EvaluatorSpec):
+        return value
+    raise SpecError(
+        f"{name}: an argument must be a text, a number, True, False, None, a tuple of them or an evaluator, "
+        f"not {value!r}"
+    )
+
+
+def _text(value: Argument) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_text, value))}{',' if len(value) == 1 else ''})"
+    return str(value) if isinstance(value, EvaluatorSpec) else repr(value)
+
+
+def _value(node: ast.expr, text: str, names: Mapping[str, EvaluatorSpec]) -> Argument:
+    match node:
+        case ast.Constant(value=float(number)) if not math.isfinite(number):
+            raise SpecError(f"{text!r}: {number} is not a finite number")
+        case ast.Constant(value=str() | int() | float() | None as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return -number
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return tuple(_value(e, text, names) for e in elements)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if all(k.arg for k in keywords):
+            kwargs = {str(k.arg): _value(k.value, text, names) for k in keywords}
+            if len(kwargs) < len(keywords):
+                raise SpecError(f"{text!r}: {name} is given an argument twice; give each once")
+            return EvaluatorSpec(name, tuple(_value(a, text, names) for a in args), kwargs)
+        case ast.Name(id=name) if name in names:
+            return names[name]
+        case ast.Name(id=name):
+            hint = (
+                nearest(name, names) or f"; write {name}() if it is an evaluator, or quote it if it is text"
+            )
+            raise SpecError(f"{text!r}: {name!r} is not a name defined in this study{hint}")
+        case _:
+            raise SpecError(f"{text!r}: arguments must be literals or evaluators, not {ast.unparse(node)!r}")

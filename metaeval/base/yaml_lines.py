@@ -1,0 +1,134 @@
+"""YAML with its lines: plain values, and the line at which each key and item of the file stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from metaeval.base.errors import MetaevalError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+Where = tuple[str | int, ...]
+"""The way to a value: keys and positions, from the top of the file."""
+_MOST = 100_000
+"""Keys and items that a file may have: ten lines of aliases of aliases name more than fit into memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Where the values of a file stand; of a study that is not from a file, nothing."""
+
+    file: str = ""
+    at: Mapping[Where, int] = field(default_factory=dict)
+
+    def line(self, *where: str | int) -> int | None:
+        """Return the line of ``where``, or of what holds it."""
+        return next((self.at[where[:n]] for n in range(len(where), 0, -1) if where[:n] in self.at), None)
+
+
+class YamlError(MetaevalError):
+    """A YAML file that cannot be read: ``message`` says why, ``line`` where, if one line is to blame."""
+
+    def __init__(self, file: str, message: str, line: int | None = None) -> None:
+        super().__init__(f"{file}{'' if line is None else f', line {line}'}: {message}")
+        self.message = message
+        self.line = line
+
+
+def read_yaml(path: str | os.PathLike[str]) -> tuple[object, Lines]:
+    """Read a YAML file.
+
+    Returns
+    -------
+    The content as dicts, lists and scalars, and the lines at which keys and items stand.
+
+    Raises
+    ------
+    YamlError
+        If the file cannot be read, is not UTF-8 or is not YAML; with the line, where there is one.
+    """
+    from pathlib import Path
+
+    from ruamel.yaml import YAML
+    from ruamel.yaml.constructor import DuplicateKeyError
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    file = str(path)
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise YamlError(file, "there is no such file; give the path of a YAML file") from None
+    except IsADirectoryError:
+        raise YamlError(file, "is a folder; give the path of a YAML file") from None
+    except UnicodeDecodeError as error:
+        raise YamlError(file, f"not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
+    except OSError as error:
+        raise YamlError(file, f"cannot be read: {error.strerror}") from error
+    try:
+        tree = YAML(typ="rt").load(text)
+    except DuplicateKeyError as error:
+        mark = error.problem_mark
+        what = str(error.problem).split(" with value", maxsplit=1)[0].removeprefix("found ")
+        raise YamlError(file, f"{what}; a key may stand once", _line(mark)) from error
+    except MarkedYAMLError as error:
+        what = error.problem or error.context or "not YAML"
+        mark = error.problem_mark or error.context_mark
+        raise YamlError(file, f"this is not YAML: {what}", _line(mark)) from error
+    except (YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise YamlError(file, f"this is not YAML: {reason}") from error
+    at: dict[Where, int] = {}
+    lines = Lines(file, at)
+    return _plain(tree, (), at, (), lines), lines
+
+
+def _line(mark: object) -> int:
+    return int(getattr(mark, "line", 0)) + 1
+
+
+def _plain(tree: object, where: Where, at: dict[Where, int], inside: tuple[int, ...], lines: Lines) -> object:
+    """Copy to plain values, noting the line of every key and item on the way."""
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
+
+    if id(tree) in inside:
+        raise YamlError(lines.file, "an alias stands inside what it names", lines.line(*where))
+    if len(at) > _MOST:
+        raise YamlError(
+            lines.file, f"holds more than {_MOST:,} values once its aliases are followed; write them out"
+        )
+    inside = (*inside, id(tree))
+    match tree:
+        case CommentedMap():
+            for key in tree:
+                if not isinstance(key, str):
+                    shown = _scalar(key) if isinstance(key, int | float) else str(key)
+                    raise YamlError(
+                        lines.file, f"the key {shown!r} is not text; put it in quotes", lines.line(*where)
+                    )
+                place = tree.lc.data.get(key) if tree.lc.data else None
+                if place is not None:
+                    at[(*where, key)] = place[0] + 1
+            return {_scalar(k): _plain(v, (*where, k), at, inside, lines) for k, v in tree.items()}
+        case CommentedSeq():
+            for i in range(len(tree)):
+                place = tree.lc.data.get(i) if tree.lc.data else None
+                if place is not None:
+                    at[(*where, i)] = place[0] + 1
+            return [_plain(v, (*where, i), at, inside, lines) for i, v in enumerate(tree)]
+        case TaggedScalar():
+            raise YamlError(lines.file, f"the tag {tree.tag} is not known", lines.line(*where))
+        case _:
+            return _scalar(tree)
+
+
+def _scalar(value: object) -> object:
+    """Return a built-in value for one that remembers how it was written."""
+    if isinstance(value, bool) or type(value).__name__ == "ScalarBoolean":
+        return bool(value)
+    for plain in (int, float, str):
+        if isinstance(value, plain):
+            return plain(value)
+    return value

@@ -1,0 +1,1 @@
+"""Scores × truth → correlations, intervals, tests, ranks: aligned once, then arrays."""

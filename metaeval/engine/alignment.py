@@ -1,0 +1,246 @@
+"""Long frames of scores and truth → arrays over the same units, in one order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import DataError, nearest
+from metaeval.base.frames import row_text
+from metaeval.base.records import KEYS, Status
+from metaeval.engine.matching import combined, locate, numbered, shared_codes
+from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.coefficients.tables import changes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+Bools: TypeAlias = "NDArray[np.bool_]"
+
+_NEEDS = {"dataset": (), "user": ("user_id",), "pair": ("user_id", "item_id"), "item": ("item_id",)}
+_NEEDS["generator"] = ("generator",)
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """Scores of E evaluators and the truth, for A aspects and U units."""
+
+    evaluators: list[str]
+    aspects: list[str]
+    scores: Floats
+    """Shape (E, A, U); NaN where the evaluator gave none."""
+    truth: Floats
+    """Shape (A, U); NaN where a person was asked and did not answer, or was not asked."""
+    asked: Bools | None
+    """Shape (A, U): there is a row of truth; None if there is one everywhere."""
+    example: Bools | None
+    """Shape (E, A, U): the unit was shown to the evaluator as an example; None if no unit was."""
+    groupings: dict[str, Grouping]
+    keys: dict[str, Ints]
+    """Key column → the code of each unit's user, item or generator, shape (U,)."""
+    labels: dict[str, pd.Index[Any]]
+    """Key column → what the codes stand for."""
+
+
+def align(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> Aligned:
+    """Match scores with the truth; the truth's rows say which units and aspects are judged.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, a unit stands twice, a value is infinite or not a number, or nothing matches.
+    """
+    keys = _key_columns(scores, truth, levels)
+    _require(scores, ("evaluator", "score"), "the scores")
+    _require(truth, ("aspect", "rating"), "the truth")
+    ratings = _numbers(truth["rating"], "the truth")
+    values = _numbers(scores["score"], "the scores")
+
+    codes = [shared_codes(truth[k], scores[k], k) for k in keys]
+    key_of_truth, key_of_score, space = combined(codes, len(truth), len(scores))
+    aspects, aspect_of_truth = _labels(truth["aspect"], "aspect", "the truth")
+    unit_keys, unit_of_truth = numbered(key_of_truth)
+    n_units = len(unit_keys)
+    same_rows = key_of_score is key_of_truth
+    unit_of_score = unit_of_truth if same_rows else locate(key_of_score, unit_keys, space)
+
+    flat = np.full(len(aspects) * n_units, np.nan)
+    place = unit_of_truth if len(aspects) == 1 else unit_of_truth + aspect_of_truth * np.int64(n_units)
+    seen = _scatter(flat, place, ratings)
+    if np.count_nonzero(seen) != len(place):
+        raise _twice(place, np.arange(len(truth)), truth, "the truth")
+    evaluators, cube, example = _cube(scores, values, unit_of_score, aspects, n_units)
+    parts = _parts(keys, unit_keys, [c.n for c in codes])
+    labels = {k: c.labels for k, c in zip(keys, codes, strict=True)}
+    return Aligned(
+        evaluators,
+        aspects,
+        cube,
+        flat.reshape(len(aspects), n_units),
+        None if seen.all() else seen.reshape(len(aspects), n_units),
+        example,
+        {level: _grouping(level, parts, labels) for level in levels},
+        {k: parts[k] for k in keys},
+        labels,
+    )
+
+
+def _key_columns(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> list[str]:
+    """Return the key columns that both frames have; one that only one of them has is an error."""
+    keys = [k for k in KEYS if k in truth.columns and k in scores.columns]
+    for name, one, other in (("the scores", scores, truth), ("the truth", truth, scores)):
+        for k in KEYS:
+            if k in other.columns and k not in one.columns:
+                hint = nearest(k, map(str, one.columns))
+                raise DataError(f"{_have(name)} no column {k!r}, by which units are matched{hint}")
+    for level in levels:
+        lacking = [k for k in _NEEDS[level] if k not in keys]
+        if lacking:
+            raise DataError(
+                f"level {level!r} needs the column {lacking[0]!r}, which the scores and truth lack"
+            )
+    if not keys:
+        raise DataError(f"the scores and the truth have none of the key columns {', '.join(KEYS)}")
+    return keys
+
+
+def _require(frame: pd.DataFrame, columns: Sequence[str], name: str) -> None:
+    for column in columns:
+        if column not in frame.columns:
+            hint = nearest(column, map(str, frame.columns))
+            raise DataError(f"{_have(name)} no column {column!r}{hint}")
+
+
+def _have(name: str) -> str:
+    return f"{name} {'have' if name.endswith('s') else 'has'}"
+
+
+def _numbers(column: pd.Series[Any], name: str) -> Floats:
+    try:
+        numbers: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"column {column.name!r} of {name} must hold numbers: {error}") from error
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        row = int(infinite.argmax())
+        raise DataError(
+            f"column {column.name!r} of {name} holds an infinite value in row {row}; use NaN for none"
+        )
+    return numbers
+
+
+def _labels(column: pd.Series[Any], name: str, where: str) -> tuple[list[str], Ints]:
+    codes, distinct = pd.factorize(column.array)
+    if (codes < 0).any():
+        raise DataError(f"column {name!r} of {where} is empty in row {int((codes < 0).argmax())}")
+    return [str(d) for d in distinct], codes
+
+
+def _scatter(flat: Floats, place: Ints, values: Floats) -> Bools:
+    """Put each value in its place and return which places are taken."""
+    seen = np.zeros(len(flat), dtype=bool)
+    seen[place] = True
+    flat[place] = values
+    return seen
+
+
+def _twice(place: Ints, row: Ints, frame: pd.DataFrame, name: str) -> DataError:
+    """Return the error that names the first row whose place was taken by an earlier one."""
+    order = np.argsort(place, kind="stable")
+    again = order[1:][place[order[1:]] == place[order[:-1]]]
+    columns = [c for c in (*KEYS, "evaluator", "aspect") if c in frame.columns]
+    found = row_text(frame, int(row[again.min()]), columns)
+    return DataError(f"{_have(name)} more than one row for {found}")
+
+
+def _one_or_all(arrays: list[Any]) -> Any:  # noqa: ANN401 - arrays of one type, which mypy cannot name here
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _cube(
+    scores: pd.DataFrame, values: Floats, unit: Ints, aspects: list[str], n_units: int
+) -> tuple[list[str], Floats, Bools | None]:
+    """Lay the scores out by evaluator, aspect and unit; a score without an aspect holds for all of them."""
+    evaluators, evaluator = _labels(scores["evaluator"], "evaluator", "the scores")
+    n_aspects = len(aspects)
+    everywhere, aspect = _aspects_of_scores(scores, aspects)
+    kept = unit >= 0
+    size = len(evaluators) * n_aspects * n_units
+    place: Ints = unit if size == n_units else unit.astype(np.int64)
+    if len(evaluators) > 1:
+        place = place + evaluator * (n_aspects * n_units)
+    if aspect is not None:
+        kept &= (aspect >= 0) | everywhere
+        if n_aspects > 1:
+            place = place + np.maximum(aspect, 0).astype(np.int64) * n_units
+    example = scores["status"].eq(Status.EXAMPLE.value).to_numpy() if "status" in scores.columns else None
+    if "status" in scores.columns:
+        not_ok = scores["status"].ne(Status.OK.value).to_numpy()
+        values = np.where(not_ok, np.nan, values)
+
+    flat = np.full(size, np.nan)
+    shown = np.zeros(size, dtype=bool) if example is not None and example.any() else None
+    # First what holds for one aspect, then what holds for all, an aspect at a time.
+    steps = [(kept & ~everywhere, 0)] if aspect is not None else []
+    if aspect is None or everywhere.any():
+        steps += [(kept & everywhere, a) for a in range(n_aspects)]
+    rows: list[Ints | slice] = [
+        slice(None) if chosen.all() else np.flatnonzero(chosen) for chosen, _ in steps
+    ]
+    places = [place[row] + a * n_units if a else place[row] for row, (_, a) in zip(rows, steps, strict=True)]
+    taken = _one_or_all(places)
+    if np.count_nonzero(_scatter(flat, taken, _one_or_all([values[row] for row in rows]))) != len(taken):
+        raise _twice(taken, _one_or_all([np.arange(len(scores))[row] for row in rows]), scores, "the scores")
+    if shown is not None and example is not None:
+        for row, at in zip(rows, places, strict=True):
+            shown[at] = example[row]
+    shape = (len(evaluators), n_aspects, n_units)
+    return evaluators, flat.reshape(shape), None if shown is None else shown.reshape(shape)
+
+
+def _aspects_of_scores(scores: pd.DataFrame, aspects: list[str]) -> tuple[Bools, Ints | None]:
+    """Return which rows hold for every aspect, and each row's aspect; None for the latter if all rows do."""
+    if "aspect" not in scores.columns:
+        return np.ones(len(scores), dtype=bool), None
+    codes, distinct = pd.factorize(scores["aspect"].array)
+    names = [str(d) for d in distinct]
+    index = {a: i for i, a in enumerate(aspects)}
+    if names and not any(n in index or not n for n in names):
+        raise DataError(
+            f"no aspect of the scores is in the truth: they have {names[0]!r}{nearest(names[0], aspects)}"
+            f" (allowed: {', '.join(aspects)}, or none for a score that holds for all)"
+        )
+    known = np.array([index.get(n, -1) for n in names] + [-1], dtype=np.int32)
+    blank = np.array([not n for n in names] + [True])  # the last entry answers NaN
+    everywhere: Bools = blank[codes]
+    return everywhere, None if everywhere.all() else known[codes]
+
+
+def _parts(keys: list[str], unit_keys: Ints, sizes: list[int]) -> dict[str, Ints]:
+    """Take the keys of units, which are in order, apart into the code of each column, and of the pair."""
+    parts: dict[str, Ints] = {}
+    rest = unit_keys
+    for name, size in zip(reversed(keys), reversed(sizes), strict=True):
+        if name == "item_id" and "user_id" in keys:
+            parts["pair"] = np.cumsum(changes(rest), dtype=np.int32) - np.int32(1)
+        above = rest // size
+        parts[name] = (rest - above * size).astype(np.int32)
+        rest = above
+    return parts
+
+
+def _grouping(level: str, parts: Mapping[str, Ints], labels: Mapping[str, pd.Index[Any]]) -> Grouping:
+    """Return the group of each unit at a level."""
+    if level == "dataset":
+        return Grouping(np.zeros(len(next(iter(parts.values()))), dtype=np.int8), 1)
+    if level == "pair":
+        return Grouping(parts["pair"], int(parts["pair"][-1]) + 1)
+    column = _NEEDS[level][0]
+    return Grouping(parts[column], len(labels[column]), between=level == "generator")

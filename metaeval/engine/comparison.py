@@ -1,0 +1,349 @@
+"""Which evaluators differ: paired tests of every two on the same units, corrected for their number."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base import notebook as html
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.records import AVERAGE
+from metaeval.engine.policy import CLUSTERS, Policy, Prepared, allowed, prepare, whole_number
+from metaeval.stats.coefficients.dependent import williams
+from metaeval.stats.coefficients.exact import GroupSums, squarable
+from metaeval.stats.coefficients.grouped import pearson
+from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.resampling.multiplicity import benjamini_hochberg, holm
+from metaeval.stats.resampling.paired import Paired, Scored, paired_permutation
+from metaeval.stats.resampling.weights import Swaps
+from metaeval.stats.weighted.statistic import Clusters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from metaeval.base.records import ScoreTable
+    from metaeval.stats.coefficients.tables import Floats
+
+_MOST = 200_000  # permutations at most, however many pairs there are
+
+
+class By(NamedTuple):
+    """A column of a leaderboard: what evaluators are ordered and tested by."""
+
+    aspect: str = AVERAGE
+    level: str = "dataset"
+    coefficient: str = "pearson"
+
+    def __str__(self) -> str:
+        return f"{self.aspect}, {self.level} level, {self.coefficient}"
+
+    @property
+    def words(self) -> str:
+        """The column in a sentence."""
+        aspect = "the average over aspects" if self.aspect == AVERAGE else self.aspect
+        return f"{aspect}, {self.level} level, {self.coefficient}"
+
+    @classmethod
+    def read(cls, text: str | None, default: By) -> By:
+        """Read ``aspect,level,coefficient``; what is left empty is as in ``default``.
+
+        Raises
+        ------
+        MetaevalError
+            If there are more than three words.
+        """
+        given = [word.strip() for word in text.split(",")] if text else []
+        if len(given) > len(default):
+            raise MetaevalError(
+                f"--by is {text!r}; give aspect,level,coefficient, such as average,user,kendall"
+            )
+        return cls(*(word or standard for word, standard in zip_longest(given, default, fillvalue="")))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparisons:
+    """Paired tests of E evaluators against each other, for one column of a leaderboard.
+
+    Matrices have shape (E, E): a row's evaluator against a column's, NaN where there is nothing to test.
+    """
+
+    by: By
+    evaluators: tuple[str, ...]
+    difference: Floats
+    p: Floats
+    """Two-sided p-values of single tests."""
+    p_greater: Floats
+    """One-sided: that the row's evaluator is the better."""
+    p_corrected: Floats
+    """Two-sided, corrected over all pairs."""
+    p_williams: Floats
+    """Williams' test, two-sided, which takes units as independent; NaN where it does not apply."""
+    policy: Mapping[str, Any]
+    """What was swapped, how often, and the correction."""
+
+    NUMBERS: ClassVar = ("difference", "p", "p_greater", "p_holm", "p_bh", "p_williams")
+    """The columns of `frame` that hold numbers."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row a pair, the better evaluator first; p-values single and corrected by both methods."""
+        first, second = np.triu_indices(len(self.evaluators), 1)
+        swap = self.difference[first, second] < 0
+        first, second = np.where(swap, second, first), np.where(swap, first, second)
+        p = self.p[first, second]
+        names = np.array(self.evaluators, dtype=object)
+        return pd.DataFrame(
+            {
+                "first": names[first],
+                "second": names[second],
+                **self.by._asdict(),
+                "difference": self.difference[first, second],
+                "p": p,
+                "p_greater": self.p_greater[first, second],
+                "p_holm": holm(p),
+                "p_bh": benjamini_hochberg(p),
+                "p_williams": self.p_williams[first, second],
+            }
+        )
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the first pairs."""
+        facts = {"by": self.by, "evaluators": len(self.evaluators), "correction": self.policy["correction"]}
+        return html.heading("Paired tests", facts) + html.table(self.frame)
+
+    @classmethod
+    def of_frame(cls, frame: pd.DataFrame, policy: Mapping[str, Any]) -> Comparisons:
+        """Make what gave a `frame` of it again; ``policy`` is what was done to get it."""
+        names = tuple(policy["evaluators"])
+        at = {name: i for i, name in enumerate(names)}
+        first, second = (frame[c].map(at).to_numpy(dtype=np.int64) for c in ("first", "second"))
+
+        def matrix(column: str, mirrored: Callable[[Floats], Floats] = lambda values: values) -> Floats:
+            found = np.full((len(names), len(names)), np.nan)
+            values = frame[column].to_numpy(dtype=np.float64)
+            found[first, second], found[second, first] = values, mirrored(values)
+            return found
+
+        corrected = {"holm": "p_holm", "bh": "p_bh", "none": "p"}[policy["correction"]]
+        return cls(
+            By(**policy["by"]),
+            names,
+            matrix("difference", np.negative),
+            matrix("p"),
+            matrix("p_greater", lambda p: np.full_like(p, np.nan)),  # of the worse it was not kept
+            matrix(corrected),
+            matrix("p_williams"),
+            policy,
+        )
+
+
+def compare(
+    scores: ScoreTable | pd.DataFrame,
+    truth: pd.DataFrame,
+    *,
+    aspect: str = AVERAGE,
+    level: str = "dataset",
+    coefficient: str = "pearson",
+    missing: Mapping[str, float | str] | None = None,
+    undefined_groups: Literal["skip", "zero"] = "skip",
+    units: Literal["common", "own"] = "common",
+    swap: str | None = None,
+    permutations: int = 10_000,
+    correction: Literal["holm", "bh", "none"] = "holm",
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> Comparisons:
+    """Test every two evaluators for a difference between their correlations with the truth.
+
+    In each permutation the standardized scores of the two change places within randomly chosen users (or
+    items, or units), alike for all aspects; p = (k + 1) / (n + 1).
+
+    Parameters
+    ----------
+    scores, truth, missing, undefined_groups, units
+        As for `metaeval.correlate`.
+    aspect
+        One of the truth's, or ``average``.
+    level, coefficient
+        As for `metaeval.correlate`, one of each.
+    swap
+        ``user``, ``item``, ``generator`` or ``unit``: what is swapped as a whole; users, if left out, or
+        items where there are no users.
+    permutations
+        How many; more are made where there are so many pairs that none could be significant.
+    correction
+        Over all pairs: ``holm`` (family-wise error), ``bh`` (Benjamini and Hochberg: share of false
+        discoveries) or ``none``.
+    alpha
+        Level of significance that the corrected p-values are held against.
+    seed
+        Of the permutations.
+
+    Raises
+    ------
+    MetaevalError
+        For an unknown option, and for frames that cannot be matched (`DataError`).
+    """
+    policy = Policy.of([level], [coefficient], missing, undefined_groups, units)
+    whole_number("seed", seed)
+    tests = Tests.of({"swap": swap, "permutations": permutations, "correction": correction, "alpha": alpha})
+    return compare_prepared(prepare(scores, truth, policy), By(aspect, level, coefficient), tests, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Tests:
+    """How evaluators are tested against each other."""
+
+    permutations: int = 10_000
+    swap: str | None = None
+    correction: Literal["holm", "bh", "none"] = "holm"
+    alpha: float = 0.05
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Tests:
+        """Check the options of `compare`.
+
+        Raises
+        ------
+        MetaevalError
+            For a value that is not allowed.
+        """
+        found = cls(**given)
+        if found.swap is not None:
+            allowed("swap", [found.swap], (*CLUSTERS, "unit"))
+        allowed("correction", [found.correction], ("holm", "bh", "none"))
+        whole_number("permutations", found.permutations, least=1)
+        if not isinstance(found.alpha, int | float) or not 0 < found.alpha < 1:
+            raise MetaevalError(f"alpha is {found.alpha!r}; give a number between 0 and 1")
+        return found
+
+
+def compare_prepared(
+    data: Prepared, by: By, tests: Tests, *, seed: int = 0, corrected_with: int = 0
+) -> Comparisons:
+    """Test the evaluators of aligned data by one column of a leaderboard.
+
+    ``corrected_with`` says of how many tests these are a part, if the p-values are to be corrected with those
+    of others: so many permutations are made that the correction leaves something.
+
+    Raises
+    ------
+    MetaevalError
+        If the data have no such aspect or level, or nothing to swap by.
+    """
+    if by.aspect != AVERAGE and by.aspect not in data.aspects:
+        known = [*data.aspects, AVERAGE]
+        hint = nearest(by.aspect, known)
+        raise MetaevalError(f"there is no aspect {by.aspect!r}{hint} (aspects: {', '.join(known)})")
+    chosen = range(len(data.aspects)) if by.aspect == AVERAGE else [data.aspects.index(by.aspect)]
+    swap = data.cluster_name(tests.swap)
+    clusters = data.clusters(swap)
+    n = len(data.evaluators)
+    pairs = n * (n - 1) // 2
+    # With Holm's correction no pair of many is significant if p cannot be small enough. Few clusters can be
+    # swapped in so few ways that more permutations do not help.
+    least = 2.0 ** (1 - clusters.n)
+    together = max(pairs, corrected_with)
+    useful = tests.correction == "holm" and together * least <= tests.alpha
+    needed = math.ceil(2 * together / tests.alpha) if useful else 0
+    swaps = Swaps(clusters.n, max(tests.permutations, min(_MOST, needed)), seed)
+    found, p_williams = _tested(data, by, [*chosen], clusters, swaps)
+    return Comparisons(
+        by,
+        tuple(data.evaluators),
+        found.difference,
+        found.p,
+        found.p_greater,
+        _corrected(found.p, tests.correction),
+        p_williams,
+        {
+            "swap": swap,
+            "permutations": swaps.n,
+            "correction": tests.correction,
+            "alpha": tests.alpha,
+            "pairs": pairs,
+            "least_p": max(1 / (swaps.n + 1), least),
+            "n_clusters": clusters.n,
+            "seed": seed,
+            "by": by._asdict(),
+            "evaluators": list(data.evaluators),
+        },
+    )
+
+
+def _tested(
+    data: Prepared, by: By, aspects: list[int], clusters: Clusters, swaps: Swaps
+) -> tuple[Paired, Floats]:
+    """Test all pairs at once if all scored the same units, else each pair on the units that both have."""
+    n = len(data.evaluators)
+    if data.mask is None or (data.mask[:, aspects] == data.mask[:1, aspects]).all():
+        groups = [list(range(n))]
+    else:
+        groups = [[i, j] for i in range(n) for j in range(i)]
+    found = Paired(*(np.full((n, n), np.nan) for _ in range(3)))
+    p_williams = np.full((n, n), np.nan)
+    for group in groups:
+        scored = [_scored(data, group, a, by.level, clusters) for a in aspects]
+        tested = paired_permutation(scored, by.coefficient, swaps, undefined=data.policy.undefined)
+        at = np.ix_(group, group)
+        for whole, part in (
+            (found.difference, tested.difference),
+            (found.p, tested.p),
+            (found.p_greater, tested.p_greater),
+        ):
+            whole[at] = part
+        if len(scored) == 1:
+            p_williams[at] = _williams(scored[0], by, len(group))
+    return found, p_williams
+
+
+def _scored(
+    data: Prepared, evaluators: Sequence[int], aspect: int, level: str, clusters: Clusters
+) -> list[Scored]:
+    """Return the scores of evaluators on the units that all of them have."""
+    units = slice(None) if data.mask is None else data.mask[evaluators, aspect].all(axis=0)
+    g = data.groupings[level]
+    grouping = Grouping(g.group[units].astype(np.int64), g.n_groups, g.between)
+    of_units = Clusters(clusters.of_unit[units], clusters.n)
+    truth = squarable(data.truth[aspect])
+    y = ((truth - truth.mean()) / (truth.std() or 1.0))[units]
+    return [Scored(squarable(data.scores[e, aspect, units]), y, grouping, of_units) for e in evaluators]
+
+
+def _corrected(p: Floats, correction: str) -> Floats:
+    """Correct the p-values of pairs, each of which stands in a symmetric matrix twice."""
+    if correction == "none":
+        return p
+    upper = np.triu_indices(len(p), 1)
+    found = np.full_like(p, np.nan)
+    found[upper] = (holm if correction == "holm" else benjamini_hochberg)(p[upper])
+    found.T[upper] = found[upper]
+    return found
+
+
+def _williams(scored: Sequence[Scored], by: By, n: int) -> Floats:
+    """Return Williams' p-values of Pearson's r over all units, or of the means of generators."""
+    found = np.full((n, n), np.nan)
+    if by.coefficient != "pearson" or by.level not in ("dataset", "generator") or not scored:
+        return found
+    columns = [_points(s) for s in scored]
+    for i, (x, y) in enumerate(columns):
+        for j, (z, other) in enumerate(columns[:i]):
+            if len(x) == len(z) and np.array_equal(y, other):
+                test = williams(pearson(x, y), pearson(z, y), pearson(x, z), len(x))
+                found[i, j] = found[j, i] = float(test.p)
+    return found
+
+
+def _points(s: Scored) -> tuple[Floats, Floats]:
+    """Return what is correlated: the units, or the means of groups."""
+    if not s.grouping.between:
+        return s.x, s.y
+    x, y = (GroupSums.of(v, s.grouping.group, s.grouping.n_groups).means() for v in (s.x, s.y))
+    there = ~np.isnan(x)
+    return x[there], y[there]

@@ -1,0 +1,214 @@
+"""Bootstrap intervals of correlations: clusters of units resampled, alike for all evaluators and aspects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.progress import progress
+from metaeval.engine.policy import CLUSTERS, Prepared, allowed, whole_number
+from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.regression.noisy_means import NoisyMeans
+from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import Method, Resamples, expanded, interval, left_out
+from metaeval.stats.weighted.statistic import Clusters, statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from metaeval.stats.coefficients.levels import Estimates
+    from metaeval.stats.coefficients.tables import Floats
+    from metaeval.stats.weighted.statistic import Statistic
+
+_KEPT = 2**25  # weights that are kept rather than drawn again for each evaluator
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """How intervals are made."""
+
+    resamples: int = 10_000
+    cluster: str | None = None
+    """What is drawn with replacement: ``user``, ``item``, ``generator`` or ``unit``; if None, users,
+    or items where there are no users."""
+    confidence: float = 0.95
+    method: Method = "percentile"
+    expand: bool = True
+    """Whether intervals are widened for few clusters; see `metaeval.stats.resampling.weights.interval`."""
+    seed: int = 0
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any] | None, seed: int = 0) -> Bootstrap | None:
+        """Read the options of `metaeval.correlate`.
+
+        Raises
+        ------
+        MetaevalError
+            For an unknown option or value.
+        """
+        if given is None:
+            return None
+        if not isinstance(given, Mapping):
+            raise MetaevalError(f"bootstrap must be a mapping, such as {{'resamples': 10000}}, not {given!r}")
+        known = [f.name for f in fields(cls)]
+        for name in given:
+            if name not in known:
+                hint = nearest(str(name), known)
+                raise MetaevalError(f"bootstrap: {name!r} is not allowed (allowed: {', '.join(known)}){hint}")
+        found = cls(**{"seed": seed, **given})
+        if found.cluster is not None:
+            allowed("bootstrap cluster", [found.cluster], (*CLUSTERS, "unit"))
+        allowed("bootstrap method", [found.method], ("percentile", "bca"))
+        whole_number("bootstrap resamples", found.resamples, least=1)
+        whole_number("bootstrap seed", found.seed)
+        if not isinstance(found.expand, bool):
+            raise MetaevalError(f"bootstrap expand is {found.expand!r}; give true or false")
+        if not isinstance(found.confidence, int | float) or not 0 < found.confidence < 1:
+            raise MetaevalError(
+                f"bootstrap confidence is {found.confidence!r}; give a number between 0 and 1"
+            )
+        return found
+
+    def levels(self, n_clusters: int) -> float:
+        """Return the confidence that percentiles are taken at."""
+        return expanded(self.confidence, n_clusters) if self.expand else self.confidence
+
+    def record(self, data: Prepared) -> dict[str, Any]:
+        """Return the options and the number of clusters, as plain JSON values."""
+        cluster = data.cluster_name(self.cluster)
+        return {**asdict(self), "cluster": cluster, "n_clusters": data.clusters(cluster).n}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """Intervals of all estimates, shape (E, A + 1, levels × coefficients); the last aspect is the average."""
+
+    low: Floats
+    high: Floats
+    corrected: Floats
+    """At generator level, the estimate corrected for the noise of the means; NaN at other levels."""
+    no_interval: dict[str, dict[str, list[str]]]
+    """At generator level, what has none: the reason (`NoInterval`) → the evaluator → its aspects."""
+
+
+@one_thread()
+def intervals(data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted: Bootstrap) -> Ends:
+    """Return the intervals of all estimates, which are ``found``.
+
+    At levels of groups they are those of the bootstrap; of the correlation of generators' means, those of
+    `metaeval.stats.regression.true_means`.
+    """
+    clusters = data.clusters(data.cluster_name(wanted.cluster))
+    levels, n_coefficients = data.policy.levels, len(data.policy.coefficients)
+    shape = (len(data.evaluators), len(data.aspects) + 1, len(levels) * n_coefficients)
+    ends = Ends(np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan), {})
+    between = [data.groupings[level].between for level in levels]
+    resampled = np.repeat(~np.array(between), n_coefficients)
+    kept = None
+    normals = None
+    resamples = Resamples(clusters.n, wanted.resamples, wanted.seed)
+    if resampled.any() and clusters.n * wanted.resamples <= _KEPT:
+        # Drawn once where there is room for them; else drawn again, the same, for each evaluator.
+        kept = list(resamples.blocks())
+    if any(between):
+        n_groups = data.groupings[levels[between.index(True)]].n_groups
+        normals = Normals.of(len(data.aspects), n_groups, wanted.resamples, wanted.seed)
+    with progress("intervals", len(data.evaluators)) as advance:
+        for e in range(len(data.evaluators)):
+            if resampled.any():
+                statistics = [statistics_of(data, found, e, a, clusters) for a in range(len(data.aspects))]
+                replicates = _with_average(statistics, kept if kept is not None else resamples.blocks())
+                points = _with_average(statistics, [np.ones((clusters.n, 1))])[..., 0]
+                without = _with_average(statistics, left_out(clusters.n))
+                ends.low[e][:, resampled], ends.high[e][:, resampled] = interval(
+                    points,
+                    replicates,
+                    without,
+                    n_clusters=clusters.n,
+                    confidence=wanted.confidence,
+                    method=wanted.method,
+                    expand=wanted.expand,
+                )
+            if normals is not None:
+                _of_true_means(ends, data, e, ~resampled, clusters, normals, wanted.confidence)
+            advance()
+    return ends
+
+
+def _of_true_means(  # noqa: PLR0917 - one evaluator's part of `intervals`
+    ends: Ends,
+    data: Prepared,
+    evaluator: int,
+    cells: NDArray[np.bool_],
+    clusters: Clusters,
+    normals: Normals,
+    confidence: float,
+) -> None:
+    """Fill in an evaluator's correlations of generators' means."""
+    g = data.groupings["generator"]
+    aspects = []
+    for a in range(len(data.aspects)):
+        units = data.units(evaluator, a)
+        x, y = data.scores[evaluator, a, units], data.truth[a, units]
+        of_units = Clusters(clusters.of_unit[units], clusters.n)
+        aspects.append(NoisyMeans.of(x, y, g.group[units], g.n_groups, of_units))
+    drawn = draw(aspects, normals)
+    coefficients, n = data.policy.coefficients, normals.n
+    draws = np.stack([d.coefficients(coefficients, n, undefined=data.policy.undefined) for d in drawn])
+    draws = np.concatenate([draws, draws.mean(axis=0, keepdims=True)])
+    at = np.flatnonzero(cells)
+    low, corrected, high = interval_of_draws(draws, confidence)
+    ends.low[evaluator][:, at], ends.high[evaluator][:, at] = low, high
+    ends.corrected[evaluator][:, at] = corrected
+    for aspect, d in zip(data.aspects, drawn, strict=True):
+        if d.reason is not None:
+            of_reason = ends.no_interval.setdefault(d.reason.value, {})
+            of_reason.setdefault(data.evaluators[evaluator], []).append(aspect)
+
+
+def statistics_of(
+    data: Prepared,
+    found: Mapping[tuple[str, str], Estimates],
+    evaluator: int,
+    aspect: int,
+    clusters: Clusters,
+) -> list[Statistic]:
+    """Return an evaluator's coefficients within groups, as functions of the clusters' weights, by level."""
+    units = data.units(evaluator, aspect)
+    x, y = data.scores[evaluator, aspect, units], data.truth[aspect, units]
+    of_units = Clusters(clusters.of_unit[units], clusters.n)
+    row = evaluator * len(data.aspects) + aspect
+    statistics = []
+    for level in data.policy.levels:
+        g = data.groupings[level]
+        if g.between:
+            continue
+        terms = [found[level, c].terms[row] for c in data.policy.coefficients]
+        statistics.append(
+            statistic(
+                x,
+                y,
+                Grouping(g.group[units], g.n_groups),
+                of_units,
+                data.policy.coefficients,
+                undefined=data.policy.undefined,
+                terms=np.stack(terms),
+            )
+        )
+    return statistics
+
+
+def _with_average(statistics: list[list[Statistic]], blocks: Iterable[Floats]) -> Floats:
+    """Return replicates of every aspect and their mean, shape (A + 1, levels × coefficients, columns)."""
+    parts = []
+    for weights in blocks:
+        of_aspects = np.stack([np.concatenate([s.at(weights) for s in aspect]) for aspect in statistics])
+        parts.append(np.concatenate([of_aspects, of_aspects.mean(axis=0, keepdims=True)]))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)

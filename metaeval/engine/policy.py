@@ -1,0 +1,242 @@
+"""The policy of a study applied to aligned scores: what is missing is filled or left out, and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import DataError, MetaevalError, nearest
+from metaeval.base.frames import flat
+from metaeval.base.records import COEFFICIENTS, KEYS, LEVELS, ScoreTable
+from metaeval.engine.alignment import Aligned, Bools, align
+from metaeval.stats.weighted.statistic import Clusters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metaeval.stats.coefficients.levels import Grouping
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+
+CLUSTERS = {"user": "user_id", "item": "item_id", "generator": "generator"}
+"""What units may be resampled by → the column that names it; ``unit`` resamples them one by one."""
+
+_COLUMNS = (*KEYS, "evaluator", "aspect", "score", "status", "rating")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is asked of a correlation, and what is done with what is missing or undefined."""
+
+    levels: tuple[str, ...]
+    coefficients: tuple[str, ...]
+    truth: float | str
+    score: float | str
+    undefined: Literal["skip", "zero"]
+    common: bool
+
+    @property
+    def missing(self) -> dict[str, float | str]:
+        """What is done with a missing rating of the truth, and with a missing score."""
+        return {"truth": self.truth, "score": self.score}
+
+    @classmethod
+    def of(
+        cls,
+        levels: Sequence[str],
+        coefficients: Sequence[str],
+        missing: Mapping[str, float | str] | None,
+        undefined: Literal["skip", "zero"],
+        units: Literal["common", "own"],
+    ) -> Policy:
+        """Check the arguments of `metaeval.correlate`.
+
+        Raises
+        ------
+        MetaevalError
+            For an unknown level, coefficient, policy or fill.
+        """
+        allowed("levels", levels, LEVELS)
+        allowed("coefficients", coefficients, COEFFICIENTS)
+        allowed("undefined_groups", [undefined], ("skip", "zero"))
+        allowed("units", [units], ("common", "own"))
+        if missing is not None and not isinstance(missing, Mapping):
+            raise MetaevalError(
+                f"missing must be a mapping, such as {{'truth': 3, 'score': 0}}, not {missing!r}"
+            )
+        fills: dict[str, float | str] = {"truth": "drop", "score": "drop", **(missing or {})}
+        allowed("missing", list(fills), ("truth", "score"))
+        for what, fill in fills.items():
+            if isinstance(fill, str) and fill != "drop":
+                raise MetaevalError(f"missing {what} is {fill!r}; give a number to fill in, or 'drop'")
+            if not isinstance(fill, str) and not np.isfinite(fill):
+                raise MetaevalError(f"missing {what} is {fill}; give a finite number to fill in, or 'drop'")
+        names = tuple(levels), tuple(coefficients)
+        return cls(*names, fills["truth"], fills["score"], undefined, units == "common")
+
+
+def allowed(name: str, given: Sequence[str], known: Sequence[str]) -> None:
+    """See that a list of words holds known ones, each once.
+
+    Raises
+    ------
+    MetaevalError
+        If it does not.
+    """
+    if isinstance(given, str) or not given:
+        raise MetaevalError(f"{name} must be a list of one or more of {', '.join(known)}, not {given!r}")
+    for value in given:
+        if value not in known:
+            hint = nearest(str(value), known)
+            raise MetaevalError(f"{name}: {value!r} is not allowed (allowed: {', '.join(known)}){hint}")
+    if len(set(given)) != len(given):
+        raise MetaevalError(f"{name}: {', '.join(given)} names one of them twice")
+
+
+def whole_number(name: str, given: object, *, least: int = 0) -> None:
+    """See that an option is a whole number.
+
+    Raises
+    ------
+    MetaevalError
+        If it is not, or below ``least``.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
+        raise MetaevalError(f"{name} is {given!r}; give a whole number, {least} or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Scores of E evaluators and the truth, for A aspects and U units, as the policy leaves them."""
+
+    policy: Policy
+    evaluators: list[str]
+    aspects: list[str]
+    scores: Floats
+    """Shape (E, A, U); finite everywhere."""
+    truth: Floats
+    """Shape (A, U); finite everywhere."""
+    mask: Bools | None
+    """Shape (E, A, U): units that enter; None if every unit does."""
+    n_missing: Ints
+    """Shape (E, A): units without a score of the evaluator, filled or left out."""
+    truth_missing: Ints
+    """Shape (A,): questions that a person was asked and did not answer."""
+    groupings: Mapping[str, Grouping]
+    keys: Mapping[str, Ints]
+    """Key column → the code of each unit's user, item or generator, shape (U,)."""
+    labels: Mapping[str, pd.Index[Any]]
+    """Key column → what the codes stand for."""
+
+    def units(self, evaluator: int, aspect: int) -> Bools | slice:
+        """Return an index of the units that enter."""
+        return slice(None) if self.mask is None else self.mask[evaluator, aspect]
+
+    def cluster_name(self, name: str | None) -> str:
+        """Return what is resampled if nobody says otherwise: users, or items where there are no users."""
+        return name or ("user" if "user_id" in self.keys else "item")
+
+    def clusters(self, name: str) -> Clusters:
+        """Return the cluster of each unit: its ``user``, ``item`` or ``generator``, or the ``unit`` alone.
+
+        Raises
+        ------
+        DataError
+            If the data have no such column.
+        """
+        if name != "unit" and CLUSTERS[name] not in self.keys:
+            have = ", ".join(c for c, k in CLUSTERS.items() if k in self.keys)
+            raise DataError(
+                f"there is no column {CLUSTERS[name]!r} to resample by {name}; resample by {have} or unit"
+            )
+        # Numbered by name, so that a seed means the same whatever the order of rows; without those of whom
+        # nothing enters.
+        of_name = {k: np.argsort(np.argsort(v.astype(str)))[self.keys[k]] for k, v in self.labels.items()}
+        if name == "unit":
+            order = np.lexsort(list(of_name.values())[::-1])
+            codes = np.empty(len(order), dtype=np.int64)
+            codes[order] = np.arange(len(order))
+        else:
+            codes = of_name[CLUSTERS[name]]
+        entering = slice(None) if self.mask is None else self.mask.any(axis=(0, 1))
+        present = np.unique(codes[entering])
+        return Clusters(np.minimum(np.searchsorted(present, codes), max(0, len(present) - 1)), len(present))
+
+
+def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Policy) -> Prepared:
+    """Match scores with the truth and apply the policy.
+
+    Raises
+    ------
+    DataError
+        If the frames cannot be matched, or no unit is left.
+    """
+    if not isinstance(scores, ScoreTable | pd.DataFrame) or not isinstance(truth, pd.DataFrame):
+        raise DataError("scores must be a ScoreTable or a DataFrame, and truth a DataFrame")
+    frame = scores.frame if isinstance(scores, ScoreTable) else scores
+    for name, given in (("scores", frame), ("truth ratings", truth)):
+        if not len(given):
+            raise DataError(f"the {name} are empty: there is nothing to correlate")
+    return _apply(policy, align(flat(frame, _COLUMNS), flat(truth, _COLUMNS), policy.levels))
+
+
+def _apply(policy: Policy, data: Aligned) -> Prepared:
+    no_truth = np.isnan(data.truth)
+    asked = data.asked
+    unanswered = no_truth if asked is None else no_truth & asked
+    in_truth: Bools | None = asked
+    if policy.truth == "drop" and unanswered.any():
+        in_truth = ~no_truth
+    truth = np.where(no_truth, 0.0 if policy.truth == "drop" else policy.truth, data.truth)
+
+    none = np.isnan(data.scores)
+    judged = np.ones(data.truth.shape, dtype=bool) if in_truth is None else in_truth
+    candidates = none & judged
+    if data.example is not None:
+        candidates &= ~data.example
+    n_missing = candidates.sum(axis=2)
+    mask: Bools | None = None
+    if in_truth is not None or data.example is not None or (policy.score == "drop" and none.any()):
+        mask = np.broadcast_to(judged, none.shape).copy()
+        if policy.score == "drop":
+            mask &= ~none
+        elif data.example is not None:
+            mask &= ~data.example
+    if none.any():
+        scores = np.where(none, 0.0 if policy.score == "drop" else policy.score, data.scores)
+    else:
+        scores = data.scores
+    if policy.common and mask is not None and len(data.evaluators) > 1:
+        mask = _common(mask, data)
+    return Prepared(
+        policy,
+        data.evaluators,
+        data.aspects,
+        scores,
+        truth,
+        mask,
+        n_missing,
+        unanswered.sum(axis=1),
+        data.groupings,
+        data.keys,
+        data.labels,
+    )
+
+
+def _common(mask: Bools, data: Aligned) -> Bools:
+    """Narrow every evaluator down to the units that all evaluators with any score have, aspect by aspect."""
+    scored = np.logical_or.reduce(mask, axis=2)  # evaluators × aspects
+    shared = np.logical_and.reduce(mask | ~scored[:, :, None], axis=0)
+    for a, aspect in enumerate(data.aspects):
+        if scored[:, a].any() and not shared[a].any():
+            fewest = min(np.flatnonzero(scored[:, a]), key=lambda e: int(mask[e, a].sum()))
+            raise DataError(
+                f"no unit has a score for {aspect!r} from every evaluator ({data.evaluators[fewest]!r} has "
+                f"only {int(mask[fewest, a].sum())}); leave it out, fill missing scores, or say units: own"
+            )
+    narrowed: Bools = mask & shared
+    return narrowed

@@ -1,0 +1,159 @@
+"""Scores as a grid (units × aspects) and as the long table of a `ScoreTable`, and the way between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from metaeval.base.errors import DataError
+from metaeval.base.frames import row_text
+from metaeval.base.records import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pandas as pd
+
+    from metaeval.base.records import ExplanationSet
+
+    FloatArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+    IntArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+    CodeArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.int8]]
+
+STATUSES: tuple[Status, ...] = tuple(Status)
+CODES: Mapping[Status, int] = {status: code for code, status in enumerate(STATUSES)}
+OK = CODES[Status.OK]
+NO_ROW = -1
+"""Code of a unit and aspect that the table has no row for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """A score for every unit (row) and aspect (column).
+
+    ``codes`` are positions in `STATUSES`, or `NO_ROW`; a score is NaN unless its code is that of ``ok``.
+    """
+
+    scores: FloatArray
+    codes: CodeArray
+
+    @classmethod
+    def empty(cls, units: int, aspects: int) -> Grid:
+        """Return a grid without rows."""
+        shape = (units, aspects)
+        return cls(np.full(shape, np.nan), np.full(shape, NO_ROW, np.int8))
+
+    @classmethod
+    def repeated(cls, scores: FloatArray, codes: CodeArray, aspects: int) -> Grid:
+        """Return a grid in which a unit has the same score for every aspect."""
+        shape = (len(scores), aspects)
+        return cls(np.broadcast_to(scores[:, None], shape), np.broadcast_to(codes[:, None], shape))
+
+
+def frame_of(grid: Grid, data: ExplanationSet, aspects: Sequence[str], evaluator: str) -> pd.DataFrame:
+    """Return the grid as a long frame, aspect by aspect, units in the order of the data."""
+    import pandas as pd
+
+    present = grid.codes.T != NO_ROW
+    aspect_at, unit_at = np.nonzero(present)
+    codes = grid.codes.T[present]
+    frame = data.units.take(unit_at).reset_index(drop=True)
+    frame["evaluator"] = pd.Series([evaluator]).take(np.zeros(len(frame), np.intp)).array
+    frame["aspect"] = pd.Series(list(aspects)).take(aspect_at).array
+    frame["score"] = np.where(codes == OK, grid.scores.T[present], np.nan)
+    frame["status"] = pd.Series([s.value for s in STATUSES]).take(codes.astype(np.intp)).array
+    return frame
+
+
+def rows_of(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of some columns; strings are unpacked a column at a time, which is the fast way."""
+    return zip(*(frame[c].to_numpy(dtype=object).tolist() for c in columns), strict=True)
+
+
+def grid_of(frame: pd.DataFrame, data: ExplanationSet, aspects: Sequence[str], what: str) -> Grid:
+    """Return the rows of a long frame as a grid; ``what`` names the frame in an error.
+
+    Rows of aspects that are not asked for are left out. Without a column ``status``, NaN is ``missing``.
+
+    Raises
+    ------
+    DataError
+        If a row is about a unit that the data does not have, or two rows are about the same.
+    """
+    import pandas as pd
+
+    columns = pd.Index(list(aspects)).get_indexer(pd.Index(_plain(frame["aspect"])))
+    asked = columns >= 0
+    if not asked.all():
+        frame, columns = frame[asked], columns[asked]
+    rows = unit_positions(frame, data)
+    if (rows < 0).any():
+        unit = _unit_text(frame, data, int(np.flatnonzero(rows < 0)[0]))
+        raise DataError(f"{what} has a row for {unit}, which is not among the explanations of {data.name!r}")
+    grid = Grid.empty(len(data), len(aspects))
+    cells = rows * len(aspects) + columns
+    if len(np.unique(cells)) < len(cells):
+        seen = pd.Series(cells).duplicated().to_numpy()
+        at = int(np.flatnonzero(seen)[0])
+        unit, aspect = _unit_text(frame, data, at), aspects[columns[at]]
+        raise DataError(f"{what} has two rows for {unit} and aspect {aspect!r}; there must be one")
+    scores = frame["score"].to_numpy(dtype=np.float64, na_value=np.nan)
+    grid.scores[rows, columns] = scores
+    grid.codes[rows, columns] = _codes(frame, scores, what)
+    return grid
+
+
+def unit_positions(frame: pd.DataFrame, data: ExplanationSet) -> IntArray:
+    """Return for each row of ``frame`` the position of its unit in the data, or -1 if it has none."""
+    import pandas as pd
+
+    units = data.units
+    if units.empty:
+        return np.full(len(frame), -1)
+    if len(frame) == len(units) and all(
+        np.array_equal(frame[k].to_numpy(), units[k].to_numpy()) for k in data.keys
+    ):
+        return np.arange(len(units))
+    # One integer a unit, made key by key, so that it never grows beyond rows × values.
+    here = np.zeros(len(units), np.int64)
+    there = np.zeros(len(frame), np.int64)
+    unknown = np.zeros(len(frame), bool)
+    for key in data.keys:
+        values = pd.Index(_plain(units[key]).unique())
+        position = values.get_indexer(_plain(frame[key]))
+        unknown |= position < 0
+        both = pd.Index(here * len(values) + values.get_indexer(_plain(units[key])))
+        known = both.unique()
+        here = known.get_indexer(both).astype(np.int64)
+        found = known.get_indexer(pd.Index(there * len(values) + position))
+        unknown |= found < 0
+        there = found.astype(np.int64)
+    if len(np.unique(here)) < len(here):
+        raise DataError(f"two explanations of {data.name!r} are of the same unit; each unit has one")
+    at = np.empty(len(here), np.intp)
+    at[here] = np.arange(len(here))
+    return np.where(unknown, -1, at[np.where(unknown, 0, there)])
+
+
+def _codes(frame: pd.DataFrame, scores: FloatArray, what: str) -> CodeArray:
+    import pandas as pd
+
+    if "status" not in frame:
+        return np.where(np.isnan(scores), CODES[Status.MISSING], OK).astype(np.int8)
+    codes = pd.Index([s.value for s in STATUSES]).get_indexer(pd.Index(_plain(frame["status"])))
+    if (codes < 0).any():
+        wrong = frame["status"].iloc[int(np.flatnonzero(codes < 0)[0])]
+        raise DataError(f"{what} has the status {wrong!r}; allowed are {', '.join(STATUSES)}")
+    return codes.astype(np.int8)
+
+
+def _plain(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the values of a categorical column, so that they are looked up by what they say."""
+    categories = getattr(column.dtype, "categories", None)
+    return column if categories is None else column.astype(categories.dtype)
+
+
+def _unit_text(frame: pd.DataFrame, data: ExplanationSet, at: int) -> str:
+    return f"unit ({row_text(frame, at, data.keys)})"

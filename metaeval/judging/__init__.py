@@ -1,0 +1,1 @@
+"""What every model judge shares, whatever it judges: settings, asking, outcome, estimate, cost."""

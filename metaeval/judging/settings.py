@@ -1,0 +1,99 @@
+"""What the judges of one run share: where replies are kept, limits, prices, and what may still be spent."""
+
+from __future__ import annotations
+
+import contextlib
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from metaeval.llm.calls.client import client_for
+from metaeval.llm.calls.limits import Budget, Limits
+from metaeval.llm.calls.price import Prices
+from metaeval.llm.store.replies import Store
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+
+    from metaeval.llm.calls.client import Client
+    from metaeval.llm.calls.work import Tally
+    from metaeval.llm.providers import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How judges ask their models.
+
+    Parameters
+    ----------
+    store
+        Replies that are there already, and where new ones are kept.
+    limits, budget, prices
+        What to keep to; the budget is that of all judges together.
+    offline
+        Take every reply from the store; no client is made, and a reply that is not there is an error.
+    clients
+        Makes the client for a provider and address.
+    """
+
+    store: Store
+    limits: Limits = field(default_factory=Limits)
+    budget: Budget = field(default_factory=Budget)
+    prices: Prices = field(default_factory=Prices)
+    offline: bool = False
+    clients: Callable[[Connection], Client] = client_for
+    tallies: list[Tally] = field(default_factory=list)
+    """What was done so far, one entry a round of requests."""
+
+    def left(self) -> Budget:
+        """Return what of the budget is left."""
+        usd, calls = self.budget.max_usd, self.budget.max_calls
+        return Budget(
+            None if usd is None else max(0.0, usd - sum(t.spent for t in self.tallies)),
+            None if calls is None else max(0, calls - sum(t.calls for t in self.tallies)),
+        )
+
+
+_current: ContextVar[Judging | None] = ContextVar("judging", default=None)
+
+
+@contextlib.contextmanager
+def judging(
+    store: str | os.PathLike[str] | None = None,
+    *,
+    limits: Limits | None = None,
+    budget: Budget | None = None,
+    prices: Prices | None = None,
+    offline: bool = False,
+    clients: Callable[[Connection], Client] = client_for,
+) -> Iterator[Judging]:
+    """Have all judges that score inside this block share a store, limits and a budget.
+
+    Parameters
+    ----------
+    store
+        The file of the store; ``METAEVAL_STORE`` or a file in the user's cache folder, if left out.
+    limits, budget, prices, offline, clients
+        As in `Judging`.
+    """
+    with Store(store) as opened:
+        settings = Judging(
+            opened, limits or Limits(), budget or Budget(), prices or Prices(), offline, clients
+        )
+        token = _current.set(settings)
+        try:
+            yield settings
+        finally:
+            _current.reset(token)
+
+
+@contextlib.contextmanager
+def current() -> Iterator[Judging]:
+    """Yield what the enclosing `judging` block says, or the defaults if there is none."""
+    settings = _current.get()
+    if settings is not None:
+        yield settings
+        return
+    with judging() as settings:
+        yield settings

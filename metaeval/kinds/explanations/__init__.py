@@ -1,0 +1,1 @@
+"""Studies of explanations: users rate texts that explain a recommendation."""

@@ -1,0 +1,1 @@
+"""Judges that rate explanations one by one."""

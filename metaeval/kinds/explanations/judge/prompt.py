@@ -1,0 +1,291 @@
+"""What a judge is told of one explanation, and the names under which an aspect may stand in its reply."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from metaeval.base.errors import DataError, PromptError, nearest
+from metaeval.base.records import USER_RATER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.base.records import ExplanationSet
+    from metaeval.llm.prompts.rubric import Rubric
+    from metaeval.llm.prompts.template import PromptTemplate
+
+PLACEHOLDERS: tuple[str, ...] = (
+    "aspects",
+    "aspect",
+    "scale_min",
+    "scale_max",
+    "integer",
+    "reply_form",
+    "example",
+    "profile",
+    "item_title",
+    "explanation",
+    "reference",
+    "language",
+)
+"""What a judge's prompt may use. ``aspects`` is a list of name and statement, ``aspect`` is one of them (a
+call an aspect); where the prompt has a rubric, each has ``question`` and ``anchors`` too (a list of level and
+text). ``reference`` is a text that is known to be good. ``example`` has ``item_title``, ``explanation``,
+``ratings`` (a list of name and rating) and ``own``; ``profile`` is a list of name and value."""
+
+NEEDED: tuple[str, ...] = ("scale_min", "scale_max", "explanation")
+"""What every judge's prompt must use, beside ``aspects`` or ``aspect``."""
+
+ASPECT_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "persuasiveness": ("persuasive", "persuasion", "convincingness", "说服力", "说服性", "説服力"),
+    "transparency": ("transparent", "透明度", "透明性", "透明"),
+    "accuracy": ("accurate", "准确性", "准确度", "准确率", "精确性", "準確性"),
+    "satisfaction": ("satisfied", "满意度", "满意程度", "满意", "滿意度"),
+}
+"""Other names that models give to the aspects of the RecSys 2024 study."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An explanation with a person's ratings of it, shown to a judge."""
+
+    explanation: str
+    ratings: Mapping[str, float]
+    """Aspect → rating; an aspect without a rating is left out."""
+    item_title: str | None = None
+    own: bool = False
+    """Whether it is presented as the rating of the very user whose place the judge takes."""
+
+
+def is_single(template: PromptTemplate) -> bool:
+    """Say whether a prompt asks for one aspect a call."""
+    return "aspect" in template.placeholders
+
+
+def check_references(template: PromptTemplate, data: ExplanationSet) -> None:
+    """Raise `DataError` if a prompt shows a reference beside every text, and a unit of the data has none."""
+    if "reference" not in template.required:
+        return
+    shown = f"prompt {template.name!r} shows a known good answer beside every explanation"
+    if "reference" not in data.explanations:
+        raise DataError(f"{shown}, and data set {data.name!r} has no column 'reference'; add it")
+    absent = [i for i, text in enumerate(data.explanations["reference"]) if _text(text) is None]
+    if absent:
+        unit = ", ".join(str(data.explanations[k].iloc[absent[0]]) for k in data.keys)
+        raise DataError(
+            f"{shown}, and {len(absent):,} of {len(data):,} units of data set {data.name!r} have no "
+            f"'reference', such as ({unit}); add them"
+        )
+
+
+def messages(
+    template: PromptTemplate,
+    data: ExplanationSet,
+    row: Mapping[str, Any],
+    aspects: Sequence[str],
+    *,
+    example: Example | None = None,
+    profile: Mapping[str, object] | None = None,
+    reply: str = "auto",
+) -> list[tuple[str, str]]:
+    """Fill a judge's prompt for one unit.
+
+    Parameters
+    ----------
+    template
+        The prompt; one that uses ``aspect`` takes exactly one of them.
+    data
+        The data set, for its statements, scale and language.
+    row
+        The unit: a row of ``data.explanations`` as a mapping.
+    aspects
+        Aspects to ask for, in the order in which they are to be answered.
+    example
+        A rated explanation to show.
+    profile
+        What is known of the user, such as `profile_of` returns.
+    reply
+        ``json`` or ``text``; ``auto`` is the form that the prompt names first.
+
+    Returns
+    -------
+    list of tuple
+        Role and text of each message.
+
+    Raises
+    ------
+    PromptError
+        If the prompt cannot show what is given, or cannot ask for this form of reply.
+    DataError
+        If the unit has no text, or an aspect is unknown.
+    """
+    if reply != "auto" and reply not in template.reply:
+        raise PromptError(
+            f"prompt {template.name!r} cannot ask for a reply in {reply!r}; "
+            f"allowed: auto, {', '.join(template.reply)}"
+        )
+    values: dict[str, object] = {
+        "scale_min": _short(data.scale.min),
+        "scale_max": _short(data.scale.max),
+        "integer": data.scale.integer,
+        "reply_form": template.reply[0] if reply == "auto" else reply,
+        "item_title": title_of(row.get("item_title")),
+        "explanation": _text(row.get("explanation")),
+        "reference": _text(row.get("reference")),
+        "language": one_line(data.language) or None,
+        "example": None if example is None else _example(example, aspects),
+        "profile": entries_of(profile),
+    }
+    if values["explanation"] is None:
+        unit = ", ".join(str(row.get(k)) for k in data.keys)
+        raise DataError(f"unit ({unit}) of data set {data.name!r} has no explanation text to judge")
+    if template.rubric is not None:
+        _check_rubric(template, template.rubric, data, aspects)
+    asked = [_asked(template.rubric, a, _statement(data, a)) for a in aspects]
+    values |= _aspects(template, asked)
+    for name in ("example", "profile"):
+        if values[name] is not None and name not in template.placeholders:
+            raise PromptError(
+                f"prompt {template.name!r} has no placeholder {name!r}, so it cannot show one; "
+                f"add {name} to its header and body, or judge without"
+            )
+    for name in template.placeholders:
+        if name not in PLACEHOLDERS:
+            raise PromptError(
+                f"prompt {template.name!r}: nothing fills the placeholder {name!r}"
+                f"{nearest(name, PLACEHOLDERS)} "
+                f"(there are: {', '.join(PLACEHOLDERS)})"
+            )
+    return template.messages({n: values.get(n) for n in template.placeholders})
+
+
+def profile_of(data: ExplanationSet, user_id: str) -> dict[str, str]:
+    """Return the profile of a user, field → text; fields without a value are left out.
+
+    Raises
+    ------
+    DataError
+        If the data set has no profiles.
+    """
+    if data.users is None:
+        raise DataError(f"data set {data.name!r} has no users file, so there are no profiles to show")
+    rows = data.users[data.users["user_id"] == user_id].to_dict("records")
+    return {str(k): _line(v) for k, v in (rows[0] if rows else {}).items() if k != "user_id" and _text(v)}
+
+
+def example_of(
+    data: ExplanationSet,
+    row: Mapping[str, Any],
+    aspects: Sequence[str],
+    *,
+    rater: str = USER_RATER,
+    own: bool = False,
+) -> Example | None:
+    """Return a unit as an example, with one rater's ratings of it; None if that rater gave none."""
+    ratings = data.ratings[(data.ratings["rater"] == rater) & data.ratings["aspect"].isin(list(aspects))]
+    for key in data.keys:
+        ratings = ratings[ratings[key] == row[key]]
+    given = dict(zip(ratings["aspect"].tolist(), ratings["rating"].tolist(), strict=True))
+    rated = {a: float(given[a]) for a in aspects if a in given and not math.isnan(given[a])}
+    text = _text(row.get("explanation"))
+    return Example(text, rated, title_of(row.get("item_title")), own) if rated and text else None
+
+
+def aliases_of(data: ExplanationSet, aspects: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return aspect → the other names under which a reply may give it: known ones, and its statement."""
+    shown = {a: (one_line(a),) if one_line(a) != a else () for a in aspects}
+    return {a: (*ASPECT_ALIASES.get(a.casefold(), ()), *shown[a], _statement(data, a)) for a in aspects}
+
+
+def entries_of(profile: Mapping[str, object] | None) -> list[dict[str, str]] | None:
+    """Return a profile as a prompt lists it: names and values, each on one line; None if there is none."""
+    return [{"name": one_line(k), "value": _line(v)} for k, v in (profile or {}).items()] or None
+
+
+def title_of(value: object) -> str | None:
+    """Return the title of an item on one line; None if there is none."""
+    text = _text(value)
+    return None if text is None else one_line(text)
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks: in a list, a second line could pass for the prompt's own."""
+    return " ".join(text.splitlines())
+
+
+def _asked(rubric: Rubric | None, aspect: str, statement: str) -> dict[str, Any]:
+    asked: dict[str, Any] = {"name": one_line(aspect), "statement": statement}
+    dimension = None if rubric is None else rubric.dimension(aspect)
+    if dimension is not None:
+        asked["question"] = dimension.question or statement
+        asked["anchors"] = [{"level": _short(a.level), "text": a.text} for a in dimension.anchors]
+    return asked
+
+
+def _check_rubric(
+    template: PromptTemplate, rubric: Rubric, data: ExplanationSet, aspects: Sequence[str]
+) -> None:
+    names = [d.name for d in rubric.dimensions]
+    for aspect in aspects:
+        if aspect in data.aspects and aspect not in names:
+            raise PromptError(
+                f"prompt {template.name!r} has no dimension {aspect!r}{nearest(aspect, names)} (it has: "
+                f"{', '.join(names)}); write a rubric of your own, with `base: rubric` and its dimensions"
+            )
+    if (rubric.scale_min, rubric.scale_max) != (data.scale.min, data.scale.max):
+        raise PromptError(
+            f"prompt {template.name!r} has anchors on a scale from {rubric.scale_min:g} to "
+            f"{rubric.scale_max:g}, and the ratings of data set {data.name!r} are {data.scale}; "
+            "anchor the levels of that scale"
+        )
+
+
+def _aspects(template: PromptTemplate, asked: list[dict[str, Any]]) -> dict[str, object]:
+    if not is_single(template):
+        return {"aspects": asked}
+    if len(asked) != 1:
+        names = ", ".join(a["name"] for a in asked)
+        raise PromptError(
+            f"prompt {template.name!r} asks for one aspect a call; choose one of {names or '(none)'}"
+        )
+    return {"aspect": asked[0]}
+
+
+def _statement(data: ExplanationSet, aspect: str) -> str:
+    if aspect not in data.aspects:
+        raise DataError(
+            f"data set {data.name!r} has no aspect {aspect!r}{nearest(aspect, data.aspects)} "
+            f"(it has: {', '.join(data.aspects)})"
+        )
+    return _line(data.aspects[aspect])
+
+
+def _example(example: Example, aspects: Sequence[str]) -> dict[str, object]:
+    rated = [a for a in aspects if a in example.ratings and not math.isnan(example.ratings[a])]
+    if not rated:
+        raise DataError(f"the example has no rating of {', '.join(aspects)}; show one that has, or none")
+    return {
+        "item_title": title_of(example.item_title),
+        "explanation": example.explanation,
+        "ratings": [{"name": one_line(a), "rating": _short(example.ratings[a])} for a in rated],
+        "own": example.own,
+    }
+
+
+def _text(value: object) -> str | None:
+    """Return a text as it is; None for one that is absent or blank."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    text = str(value)
+    return text if text.strip() and text != "<NA>" else None
+
+
+def _line(value: object) -> str:
+    """Return a value on one line: it stands in a list, and must not begin a part of its own."""
+    return " ".join((f"{value:g}" if isinstance(value, float) else str(value)).split())
+
+
+def _short(number: float) -> str:
+    return f"{number:g}"

@@ -1,0 +1,284 @@
+"""An LLM that says which of two explanations is better."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+
+from metaeval.base.errors import DataError, SpecError
+from metaeval.base.records import Kind, Scale, ScoreTable
+from metaeval.evaluators.arguments import check_integer
+from metaeval.evaluators.grid import Grid, frame_of
+from metaeval.evaluators.strengths import METHODS
+from metaeval.evaluators.verdicts import FLIPS
+from metaeval.judging.asker import ModelEvaluator
+from metaeval.judging.settings import current
+from metaeval.kinds.explanations.judge.prompt import aliases_of, is_single, profile_of
+from metaeval.kinds.explanations.pairwise.outcome import Compared
+from metaeval.kinds.explanations.pairwise.pairings import (
+    ALL,
+    SAMPLED,
+    SELECTIONS,
+    SWISS,
+    all_matches,
+    groups_of,
+    sampled_matches,
+    swiss_matches,
+)
+from metaeval.kinds.explanations.pairwise.prompt import pair_messages
+from metaeval.kinds.explanations.text.texts import explanations_of
+from metaeval.llm.prompts.template import load_prompt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from metaeval.base.records import ExplanationSet
+    from metaeval.evaluators.verdicts import Flips
+    from metaeval.judging.settings import Judging
+    from metaeval.kinds.explanations.pairwise.pairings import Group, Match
+    from metaeval.llm.calls.request import Request
+
+PER = ("unit", "generator")
+ANSWERS = Scale(0, 2)
+"""What a reply says of an aspect: 1 for the text shown first, 2 for the other, 0 for neither."""
+
+
+class PairQuestion(NamedTuple):
+    """One order of one pair, and the aspects that one reply is to compare."""
+
+    match: int
+    """Position of the pair among those asked about."""
+    order: int
+    """0 if the text of the first generator is shown first, 1 if that of the second is."""
+    aspects: tuple[int, ...]
+    """Positions of the aspects among those that are scored."""
+    request: Request
+
+
+@dataclass(frozen=True, repr=False)
+class Pairwise(ModelEvaluator):
+    """A language model that is shown two explanations of an item for a user, and says which is better.
+
+    Every pair is asked about in both orders. A win counts only if both orders agree; where they differ it is
+    a flip. Verdicts are aggregated into a strength, which is the score.
+
+    Parameters
+    ----------
+    model
+        ``provider/model``, such as ``openai/gpt-4o`` or ``dashscope/qwen-max``.
+    prompt
+        ``pairwise`` (all aspects in one call), ``pairwise-single`` (a call an aspect), or one's own file.
+    pairs
+        ``all`` pairs of generators for each user and item; ``sampled``: ``n`` of them, drawn; ``swiss``:
+        ``rounds`` rounds, in which those meet that did about as well so far.
+    n, rounds
+        For ``sampled`` and ``swiss``, and for them alone.
+    aggregate
+        ``bradley-terry``, ``elo`` or ``win-rate``.
+    per
+        ``unit``: strength among the explanations of the same user and item; ``generator``: among all, so that
+        all units of a generator have the same, asked about or not.
+    flips
+        ``tie``: half a point for each; ``drop``: not counted.
+    profile, temperature, replicate, reply, base_url, attempts, max_tokens
+        As for `Judge`.
+    seed
+        Of the draw of pairs, of the order of equals, and of the order in which Elo takes the comparisons.
+    """
+
+    model: str
+    prompt: str = "pairwise"
+    pairs: str = ALL
+    n: int | None = None
+    rounds: int | None = None
+    aggregate: str = "bradley-terry"
+    per: str = "unit"
+    flips: str = "tie"
+    profile: bool = False
+    temperature: float = 0
+    replicate: int = 0
+    reply: str = "auto"
+    base_url: str | None = None
+    attempts: int = 3
+    max_tokens: int = 1024
+    seed: int = 0
+    kind: ClassVar[Kind] = Kind.JUDGE
+
+    def __post_init__(self) -> None:
+        self.check_settings()
+        for field, known in (("pairs", SELECTIONS), ("aggregate", METHODS), ("per", PER), ("flips", FLIPS)):
+            self.check_word(field, known)
+        for field, selection in (("n", SAMPLED), ("rounds", SWISS)):
+            value = getattr(self, field)
+            if self.pairs == selection:
+                check_integer("Pairwise", field, value, 1)
+            elif value is not None:
+                raise SpecError(f"Pairwise: {field}={value!r} is for pairs={selection!r}, not {self.pairs!r}")
+
+    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+        """Return the judge's settings, how pairs are chosen and how verdicts are aggregated."""
+        return {
+            **self.model_signature(),
+            "pairs": self.pairs,
+            "n": self.n,
+            "rounds": self.rounds,
+            "aggregate": self.aggregate,
+            "per": self.per,
+            "flips": self.flips,
+        }
+
+    def questions(self, data: ExplanationSet, aspects: Sequence[str]) -> Iterator[PairQuestion]:
+        """Yield what is to be asked; nothing is sent.
+
+        Who meets whom in the later rounds of a Swiss tournament depends on the replies; here every verdict
+        is taken for a tie, so that at least the number of questions is about right.
+
+        Raises
+        ------
+        DataError, PromptError
+            If the data have not what the prompt needs.
+        """
+        groups = self._groups(data)
+        matches: list[Match] = []
+        for round_ in range(self.rounds or 1):
+            played = {(m.first, m.second) for m in matches}
+            chosen = self._chosen(groups, round_, {}, played)
+            yield from self._questions(data, aspects, chosen, len(matches))
+            matches += chosen
+
+    def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+        """Ask, and return scores and failures alone."""
+        return self._grid(self._compared(data, aspects))
+
+    def score(self, data: ExplanationSet, aspects: Sequence[str]) -> ScoreTable:
+        """Ask the model about the pairs, and return each unit's strength, or why there is none.
+
+        The table has the columns that those of `Judge` have; a call's cost is shared by its two units. Its
+        ``verdicts`` hold a row an order, pair and aspect. The signature's ``outcome`` says:
+        ``comparisons`` of ``possible`` pairs, ``calls_saved``, and how many pairs × aspects were ``wins``,
+        ``ties``, ``flips`` and ``failed``.
+
+        Raises
+        ------
+        DataError, PromptError, MetaevalError
+            If the data, the prompt or the model cannot be used.
+        StoppedError
+            If a model answers no call at all, or it was interrupted.
+        """
+        compared = self._compared(data, aspects)
+        name = str(self.spec)
+        frame = frame_of(self._grid(compared), data, aspects, name)
+        for column, spent in compared.costs().items():
+            frame[column] = spent.T.ravel()
+        frame["call"] = compared.calls().T.ravel().astype(str)
+        possible = len(all_matches(self._groups(data)))
+        saved = possible - len(compared.matches)
+        signature = {
+            **self.signature(data),
+            "models": sorted(compared.models),
+            "fingerprints": sorted(compared.fingerprints),
+            "outcome": {
+                "comparisons": len(compared.matches),
+                "possible": possible,
+                "calls_saved": 2 * saved * (len(aspects) if is_single(load_prompt(self.prompt)) else 1),
+                **compared.counts(),
+            },
+        }
+        verdicts = compared.frame(aspects, name)
+        return ScoreTable(frame, {name: signature}, {name: self.kind}, verdicts=verdicts)
+
+    def _grid(self, compared: Compared) -> Grid:
+        return compared.grid(self.aggregate, self.per, cast("Flips", self.flips), self.seed)
+
+    def _groups(self, data: ExplanationSet) -> list[Group]:
+        if "generator" not in data.keys:
+            raise DataError(f"data set {data.name!r} has no generators, so there are no pairs to compare")
+        units = [unit for unit, text in enumerate(explanations_of(data, self)) if text is not None]
+        groups = [group for group in groups_of(data, units) if len(group.units) > 1]
+        if not groups:
+            raise DataError(
+                f"data set {data.name!r} has no two explanations of the same item for the same user, so "
+                f"there is nothing for {type(self).__name__} to compare; take Judge('{self.model}')"
+            )
+        return groups
+
+    def _chosen(
+        self,
+        groups: Sequence[Group],
+        round_: int,
+        standings: Mapping[int, float],
+        played: set[tuple[int, int]],
+    ) -> list[Match]:
+        """Return the pairs of a round; there is more than one in a Swiss tournament alone."""
+        if self.pairs == SWISS:
+            return swiss_matches(groups, standings, played, self.seed + round_)
+        if self.pairs == SAMPLED:
+            return sampled_matches(groups, cast("int", self.n), self.seed)
+        return all_matches(groups)
+
+    def _questions(
+        self, data: ExplanationSet, aspects: Sequence[str], matches: Sequence[Match], start: int
+    ) -> Iterator[PairQuestion]:
+        template = load_prompt(self.prompt)
+        every = tuple(range(len(aspects)))
+        parts = [(a,) for a in every] if is_single(template) else [every]
+        bare = {part: self.bare_request([aspects[a] for a in part], ANSWERS, pair=True) for part in parts}
+        texts = [str(text) for text in data.explanations["explanation"]]
+        titles = data.explanations.get("item_title")
+        profiles: dict[str, Mapping[str, str]] = {}
+        for at, match in enumerate(matches, start):
+            title = None if titles is None else titles.iloc[match.first]
+            profile = None
+            if self.profile:
+                user = str(data.explanations["user_id"].iloc[match.first]) if "user_id" in data.keys else ""
+                profile = profiles.setdefault(user, profile_of(data, user))
+            for order, shown in enumerate([match[1:], match[:0:-1]]):
+                for part in parts:
+                    told = pair_messages(
+                        template,
+                        data,
+                        (texts[shown[0]], texts[shown[1]]),
+                        [aspects[a] for a in part],
+                        item_title=title if isinstance(title, str) and title.strip() else None,
+                        profile=profile,
+                        reply=self.reply,
+                    )
+                    yield PairQuestion(at, order, part, bare[part].asking(told))
+
+    def _compared(self, data: ExplanationSet, aspects: Sequence[str]) -> Compared:
+        groups = self._groups(data)
+        compared = Compared(data, len(aspects))
+        with current() as settings:
+            for round_ in range(self.rounds or 1):
+                matches = self._chosen(groups, round_, compared.standings(), compared.met)
+                if not matches:  # everybody has met
+                    break
+                self._ask_about(matches, data, aspects, compared, settings)
+        return compared
+
+    def _ask_about(
+        self,
+        matches: Sequence[Match],
+        data: ExplanationSet,
+        aspects: Sequence[str],
+        compared: Compared,
+        settings: Judging,
+    ) -> None:
+        start = len(compared.matches)
+        compared.expect(matches)
+        calls = len(aspects) if is_single(load_prompt(self.prompt)) else 1
+        asking = self.ask(
+            self._questions(data, aspects, matches, start),
+            aspects,
+            ANSWERS,
+            aliases_of(data, aspects),
+            settings,
+            total=2 * len(matches) * calls,
+        )
+        with closing(asking) as answered:
+            for question, answer, parsed in answered:
+                asked = {a: aspects[a] for a in question.aspects}
+                compared.take((question.match, question.order), asked, answer, parsed)
+                costs = [settings.prices.cost(answer.request, reply) for reply in answer.replies]
+                compared.pay(question.match, question.aspects, answer, costs)

@@ -1,0 +1,215 @@
+"""What a pairwise judge's replies come to: verdicts, their outcomes, scores of units, and what they cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metaeval.base.records import FIRST, SECOND, TIE, Status
+from metaeval.evaluators.grid import CODES, OK, STATUSES, Grid
+from metaeval.evaluators.strengths import strengths, strengths_by_group
+from metaeval.evaluators.verdicts import (
+    FLIP,
+    NO_VERDICT,
+    OUTCOMES,
+    WINNERS,
+    outcomes,
+    points,
+)
+from metaeval.judging.outcome import failure_of
+from metaeval.kinds.explanations.text.texts import explanations_of
+from metaeval.stats.ranking.comparisons import Games
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from metaeval.base.records import ExplanationSet
+    from metaeval.evaluators.grid import CodeArray, FloatArray
+    from metaeval.evaluators.verdicts import Flips
+    from metaeval.kinds.explanations.pairwise.pairings import Match
+    from metaeval.llm.calls.work import Answer
+    from metaeval.llm.replies.reader import Parsed
+
+_BUDGET, _MISSING = CODES[Status.BUDGET], CODES[Status.MISSING]
+_ORDERS = (FIRST, SECOND)
+
+
+class Compared:
+    """What comparing has brought so far; arrays of verdicts have shape (pairs, orders, aspects)."""
+
+    def __init__(self, data: ExplanationSet, n_aspects: int) -> None:
+        self.data, self.n_aspects = data, n_aspects
+        self.matches: list[Match] = []
+        shape = (0, len(_ORDERS), n_aspects)
+        self.winners = np.zeros(shape, np.int8)
+        self.codes = np.zeros(shape, np.int8)
+        self.call = np.zeros(shape, dtype=object)
+        self.cost = {c: np.zeros((len(data), n_aspects)) for c in ("tokens", "usd", "seconds")}
+        self.models: set[str] = set()
+        self.fingerprints: set[str] = set()
+
+    def expect(self, matches: Sequence[Match]) -> None:
+        """Make room for further pairs."""
+        self.matches += matches
+        shape = (len(matches), len(_ORDERS), self.n_aspects)
+        self.winners = np.concatenate([self.winners, np.full(shape, NO_VERDICT, np.int8)])
+        self.codes = np.concatenate([self.codes, np.full(shape, _MISSING, np.int8)])
+        self.call = np.concatenate([self.call, np.full(shape, "", dtype=object)])
+
+    def take(self, at: tuple[int, int], asked: dict[int, str], answer: Answer, parsed: Parsed | None) -> None:
+        """Note the verdicts of a reply, or why it has none.
+
+        Parameters
+        ----------
+        at
+            Position of the pair, and 0 or 1: whose text was shown first.
+        asked
+            Position → name of the aspects that were asked for.
+        answer, parsed
+            The reply, and what was read from it: 1 for the text shown first, 2 for the other, 0 for a tie.
+        """
+        cells = (*at, list(asked))
+        read = parsed.values if parsed is not None else None  # noqa: PD011 - no frame
+        if read is None:
+            self.codes[cells] = CODES[failure_of(answer.reply, parsed)]
+        else:
+            said = np.array([int(read[name]) for name in asked.values()], np.int8)
+            self.codes[cells] = OK
+            self.winners[cells] = np.where(said == 0, 0, 3 - said) if at[1] else said
+        self.call[cells] = answer.request.again(len(answer.replies) - 1).key
+        self.models.update(r.model for r in answer.replies if r.model)
+        self.fingerprints.update(r.fingerprint for r in answer.replies if r.fingerprint)
+
+    def pay(self, at: int, asked: Sequence[int], answer: Answer, costs: Sequence[float | None]) -> None:
+        """Note tokens, cost and time of all attempts, shared by the two units and the aspects asked for."""
+        tokens = [r.total_tokens for r in answer.replies]
+        seconds = [r.service_seconds for r in answer.replies]
+        cells = (np.array(self.matches[at][1:])[:, None], np.array(asked))
+        for column, spent in (("tokens", tokens), ("usd", costs), ("seconds", seconds)):
+            known = [float("nan") if s is None else s for s in spent]
+            self.cost[column][cells] += sum(known) / (2 * len(asked))
+
+    @property
+    def outcomes(self) -> CodeArray:
+        """What both orders come to, shape (pairs, aspects)."""
+        return outcomes(self.winners[:, 0], self.winners[:, 1])
+
+    @property
+    def met(self) -> set[tuple[int, int]]:
+        """Pairs of units that were compared."""
+        return {(m.first, m.second) for m in self.matches}
+
+    def standings(self) -> dict[int, float]:
+        """Return the mean points of each unit a comparison, over all aspects; flips count as ties."""
+        won = points(self.outcomes)
+        total: dict[int, list[float]] = {}
+        for match, row in zip(self.matches, won, strict=True):
+            given = row[~np.isnan(row)].tolist()
+            total.setdefault(match.first, []).extend(given)
+            total.setdefault(match.second, []).extend(1 - p for p in given)
+        # Rounded: the order of equals must not hang on the order of a sum.
+        return {unit: round(sum(p) / len(p), 9) for unit, p in total.items() if p}
+
+    def counts(self) -> dict[str, int]:
+        """Return how many pairs and aspects were won alike in both orders, tied, flipped and failed."""
+        found = self.outcomes
+        of_code = {name: int((found == code).sum()) for code, name in enumerate(OUTCOMES[:-1])}
+        wins = of_code[FIRST] + of_code[SECOND]
+        return {
+            "wins": wins,
+            "ties": of_code[TIE],
+            "flips": int((found == FLIP).sum()),
+            "failed": int((found == NO_VERDICT).sum()),
+        }
+
+    def grid(self, method: str, per: str, flips: Flips, seed: int) -> Grid:
+        """Return the scores of units: their strengths, or those of their generators.
+
+        A unit without a comparison that counts has the status of its first failure. Where comparisons were
+        not asked for want of budget, no score is made of the others.
+
+        Parameters
+        ----------
+        method
+            One of `metaeval.evaluators.strengths.METHODS`.
+        per
+            ``unit``, or ``generator``: all units of one that have a text get its strength.
+        flips, seed
+            What a flip is; and of the order of comparisons, for Elo.
+        """
+        names, generator = np.unique(self.data.explanations["generator"].to_numpy(str), return_inverse=True)
+        group, first, second = np.array(self.matches, dtype=np.int64).reshape(-1, 3).T
+        won = points(self.outcomes, flips)
+        grid = Grid(
+            np.full((len(self.data), self.n_aspects), np.nan),
+            np.full((len(self.data), self.n_aspects), _MISSING, np.int8),
+        )
+        grid.codes[:] = self._failures(first, second)
+        of_unit = np.full(len(self.data), -1)
+        of_unit[first], of_unit[second] = group, group
+        has_text = [bool(t) for t in explanations_of(self.data, "the judge")]
+        scored = np.flatnonzero(of_unit >= 0 if per == "unit" else has_text)
+        for aspect in range(self.n_aspects):
+            counted = np.flatnonzero(~np.isnan(won[:, aspect]))
+            games = Games(
+                generator[first[counted]], generator[second[counted]], won[counted, aspect], len(names)
+            )
+            if per == "generator":
+                found = strengths(method, games, seed)[generator[scored]]
+                if (self.codes[:, :, aspect] == _BUDGET).any():
+                    grid.codes[scored, aspect] = _BUDGET
+            else:
+                n_groups = int(group.max(initial=-1)) + 1
+                by_group = strengths_by_group(method, games, group[counted], n_groups, seed)
+                found = by_group[of_unit[scored], generator[scored]]
+            fine = ~np.isnan(found) & (grid.codes[scored, aspect] != _BUDGET)
+            grid.scores[scored[fine], aspect] = found[fine]
+            grid.codes[scored[fine], aspect] = OK
+        return grid
+
+    def _failures(self, first: Any, second: Any) -> CodeArray:  # noqa: ANN401 - int64 of shape (pairs,)
+        """Return the first failure of each unit and aspect, that of the budget before all others."""
+        found = np.full((len(self.data), self.n_aspects), _MISSING, np.int8)
+        for at in range(len(self.matches) - 1, -1, -1):
+            for unit in (first[at], second[at]):
+                for codes in self.codes[at, ::-1]:
+                    keep = (codes == OK) | (found[unit] == _BUDGET)
+                    found[unit] = np.where(keep, found[unit], codes)
+        return found
+
+    def calls(self) -> Any:  # noqa: ANN401 - str of shape (units, aspects)
+        """Return the key of the first call about each unit and aspect; empty if there was none."""
+        found = np.full((len(self.data), self.n_aspects), "", dtype=object)
+        for match, call in zip(reversed(self.matches), self.call[::-1], strict=True):
+            for unit in (match.first, match.second):
+                for keys in call[::-1]:
+                    found[unit] = np.where(keys == "", found[unit], keys)
+        return found
+
+    def costs(self) -> dict[str, FloatArray]:
+        """Return tokens, USD and seconds of each unit and aspect; NaN where nothing was asked."""
+        asked = np.zeros(len(self.data), dtype=bool)
+        asked[[unit for match in self.matches for unit in match[1:]]] = True
+        return {column: np.where(asked[:, None], spent, np.nan) for column, spent in self.cost.items()}
+
+    def frame(self, aspects: Sequence[str], evaluator: str) -> pd.DataFrame:
+        """Return the verdicts, long, as `metaeval.evaluators.verdicts` says."""
+        import pandas as pd
+
+        explanations = self.data.explanations
+        pairs, orders, n_aspects = self.winners.shape
+        at, order, aspect = (i.ravel() for i in np.indices((pairs, orders, n_aspects)))
+        first, second = (np.array([m[i] for m in self.matches], np.intp)[at] for i in (1, 2))
+        frame = explanations[list(self.data.keys[:-1])].take(first).reset_index(drop=True)
+        for name, unit in ((FIRST, first), (SECOND, second)):
+            frame[name] = explanations["generator"].take(unit).array
+        frame["aspect"] = pd.Series(list(aspects)).take(aspect).array
+        frame["evaluator"] = evaluator
+        frame["order"] = pd.Series(list(_ORDERS)).take(order).array
+        frame["winner"] = pd.Series(list(WINNERS)).take(self.winners.ravel() % len(WINNERS)).array
+        frame["status"] = pd.Series([s.value for s in STATUSES]).take(self.codes.ravel()).array
+        frame["call"] = self.call.ravel().astype(str)
+        return frame

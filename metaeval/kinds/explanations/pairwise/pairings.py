@@ -1,0 +1,119 @@
+"""Which explanations of the same item for the same user are compared with each other."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from metaeval.evaluators.grid import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from metaeval.base.records import ExplanationSet
+
+ALL, SAMPLED, SWISS = SELECTIONS = ("all", "sampled", "swiss")
+
+
+class Match(NamedTuple):
+    """Two units to compare, by their positions in the data; ``first``'s generator comes first as text."""
+
+    group: int
+    """Place of the user and item among `groups_of`."""
+    first: int
+    second: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The units that explain one item to one user, in the order of their generators' names."""
+
+    key: tuple[str, ...]
+    """User and item, or the item alone in a study without users."""
+    units: tuple[int, ...]
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """All pairs of its units."""
+        return list(itertools.combinations(self.units, 2))
+
+
+def groups_of(data: ExplanationSet, units: Iterable[int]) -> list[Group]:
+    """Return the groups of units that can be compared, in the order of the data.
+
+    Parameters
+    ----------
+    data
+        The explanations.
+    units
+        Positions of the units that have a text.
+    """
+    width = len(data.keys) - 1  # the generator comes last
+    rows = list(rows_of(data.explanations, data.keys))
+    found: dict[tuple[str, ...], list[int]] = {}
+    for unit in units:
+        found.setdefault(rows[unit][:width], []).append(unit)
+    return [Group(key, tuple(sorted(of, key=lambda unit: rows[unit][width]))) for key, of in found.items()]
+
+
+def all_matches(groups: Sequence[Group]) -> list[Match]:
+    """Return every pair of every group."""
+    return [Match(at, *pair) for at, group in enumerate(groups) for pair in group.pairs]
+
+
+def sampled_matches(groups: Sequence[Group], n: int, seed: int) -> list[Match]:
+    """Return ``n`` pairs of each group, or all if it has no more.
+
+    A group's draw depends on the seed and its user and item alone, not on what else is in the data.
+    """
+    found = []
+    for at, group in enumerate(groups):
+        drawn = _drawn(len(group.pairs), seed, group.key)[:n]
+        found += [Match(at, *group.pairs[i]) for i in sorted(drawn)]
+    return found
+
+
+def swiss_matches(
+    groups: Sequence[Group], points: Mapping[int, float], played: set[tuple[int, int]], seed: int
+) -> list[Match]:
+    """Return the next round of a Swiss tournament in every group.
+
+    Within a group the units are put in the order of their points; from the top, each meets the next below it
+    whom it has not met. Who finds nobody sits the round out.
+
+    Parameters
+    ----------
+    groups
+        What is compared.
+    points
+        Unit → mean points a comparison so far; a unit without one counts as 0.5.
+    played
+        Pairs of units, in the order of their generators' names, that have met.
+    seed
+        Of the order among equals, which is drawn for each group.
+    """
+    found = []
+    for at, group in enumerate(groups):
+        place = {unit: i for i, unit in enumerate(group.units)}
+        drawn = [group.units[i] for i in _drawn(len(group.units), seed, group.key)]
+        waiting = sorted(drawn, key=lambda unit: -points.get(unit, 0.5))  # stable: equals stay as drawn
+        while waiting:
+            one = waiting.pop(0)
+            for other in waiting:
+                first, second = sorted((one, other), key=place.__getitem__)
+                if (first, second) not in played:
+                    waiting.remove(other)
+                    found.append(Match(at, first, second))
+                    break
+    return found
+
+
+def _drawn(count: int, seed: int, key: Sequence[str]) -> list[int]:
+    """Return the first ``count`` whole numbers in an order that depends on seed and key alone."""
+    digest = hashlib.sha256("\x1f".join([str(seed), *key]).encode()).digest()
+    rng = np.random.default_rng(int.from_bytes(digest[:16], "big"))
+    return [int(i) for i in rng.permutation(count)]

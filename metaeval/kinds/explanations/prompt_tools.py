@@ -1,0 +1,181 @@
+"""Judges' prompts for people: check a file, see what a judge would be told of a unit."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metaeval.base.errors import DataError, Problem, PromptError, nearest
+from metaeval.kinds.explanations.judge.prompt import (
+    NEEDED,
+    PLACEHOLDERS,
+    example_of,
+    is_single,
+    messages,
+    profile_of,
+)
+from metaeval.kinds.explanations.pairwise.prompt import check_pairwise_prompt
+from metaeval.llm.prompts.file import read_prompt_file
+from metaeval.llm.prompts.rubric import vague
+from metaeval.llm.prompts.template import bundled_prompts, check_prompt, joined, load_prompt
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.base.records import ExplanationSet
+    from metaeval.llm.prompts.template import PromptTemplate
+
+
+def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
+    """Return everything that is wrong with a file as a judge's prompt; an empty list if it can be used.
+
+    One that shows a first and a second text is for a pairwise judge, and is checked as such.
+    A rubric that two people could hardly apply alike is wrong, too; see `metaeval.llm.prompts.rubric.vague`.
+    """
+    read = read_prompt_file(Path(path))
+    if {"first", "second"} <= {*read.required, *read.optional}:
+        return check_pairwise_prompt(path)
+    rubric = read.rubric
+    found = check_prompt(path, needed=NEEDED, known=PLACEHOLDERS, samples=_samples(rubric is not None))
+    if found:
+        return found
+    file, template = Path(path), load_prompt(Path(path))
+    asked = [name for name in ("aspects", "aspect") if name in template.placeholders]
+    wrong = []
+    if len(asked) != 1:
+        wrong.append(f"uses {'both' if asked else 'neither'} 'aspects' and 'aspect'; it must use one of them")
+    if len(template.reply) > 1 and "reply_form" not in template.placeholders:
+        wrong.append("names two forms of reply and does not use 'reply_form', so both would ask for the same")
+    if rubric is not None:
+        wrong += vague(rubric)
+        if not _shows_anchors(template):
+            wrong.append("has dimensions and shows no anchors; print question and anchors of each aspect")
+    shipped = bundled_prompts().get(template.name)
+    if shipped is not None and load_prompt(template.name).hash != template.hash:
+        wrong.append(f"has the name of the bundled prompt {template.name!r} and is another; rename it")
+    return [Problem(file.name, None, None, message) for message in wrong]
+
+
+def preview(
+    prompt: str,
+    data: ExplanationSet,
+    unit: str,
+    aspects: Sequence[str] = (),
+    *,
+    example: str | None = None,
+    profile: bool = False,
+    reply: str = "auto",
+) -> str:
+    """Return what a judge would be told of a unit.
+
+    Parameters
+    ----------
+    prompt
+        Name or path of a prompt.
+    data
+        The data set.
+    unit
+        The unit: values of the key columns in their order, with commas between, such as ``u1,i1,popular``.
+    aspects
+        Aspects to ask for; all, if there is none.
+    example
+        Another unit, to be shown with its user's ratings.
+    profile
+        Whether to show the user's profile.
+    reply
+        ``json``, ``text`` or ``auto``.
+
+    Raises
+    ------
+    MetaevalError
+        If there is no such prompt or unit, or the prompt cannot show what is asked for.
+    """
+    template = load_prompt(prompt)
+    row = find_unit(data, unit)
+    asked = list(aspects) or list(data.aspects)
+    if is_single(template) and len(asked) != 1:
+        raise PromptError(
+            f"prompt {template.name!r} asks for one aspect a call; "
+            f"choose one with --aspect: {', '.join(asked)}"
+        )
+    shown = None
+    if example is not None:
+        other = find_unit(data, example)
+        own = "user_id" in data.keys and other["user_id"] == row["user_id"]
+        shown = example_of(data, other, asked, own=own)
+        if shown is None:
+            raise DataError(
+                f"unit {example!r} has no rating by its user of {', '.join(asked)}; choose another"
+            )
+    told = profile_of(data, str(row.get("user_id"))) if profile else None
+    return joined(messages(template, data, row, asked, example=shown, profile=told, reply=reply))
+
+
+def find_unit(data: ExplanationSet, unit: str) -> Mapping[str, Any]:
+    """Return the row of a unit that is written as ``u1,i1,popular``; a value with a comma stands in quotes.
+
+    Raises
+    ------
+    DataError
+        If the data set has no such unit.
+    """
+    values = [value.strip() for value in next(csv.reader([unit], skipinitialspace=True), [])]
+    if len(values) != len(data.keys):
+        raise DataError(
+            f"{unit!r} is not a unit of data set {data.name!r}; write it as {','.join(data.keys)}, "
+            f"such as {_written(data, 0)}"
+        )
+    found = data.explanations
+    for key, value in zip(data.keys, values, strict=True):
+        known = found[key].unique().tolist()
+        found = found[found[key] == value]
+        if found.empty:
+            raise DataError(
+                f"data set {data.name!r} has no unit {unit!r}: nothing has the {key} {value!r}"
+                f"{nearest(value, known)} (a unit that is there: {_written(data, 0)})"
+            )
+    return {str(k): v for k, v in found.iloc[0].items()}
+
+
+def _written(data: ExplanationSet, at: int) -> str:
+    values = [str(data.explanations[k].iloc[at]) for k in data.keys]
+    return ",".join(f'"{v}"' if "," in v else v for v in values)
+
+
+_ANCHOR = "The text of an anchor."
+
+
+def _shows_anchors(template: PromptTemplate) -> bool:
+    values = _samples(rubric=True)[0]
+    return _ANCHOR in template.render({n: values[n] for n in template.placeholders if n in values})
+
+
+def _samples(rubric: bool) -> list[dict[str, object]]:
+    """Return values with and without what is optional, in both forms of reply."""
+    aspect: dict[str, object] = {"name": "clarity", "statement": "I understand it."}
+    if rubric:
+        aspect |= {"question": "Is it clear?", "anchors": [{"level": "5", "text": _ANCHOR}]}
+    example = {
+        "item_title": "A title",
+        "explanation": "A text.",
+        "ratings": [{"name": "clarity", "rating": "4"}],
+        "own": True,
+    }
+    least: dict[str, object] = {
+        "aspects": [aspect],
+        "aspect": aspect,
+        "scale_min": "1",
+        "scale_max": "5",
+        "integer": True,
+        "explanation": "A text.",
+        "reference": "A good text.",
+    }
+    most = {
+        "example": example,
+        "profile": [{"name": "age", "value": "30"}],
+        "item_title": "A title",
+        "language": "en",
+    }
+    return [values | {"reply_form": form} for form in ("json", "text") for values in (least, least | most)]

@@ -1,0 +1,114 @@
+"""What examples do for a judge: the same model and prompt asked zero-shot, one-shot and personalized.
+
+This is Figure 3 of the study of LLM judges of explanations at RecSys 2024.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from metaeval.analysis.agreement.forest import CELL, ESTIMATE, without_lone_average
+from metaeval.base.simulation import REAL
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.kinds.explanations.judge.examples import NONE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from metaeval.base.simulation import Simulation
+
+ZERO_SHOT = "zero-shot"
+
+_OPTIONS = ("address", "temperature", "max_tokens", "profile", "replicate", "reply", "attempts")
+
+
+def judge_names(signatures: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    """Return of each judge what it is called apart from its examples, and how it is asked.
+
+    Parameters
+    ----------
+    signatures
+        Of all evaluators; those of judges have ``model``, ``prompt`` and ``examples``.
+
+    Returns
+    -------
+    dict
+        Name of the evaluator → (model, prompt and the options that differ between the run's judges;
+        ``zero-shot``, ``one-shot``, …, with the seed where several differ by it alone).
+    """
+    judges = {n: s for n, s in signatures.items() if {"model", "prompt", "examples"} <= set(s)}
+    differing = [o for o in _OPTIONS if len({str(s.get(o)) for s in judges.values()}) > 1]
+    if "address" in differing and len({s["model"] for s in judges.values()}) > 1:
+        # Models of several providers are at several addresses: it tells nothing that the model does not.
+        at = {(s["model"], str(s.get("address"))) for s in judges.values()}
+        if len({model for model, _ in at}) == len(at):
+            differing.remove("address")
+    found: dict[str, tuple[str, str]] = {}
+    for name, s in judges.items():
+        options = [f"{o} {s.get(o)}" for o in differing]
+        way = ZERO_SHOT if s["examples"] == NONE else str(s["examples"])
+        found[name] = (", ".join([str(s["model"]), str(s["prompt"]["name"]), *options]), way)
+    times = Counter(found.values())
+    return {
+        name: (model, f"{way}, seed {judges[name].get('seed')}")
+        if times[model, way] > 1 and way != ZERO_SHOT
+        else (model, way)
+        for name, (model, way) in found.items()
+    }
+
+
+def prompting(
+    correlations: pd.DataFrame,
+    signatures: Mapping[str, Mapping[str, Any]],
+    *,
+    intervals: str = "",
+    simulated: Simulation = REAL,
+) -> Sheet | None:
+    """Lay the correlations of a model's ways of being asked side by side.
+
+    Parameters
+    ----------
+    correlations
+        The columns of `metaeval.base.records.Correlation`.
+    signatures
+        Of the evaluators.
+    intervals
+        A sentence on how the intervals were made.
+    simulated
+        What is: the data, or which evaluators.
+
+    Returns
+    -------
+    Sheet or None
+        A row an evaluator, aspect, level and coefficient, with ``model`` (and prompt) and ``way``. None
+        unless a model and prompt was asked in two ways or more.
+    """
+    names = judge_names(signatures)
+    ways: dict[str, set[str]] = {}
+    for model, way in names.values():
+        ways.setdefault(model, set()).add(way)
+    shown = {name: both for name, both in names.items() if len(ways[both[0]]) > 1}
+    if not shown:
+        return None
+    frame = without_lone_average(correlations)
+    frame = frame[frame["evaluator"].isin(list(shown))]
+    frame = frame[["evaluator", *CELL, "estimate", "ci_low", "ci_high"]].reset_index(drop=True)
+    frame.insert(1, "model", [shown[name][0] for name in frame["evaluator"]])
+    frame.insert(2, "way", [shown[name][1] for name in frame["evaluator"]])
+    return Sheet(
+        "prompting",
+        "What examples do for a judge",
+        frame,
+        (Column("model", "Model and prompt"), Column("way", "Asked"), *ESTIMATE),
+        (
+            (
+                "The same model and prompt without an example (zero-shot), with a rated example of any user "
+                "(one-shot), of the same user (personalized), or of another user (shuffled)."
+            ),
+            *([intervals] if intervals else []),
+        ),
+        simulated.among(shown),
+    )

@@ -1,0 +1,1 @@
+"""Evaluators that read the text alone, or compare it with a reference."""

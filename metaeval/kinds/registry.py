@@ -1,0 +1,208 @@
+"""From specs to evaluators."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+from metaeval.base.errors import SpecError, nearest
+from metaeval.base.records import Evaluator
+from metaeval.base.spec import EvaluatorSpec
+from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.ensemble import Majority, Mean, Median
+from metaeval.evaluators.recorded import Recorded
+from metaeval.kinds.explanations.annotator import Annotator, User
+from metaeval.kinds.explanations.judge.judge import Judge
+from metaeval.kinds.explanations.pairwise.judge import Pairwise
+from metaeval.kinds.explanations.text.baseline import Length, Random
+from metaeval.kinds.explanations.text.bleu import BLEU
+from metaeval.kinds.explanations.text.chrf import ChrF
+from metaeval.kinds.explanations.text.hf import HF
+from metaeval.kinds.explanations.text.rouge import ROUGE
+
+Factory: TypeAlias = Callable[..., Evaluator]
+Given: TypeAlias = str | EvaluatorSpec | Evaluator
+"""How an evaluator may be given: as text, as a spec or ready-made."""
+
+REGISTRY: dict[str, Factory] = {
+    "Annotator": Annotator,
+    "BLEU": BLEU,
+    "ChrF": ChrF,
+    "HF": HF,
+    "Judge": Judge,
+    "Length": Length,
+    "Majority": Majority,
+    "Mean": Mean,
+    "Median": Median,
+    "Pairwise": Pairwise,
+    "ROUGE": ROUGE,
+    "Random": Random,
+    "Recorded": Recorded,
+    "User": User,
+}
+
+
+def register(name: str, factory: Factory) -> None:
+    """Make an evaluator known by a name, so that specs can use it.
+
+    Parameters
+    ----------
+    name
+        As it stands in specs, before the bracket.
+    factory
+        A class (or function) that takes the spec's arguments and gives an `Evaluator`; parts that are
+        evaluators come ready-made. It raises `SpecError` for a wrong value.
+
+    Raises
+    ------
+    SpecError
+        If the name is taken or cannot stand in a spec.
+    """
+    EvaluatorSpec(name)  # refuses what is no name
+    if REGISTRY.get(name, factory) is not factory:
+        raise SpecError(f"an evaluator {name!r} is registered already; choose another name")
+    REGISTRY[name] = factory
+
+
+def build(spec_or_text: Given, names: Mapping[str, Given] | None = None) -> Evaluator:
+    """Return the evaluator that a spec describes.
+
+    Parameters
+    ----------
+    spec_or_text
+        Such as ``"BLEU(n=4)"``, an `EvaluatorSpec`, or an evaluator, which is returned as it is.
+    names
+        Short names that the spec may use; their specs may use each other, in any order.
+
+    Raises
+    ------
+    SpecError
+        If the spec cannot be read, or its name, an argument or a short name is wrong.
+    """
+    return Builder(names or {}).build(spec_or_text)
+
+
+class Builder:
+    """Builds evaluators that may refer to each other by short names; equal specs give one evaluator."""
+
+    def __init__(self, names: Mapping[str, Given]) -> None:
+        self.names = ShortNames(names)
+        self._built: dict[str, Evaluator] = {}
+
+    def build(self, given: Given) -> Evaluator:
+        """Return the evaluator for a text or spec; an evaluator is returned as it is."""
+        if isinstance(given, str):
+            given = EvaluatorSpec.parse(given, self.names)
+        if isinstance(given, EvaluatorSpec):
+            return self._from_spec(given)
+        if not (hasattr(given, "score") and isinstance(getattr(given, "spec", None), EvaluatorSpec)):
+            raise SpecError(f"an evaluator is given as text, such as 'BLEU(n=4)', not as {given!r}")
+        return given
+
+    def named(self, name: str) -> Evaluator:
+        """Return the evaluator that a short name stands for."""
+        return self.build(self.names[name])
+
+    def _from_spec(self, spec: EvaluatorSpec) -> Evaluator:
+        text = str(spec)
+        if text not in self._built:
+            self._built[text] = self.names.ready_made.get(text) or self._constructed(spec)
+        return self._built[text]
+
+    def _constructed(self, spec: EvaluatorSpec) -> Evaluator:
+        if spec.name not in REGISTRY:
+            raise SpecError(
+                f"{spec}: there is no evaluator {spec.name!r}; "
+                f"known are {', '.join(sorted(REGISTRY))}{nearest(spec.name, REGISTRY)}"
+            )
+        factory = REGISTRY[spec.name]
+        _check_arguments(spec, inspect.signature(factory))
+        evaluator = factory(
+            *(self._argument(a) for a in spec.args),
+            **{k: self._argument(v) for k, v in spec.kwargs.items()},
+        )
+        if isinstance(evaluator, BaseEvaluator):
+            evaluator.written_as(spec)
+        return evaluator
+
+    def _argument(self, value: object) -> object:
+        if isinstance(value, EvaluatorSpec):
+            return self._from_spec(value)
+        return tuple(map(self._argument, value)) if isinstance(value, tuple) else value
+
+
+class ShortNames(Mapping[str, EvaluatorSpec]):
+    """Short names and the specs they stand for, each read when it is first used."""
+
+    def __init__(self, given: Mapping[str, Given]) -> None:
+        self._given = dict(given)
+        self.ready_made = _ready_made(self._given)
+        self._specs: dict[str, EvaluatorSpec] = {}
+        self._open: list[str] = []
+
+    def __getitem__(self, name: str) -> EvaluatorSpec:
+        if name not in self._specs:
+            value = self._given[name]
+            if name in self._open:
+                raise SpecError(f"{name!r} is defined by itself: {' → '.join([*self._open, name])}")
+            self._open.append(name)
+            try:
+                self._specs[name] = self._read(name, value)
+            finally:
+                self._open.pop()
+        return self._specs[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._given
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def _read(self, name: str, value: Given) -> EvaluatorSpec:
+        if isinstance(value, str):
+            return EvaluatorSpec.parse(value, self)
+        spec = value if isinstance(value, EvaluatorSpec) else getattr(value, "spec", None)
+        if not isinstance(spec, EvaluatorSpec):
+            raise SpecError(f"{name!r}: an evaluator is given as text, such as 'BLEU(n=4)', not as {value!r}")
+        return spec
+
+
+def _ready_made(given: Mapping[str, Given]) -> dict[str, Evaluator]:
+    """Return the evaluators that were given as such, by their specs."""
+    found: dict[str, Evaluator] = {}
+    for name, value in given.items():
+        if isinstance(value, str | EvaluatorSpec) or not hasattr(value, "spec"):
+            continue
+        if found.setdefault(str(value.spec), value) is not value:
+            raise SpecError(
+                f"{name!r}: another evaluator with the spec {value.spec} is given; specs must differ"
+            )
+    return found
+
+
+def _check_arguments(spec: EvaluatorSpec, signature: inspect.Signature) -> None:
+    parameters = signature.parameters.values()
+    named = [p.name for p in parameters if p.kind in {p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY}]
+    usage = f"{spec.name}({', '.join(map(_parameter_text, parameters))})"
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for name in spec.kwargs:
+            if name not in named:
+                raise SpecError(
+                    f"{spec}: {spec.name} has no argument {name!r}; write {usage}{nearest(name, named)}"
+                )
+    try:
+        signature.bind(*spec.args, **spec.kwargs)
+    except TypeError as error:
+        raise SpecError(f"{spec}: {error}; write {usage}") from error
+
+
+def _parameter_text(parameter: inspect.Parameter) -> str:
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return f"*{parameter.name}"
+    if parameter.default is parameter.empty:
+        return parameter.name
+    return f"{parameter.name}={parameter.default!r}"

@@ -1,0 +1,232 @@
+"""Scoring a data set with several evaluators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metaeval.base.errors import DataError, SpecError, nearest
+from metaeval.base.records import Evaluator, ExplanationSet, ScoreTable, Status
+from metaeval.evaluators.ensemble import Ensemble
+from metaeval.evaluators.grid import STATUSES
+from metaeval.judging.asker import ModelEvaluator
+from metaeval.kinds.registry import Builder, Given
+from metaeval.sources.dataset.frames import of_explanations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import pandas as pd
+
+
+def score(
+    data: ExplanationSet | pd.DataFrame,
+    evaluators: Sequence[Given] | Mapping[str, Given],
+    *,
+    aspects: Sequence[str] | None = None,
+) -> ScoreTable:
+    """Score every explanation with every evaluator.
+
+    Parameters
+    ----------
+    data
+        The explanations, with what is known of them. A DataFrame of explanations, with the columns of the
+        file of that name, does for evaluators that need no ratings and no scale; without ``aspects`` each
+        score then holds for all of them, and has an empty aspect.
+    evaluators
+        Specs (as text or `EvaluatorSpec`) or evaluators; or a mapping from short names to them. The short
+        name is then what the column ``evaluator`` holds, and other specs of the mapping may use it.
+    aspects
+        The aspects to score; all of the data set if None.
+
+    Returns
+    -------
+    ScoreTable
+        Long: key columns, ``evaluator``, ``aspect``, ``score``, ``status``, evaluator by evaluator in the
+        order given.
+
+    Raises
+    ------
+    SpecError
+        If an evaluator cannot be built, or is given twice.
+    DataError
+        If an aspect is unknown, or the data has not what an evaluator needs.
+    """
+    if not isinstance(data, ExplanationSet):
+        data, evaluators = _unrated(data, aspects), resolve(evaluators)
+        if judges_of(evaluators.values()):
+            raise DataError(
+                "a judge needs the statements and the scale that people had; give score a data set, made "
+                "with metaeval.from_frames(explanations, ratings, aspects=…, scale=…)"
+            )
+    scoring = Scoring(data, evaluators, aspects)
+    return joined([scoring.table(name) for name in scoring.named], data)
+
+
+class Scoring:
+    """The evaluators of one data set, scored one by one; what several of them share is scored once.
+
+    Parameters and errors are those of `score`.
+    """
+
+    def __init__(
+        self,
+        data: ExplanationSet,
+        evaluators: Sequence[Given] | Mapping[str, Given],
+        aspects: Sequence[str] | None = None,
+    ) -> None:
+        self.data = data
+        self.aspects = _chosen_aspects(data, aspects)
+        self.named = resolve(evaluators)
+        self._memo: dict[int, ScoreTable] = {}
+
+    def signature(self, name: str) -> dict[str, Any]:
+        """Return what the scores of an evaluator depend on, as far as it is known before scoring."""
+        evaluator = self.named[name]
+        return {"spec": str(evaluator.spec), **evaluator.signature(self.data)}
+
+    def table(self, name: str) -> ScoreTable:
+        """Return the scores of an evaluator under its short name."""
+        evaluator = self.named[name]
+        table = self._scored(evaluator)
+        # Scoring can add to the signature, such as the model that a provider resolved.
+        signature = {**self.signature(name), **table.signatures.get(str(evaluator.spec), {})}
+        frame = table.frame.assign(evaluator=name)
+        verdicts = None if table.verdicts is None else table.verdicts.assign(evaluator=name)
+        return ScoreTable(frame, {name: signature}, {name: evaluator.kind}, self.data.simulated, verdicts)
+
+    def remember(self, name: str, table: ScoreTable) -> None:
+        """Take scores that were made earlier, under this short name, instead of making them anew."""
+        evaluator = self.named[name]
+        signatures = {str(evaluator.spec): table.signatures[name]}
+        self._memo[id(evaluator)] = replace(table, signatures=signatures)
+
+    def asked(self) -> dict[str, ScoreTable]:
+        """Return the scores of all that asked a model, by short name; parts of ensembles by their spec."""
+        names = {id(evaluator): name for name, evaluator in reversed(self.named.items())}
+        judges = [j for j in judges_of(self.named.values()) if id(j) in self._memo]
+        return {names.get(id(j), str(j.spec)): self._memo[id(j)] for j in judges}
+
+    def _scored(self, evaluator: Evaluator) -> ScoreTable:
+        # By identity: equal specs were built once, and two evaluators of someone else may print alike.
+        key = id(evaluator)
+        if key not in self._memo:
+            if isinstance(evaluator, Ensemble):
+                tables = [self._scored(part) for part in evaluator.parts]
+                table = evaluator.combine(tables, self.data, self.aspects)
+            else:
+                table = evaluator.score(self.data, self.aspects)
+            _check(table.frame, evaluator, self.data)
+            self._memo[key] = table
+        return self._memo[key]
+
+
+def joined(tables: Sequence[ScoreTable], data: ExplanationSet) -> ScoreTable:
+    """Put the tables of several evaluators into one."""
+    import pandas as pd
+
+    verdicts = [t.verdicts for t in tables if t.verdicts is not None]
+    return ScoreTable(
+        pd.concat([t.frame for t in tables], ignore_index=True),
+        {name: s for t in tables for name, s in t.signatures.items()},
+        {name: k for t in tables for name, k in t.kinds.items()},
+        data.simulated,
+        pd.concat(verdicts, ignore_index=True) if verdicts else None,
+    )
+
+
+def judges_of(evaluators: Iterable[Evaluator]) -> list[ModelEvaluator]:
+    """Return all that ask a model among evaluators and their parts, each once."""
+    found: list[ModelEvaluator] = []
+    for evaluator in evaluators:
+        if isinstance(evaluator, Ensemble):
+            found += [j for j in judges_of(evaluator.parts) if not any(j is k for k in found)]
+        elif isinstance(evaluator, ModelEvaluator) and not any(evaluator is k for k in found):
+            found.append(evaluator)
+    return found
+
+
+def resolve(evaluators: Sequence[Given] | Mapping[str, Given]) -> dict[str, Evaluator]:
+    """Return the evaluators by the names that tables print.
+
+    Raises
+    ------
+    SpecError
+        If one cannot be built, or is given twice.
+    """
+    if isinstance(evaluators, str) or not hasattr(evaluators, "__iter__"):
+        raise SpecError(f"evaluators are given as a list, such as ['BLEU(n=1)'], not as {evaluators!r}")
+    if isinstance(evaluators, Mapping):
+        builder = Builder(evaluators)
+        for name in evaluators:
+            if not isinstance(name, str) or not name.strip():
+                raise SpecError(f"an evaluator's short name must be a text, not {name!r}")
+        named = {name: builder.named(name) for name in evaluators}
+    else:
+        builder = Builder({})
+        named = {}
+        for given in evaluators:
+            evaluator = builder.build(given)
+            name = str(evaluator.spec)
+            if name in named:
+                raise SpecError(f"{name} is given twice; give each evaluator once")
+            named[name] = evaluator
+    if not named:
+        raise SpecError("no evaluators are given; give at least one, such as 'BLEU(n=1)'")
+    return named
+
+
+def _unrated(data: object, aspects: Sequence[str] | None) -> ExplanationSet:
+    import pandas as pd
+
+    if not isinstance(data, pd.DataFrame):
+        raise DataError(
+            f"score takes a data set or a DataFrame of explanations, not a {type(data).__name__}; "
+            "load a data set with metaeval.load"
+        )
+    return of_explanations(data, aspects)
+
+
+def _chosen_aspects(data: ExplanationSet, aspects: Sequence[str] | None) -> tuple[str, ...]:
+    if aspects is None:
+        return tuple(data.aspects)
+    if isinstance(aspects, str) or not aspects:
+        raise DataError(
+            f"aspects are given as a list of one or more of {', '.join(data.aspects)}, not as {aspects!r}"
+        )
+    for number, aspect in enumerate(aspects):
+        if aspect not in data.aspects:
+            raise DataError(
+                f"data set {data.name!r} has no aspect {aspect!r}; "
+                f"it has {', '.join(data.aspects)}{nearest(str(aspect), data.aspects)}"
+            )
+        if aspect in aspects[:number]:
+            raise DataError(f"aspect {aspect!r} is given twice; give each aspect once")
+    return tuple(aspects)
+
+
+def _check(frame: pd.DataFrame, evaluator: Evaluator, data: ExplanationSet) -> None:
+    """Hold every evaluator, those of others too, to what a `ScoreTable` promises."""
+    lacking = [c for c in (*data.keys, "evaluator", "aspect", "score", "status") if c not in frame]
+    if lacking:
+        raise DataError(f"the scores of {evaluator.spec} lack the column {lacking[0]!r}")
+    values: np.ndarray[Any, np.dtype[np.float64]] = frame["score"].to_numpy(dtype=np.float64, na_value=np.nan)
+    infinite = np.isinf(values)
+    if infinite.any():
+        unit = frame.iloc[int(np.flatnonzero(infinite)[0])]
+        where = ", ".join(f"{k} {unit[k]!r}" for k in data.keys)
+        raise DataError(
+            f"{evaluator.spec} gives an infinite score to the unit with {where}; scores must be finite"
+        )
+    unknown = set(frame["status"].unique()) - set(STATUSES)
+    if unknown:
+        raise DataError(
+            f"{evaluator.spec} gives the status {min(map(str, unknown))!r}; allowed are {', '.join(STATUSES)}"
+        )
+    if ((frame["status"] == Status.OK.value).to_numpy() == np.isnan(values)).any():
+        raise DataError(
+            f"{evaluator.spec} must give a score where the status is 'ok', and NaN everywhere else"
+        )

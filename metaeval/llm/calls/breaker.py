@@ -1,0 +1,201 @@
+"""Whether requests go to a model at an address: not while it does not answer.
+
+Until a model has answered, few requests go to it at once. After a few failures with no answer between them
+one request goes at a time, with growing pauses, until one is answered or the time is up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from metaeval.llm.calls.client import RetryableError
+
+_EARLY = 3  # requests under way at once to a model that has not answered yet
+_TRIES = 3  # failures with no answer between them, after which the model counts as silent
+_REQUESTS = 3  # requests that must have failed, so that it is the model's fault and not theirs
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 15.0
+_WRONG = {"connect", "invalid_body"}  # nobody listens, or something that is no model's server
+_WRONG_SECONDS = 2.0  # patience with these, where the model never answered
+_LAST_TRY = 1.0  # seconds that a try gets at least, however little time is left
+_QUIET = 5.0  # seconds without an answer that are worth a word
+
+
+class Breaker:
+    """Keeps requests back from a model that does not answer.
+
+    Parameters
+    ----------
+    patience
+        Seconds without an answer, from when the first call was sent that failed.
+    clock, sleep
+        Seconds, and waiting.
+    network
+        Whether there is a server that may be down; if not, everything goes through.
+    """
+
+    def __init__(
+        self,
+        patience: float,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+        *,
+        network: bool = True,
+    ) -> None:
+        self._patience, self._clock, self._sleep, self._network = patience, clock, sleep, network
+        self.answered = False
+        self.tries = 0
+        """Failures since the last answer."""
+        self.error: RetryableError | None = None
+        """The first failure of the last kind."""
+        self.asked = 0.0
+        """Seconds that the provider asked last to wait."""
+        self._doubts = 0  # calls that brought no answer, ever
+        self._failed: set[str] = set()
+        self._since = 0.0  # when the first of these failures was sent
+        self._asked_until = 0.0
+        self._try_at = 0.0
+        self._pauses = 0
+        self._quiet_since = 0.0
+        self._under_way = 0
+        self._fresh = 0  # requests that wait and were never sent
+        self._trying = self._ended = False
+        self._changed = asyncio.Event()
+
+    @property
+    def silent(self) -> bool:
+        """Whether the model stopped answering, so that one request goes at a time."""
+        return self._network and self.tries >= _TRIES
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the first of the failures was sent."""
+        return self._clock() - self._since
+
+    @property
+    def impatient(self) -> bool:
+        """Whether the provider asks to wait for longer than there is patience."""
+        return self._asked_until > self._since + self._patience
+
+    @contextlib.asynccontextmanager
+    async def place(self, *, fresh: bool) -> AsyncIterator[float]:
+        """Wait until a request may be sent, for the length of a block.
+
+        What it waits for are calls under way, each of which ends in time, and the pause before the next try.
+
+        Parameters
+        ----------
+        fresh
+            Whether the request was never sent. A fresh one is tried first, for others may fail through their
+            own fault; where too few have failed to blame the model, it is sent even if the time is up.
+
+        Yields
+        ------
+        float
+            Seconds that the try may take, infinite for no limit; 0 if the request must not be sent any more.
+        """
+        self._fresh += fresh
+        try:
+            while self._full(fresh):
+                await self._changed.wait()
+        finally:
+            self._fresh -= fresh
+        if self._ended or self._over(fresh):
+            yield 0.0
+            return
+        trying = self._trying = self.silent
+        if not self._under_way:
+            self._quiet_since = self._clock()
+        self._under_way += 1
+        try:
+            if trying and self._left() > 0:
+                await self._pause()
+                yield max(self._left(), _LAST_TRY)
+            else:
+                yield math.inf
+        finally:
+            self._under_way -= 1
+            self._trying = self._trying and not trying
+            self._wake()
+
+    def answer(self) -> None:
+        """Note that the model answered."""
+        self.answered = True
+        self._alive()
+
+    def refuse(self) -> None:
+        """Note that the server is there, though it does not take a request."""
+        self._doubts += 1
+        self._alive()
+
+    def fail(self, key: str, error: RetryableError, sent: float) -> None:
+        """Note that a try of the request of a key, sent at a time, brought no answer."""
+        if self.tries == 0:
+            self._since = sent
+        self.tries += 1
+        self._doubts += 1
+        if self.tries == 1 or self.error is None or self.error.code != error.code:
+            self.error = error
+        self._failed.add(key)
+        if error.retry_after is not None:
+            self.asked = error.retry_after
+            self._asked_until = self._clock() + self.asked
+
+    def end(self) -> None:
+        """Let nothing more through, and nobody wait."""
+        self._ended = True
+        self._wake()
+
+    def note(self) -> str:
+        """Return what is waited for, in a few words; empty if answers come."""
+        now = self._clock()
+        if self._asked_until > now:
+            return f"server asks to wait {self._asked_until - now:.0f} s"
+        if self.silent and self.error is not None:
+            code, left = self.error.code, max(self._left(), 0.0)
+            soon = f"in {math.ceil(self._try_at - now)} s" if self._try_at > now else "now"
+            return f"no answer ({code}): next try {soon}, giving up in {left:.0f} s"
+        quiet = now - self._quiet_since
+        return f"no answer for {quiet:.0f} s" if self._under_way and quiet >= _QUIET else ""
+
+    def _alive(self) -> None:
+        self.tries = self._pauses = 0
+        self._asked_until = 0.0
+        self._failed.clear()
+        self._quiet_since = self._clock()
+        self._wake()
+
+    def _full(self, fresh: bool) -> bool:
+        """Say whether a request must wait for those that are under way, or have precedence."""
+        if self._ended or not self._network:
+            return False
+        if self.silent:
+            return self._trying or (self._fresh > 0 and not fresh)
+        return not self.answered and self._under_way >= max(_EARLY - self._doubts, 1)
+
+    def _over(self, fresh: bool) -> bool:
+        enough = not fresh or len(self._failed) >= _REQUESTS
+        return self.silent and enough and self._left() <= 0
+
+    def _left(self) -> float:
+        """Return the seconds until a silent model is given up."""
+        if self.impatient:
+            return 0.0
+        wrong = not self.answered and self.error is not None and self.error.code in _WRONG
+        return (min(self._patience, _WRONG_SECONDS) if wrong else self._patience) - self.seconds
+
+    async def _pause(self) -> None:
+        now = self._clock()
+        pause = min(_FIRST_PAUSE * 2 ** min(self._pauses, 10), _LONGEST_PAUSE)
+        self._pauses += 1
+        self._try_at = min(max(now + pause, self._asked_until), now + self._left())
+        await self._sleep(self._try_at - now)
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -1,0 +1,260 @@
+"""One request, sent until there is a reply or no hope of one; and when to give up on all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from metaeval.base.errors import StoppedError
+from metaeval.llm.calls.breaker import Breaker
+from metaeval.llm.calls.client import CallError, DeniedError, RejectedError, RetryableError
+from metaeval.llm.calls.limits import Limits, Pace, Purse, nano, wait_before
+from metaeval.llm.calls.price import Prices, reply_limit, tokens_about
+from metaeval.llm.calls.request import CallFailure, Reply
+from metaeval.llm.providers import Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from metaeval.llm.calls.client import Client
+    from metaeval.llm.calls.request import FailureKind, Request
+
+_DENIED_AT_MOST = 3  # refusals in a row that say the next one comes too: key, model, account
+_REJECTED_AT_MOST = {False: 10, True: 30}  # alike in a row, by whether the model ever answered
+_CLOSE_SECONDS = 1.0
+_LONG_WAIT = 1.0  # seconds that are worth a word
+
+
+@dataclass(slots=True)
+class _Model:
+    """What is known of a model at an address."""
+
+    client: Client
+    breaker: Breaker
+    in_a_row: int = 0
+    last: CallError | None = None
+
+
+class Caller:
+    """Sends requests within limits and budget, for one event loop.
+
+    Parameters
+    ----------
+    clients
+        Makes the client of a connection; called once for a provider and address.
+    clock, sleep, draw
+        Seconds, waiting, and a random number from 0 to 1: given so that tests can do without real time.
+    """
+
+    def __init__(
+        self,
+        clients: Callable[[Connection], Client],
+        limits: Limits,
+        purse: Purse,
+        prices: Prices,
+        *,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+        draw: Callable[[], float],
+    ) -> None:
+        self._make, self._limits, self._purse, self._prices = clients, limits, purse, prices
+        self._clock, self._sleep, self._draw = clock, sleep, draw
+        self._requests = Pace(limits.requests_per_minute)
+        self._tokens = Pace(limits.tokens_per_minute)
+        self._clients: dict[tuple[str, str], Client] = {}
+        self._models: dict[tuple[str, str, str], _Model] = {}
+        self._stopped: BaseException | None = None
+        self._paced = 0
+
+    async def call(self, request: Request, since: float) -> Reply:
+        """Return the reply to a request; its ``error`` says why there is none.
+
+        Parameters
+        ----------
+        since
+            When the request was taken up, by the clock.
+
+        Raises
+        ------
+        StoppedError
+            If it is plain that no request to this model will be answered.
+        """
+        model = self._model(request)
+        left, retry = self._limits.call_seconds, 0
+        last: CallError | None = None
+        while True:
+            async with model.breaker.place(fresh=last is None) as seconds:
+                if self._stopped is not None:
+                    raise self._stopped
+                if not seconds:
+                    if last is None or last.code == "connect":
+                        raise self._stop(self._silent(request, model))
+                    return self._given_up(request, model, last)
+                silent = model.breaker.silent
+                outcome, took = await self._send(request, model, min(seconds, left), since)
+                if isinstance(outcome, Reply):
+                    return outcome
+                last = outcome
+                asked = outcome.retry_after if isinstance(outcome, RetryableError) else None
+                if not isinstance(outcome, RetryableError) or (asked or 0.0) > self._limits.patience_seconds:
+                    return self._given_up(request, model, outcome)
+                wait = wait_before(retry, outcome, self._draw())
+                if not (silent and outcome.code == "connect"):  # else nobody was there, and nothing was sent
+                    left -= took + wait
+                    if retry == self._limits.retries or left <= 0:
+                        return self._given_up(request, model, outcome)
+                    retry += 1
+            # A silent model's pauses are the breaker's; here the others get their turn.
+            await (asyncio.sleep(0) if model.breaker.silent else self._sleep(wait))
+
+    def stop(self, error: BaseException) -> None:
+        """Send nothing more; whoever waits to send gets the error."""
+        self._stopped = error
+        for model in self._models.values():
+            model.breaker.end()
+
+    def note(self) -> str:
+        """Return what is waited for, in a few words; may be called from another thread."""
+        notes = [model.breaker.note() for model in list(self._models.values())]
+        if self._paced:
+            notes.append(f"{self._paced} held back by the limits per minute")
+        return next(filter(None, notes), "")
+
+    @property
+    def calls(self) -> int:
+        """How many requests were sent, repeated ones included."""
+        return self._purse.calls
+
+    @property
+    def spent(self) -> float:
+        """What counts against the budget, in USD."""
+        return self._purse.spent
+
+    async def close(self) -> None:
+        """Give all connections back."""
+        for client in self._clients.values():
+            with contextlib.suppress(TimeoutError):  # a server that does not say goodbye keeps nobody waiting
+                await asyncio.wait_for(client.close(), _CLOSE_SECONDS)
+
+    def check(self) -> None:
+        """Raise `StoppedError` if a model never answered, and never will; for the end of a run."""
+        for (provider, name, _), model in self._models.items():
+            last = model.last
+            if (
+                not model.breaker.answered
+                and last
+                and (isinstance(last, DeniedError) or last.code == "connect")
+            ):
+                raise _stopped(f"{provider}/{name}", "answers no call", last)
+
+    async def _send(
+        self, request: Request, model: _Model, seconds: float, since: float
+    ) -> tuple[Reply | CallError, float]:
+        """Send a request once, within the budget; return what came of it, and how many seconds it took."""
+        reserved = await self._purse.reserve(request)
+        if reserved is None:
+            return Reply(error=CallFailure("budget", self._purse.empty)), 0.0
+        spent = 0
+        try:
+            estimate = tokens_about(request) + (reply_limit(request) or 0)
+            await self._wait_for_place(estimate)
+            if self._stopped is not None:
+                raise self._stopped
+            spent = reserved  # what became of a call that ends here by an error is not known
+            sent = self._clock()
+            outcome = await self._try(model.client, request, seconds)
+            took = self._clock() - sent
+            if isinstance(outcome, Reply):
+                cost = self._prices.cost(request, outcome)
+                spent = reserved if cost is None else nano(cost)
+                if outcome.prompt_tokens is not None:
+                    self._tokens.correct(outcome.prompt_tokens + (outcome.completion_tokens or 0) - estimate)
+                model.breaker.answer()
+                model.in_a_row = 0
+                return outcome._replace(queue_seconds=sent - since, service_seconds=took), took
+            # A lost call may be charged all the same, so it counts for what it can cost at most.
+            spent = reserved if outcome.sent else 0
+            if isinstance(outcome, RetryableError):
+                model.breaker.fail(request.key, outcome, sent)
+            else:
+                model.breaker.refuse()
+            return outcome, took
+        finally:
+            self._purse.settle(reserved, spent)
+
+    async def _try(self, client: Client, request: Request, left: float) -> Reply | CallError:
+        seconds = min(self._limits.reply_seconds, left)
+        try:
+            async with asyncio.timeout(max(seconds, 0.0)):
+                return await client.complete(request)
+        except CallError as error:
+            return error
+        except TimeoutError:
+            return RetryableError(f"no reply within {seconds:.3g} seconds", "timeout", sent=True)
+
+    async def _wait_for_place(self, tokens: int) -> None:
+        now = self._clock()
+        wait = max(self._requests.reserve(now), self._tokens.reserve(now, tokens))
+        if wait > 0:
+            self._paced += wait >= _LONG_WAIT
+            try:
+                await self._sleep(wait)
+            finally:
+                self._paced -= wait >= _LONG_WAIT
+
+    def _given_up(self, request: Request, model: _Model, error: CallError) -> Reply:
+        name = f"{request.provider}/{request.model}"
+        same = model.last is not None and (type(model.last), model.last.code) == (type(error), error.code)
+        model.in_a_row = model.in_a_row + 1 if same else 1
+        model.last = error
+        most = (
+            _DENIED_AT_MOST if isinstance(error, DeniedError) else _REJECTED_AT_MOST[model.breaker.answered]
+        )
+        if not isinstance(error, RetryableError) and not error.too_long and model.in_a_row >= most:
+            raise self._stop(_stopped(name, "takes no call", error))
+        kind: FailureKind = "transport"
+        if isinstance(error, (DeniedError, RejectedError)):
+            kind = "denied" if isinstance(error, DeniedError) else "rejected"
+        return Reply(error=CallFailure(kind, str(error), error.code))
+
+    def _model(self, request: Request) -> _Model:
+        key = (request.provider, request.model, request.address)
+        if key not in self._models:
+            place = (request.provider, request.address)
+            if place not in self._clients:
+                limits = (self._limits.connect_seconds, self._limits.reply_seconds)
+                self._clients[place] = self._make(Connection(*place, *limits))
+            breaker = Breaker(
+                self._limits.patience_seconds, self._clock, self._sleep, network=bool(request.address)
+            )
+            if self._stopped is not None:
+                breaker.end()
+            self._models[key] = _Model(self._clients[place], breaker)
+        return self._models[key]
+
+    def _stop(self, error: StoppedError) -> StoppedError:
+        self.stop(error)  # at once: others are about to send
+        return error
+
+    def _silent(self, request: Request, model: _Model) -> StoppedError:
+        breaker, patience = model.breaker, self._limits.patience_seconds
+        assert breaker.error is not None  # noqa: S101 - nothing is silent without a failure
+        what = "stopped answering" if breaker.answered else "answers no call"
+        if breaker.impatient:
+            asked = f"it asks to wait {breaker.asked:.0f} s"
+            why = f"{asked}, and patience_seconds is {patience:g}"
+        else:
+            why = f"{breaker.tries} calls failed in {breaker.seconds:.0f} s"
+            if breaker.error.code == "timeout":
+                why += f"; if it is slow, raise reply_seconds ({self._limits.reply_seconds:g})"
+        return _stopped(f"{request.provider}/{request.model}", what, breaker.error, why)
+
+
+def _stopped(model: str, what: str, error: CallError, why: str = "") -> StoppedError:
+    said = f"{str(error).rstrip('.')}" + (f" ({why})" if why else "")
+    return StoppedError(
+        f"{model} {what} ({error.code}): {said}; what was answered is kept, and the same command goes on "
+        f"from there"
+    )

@@ -1,0 +1,183 @@
+"""The one thing that a provider does, and how it can fail.
+
+::
+
+    CallError                 a call brought no reply
+    ├── RetryableError        it may go well in a while: overload, a lost connection, a body cut off
+    ├── RejectedError         this request will not do, such as a text that is too long
+    └── DeniedError           no request of ours will do: a bad key, an unknown model, an empty account
+"""
+
+from __future__ import annotations
+
+import email.utils
+import importlib
+import math
+import time
+from typing import TYPE_CHECKING, Protocol, cast
+
+from metaeval.llm.calls.request import Reply, well_formed
+from metaeval.llm.providers import Connection, provider_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from metaeval.llm.calls.request import Request
+
+_LONGEST_MESSAGE = 500
+
+
+class Client(Protocol):
+    """Answers requests; made for one provider and address, used by many tasks of one event loop."""
+
+    async def complete(self, request: Request) -> Reply:
+        """Return the reply to a request, or raise `CallError`."""
+        ...
+
+    async def close(self) -> None:
+        """Give connections back."""
+        ...
+
+
+class CallError(Exception):
+    """A call brought no reply; ``code`` is the provider's word for it, ``sent`` whether it may be charged."""
+
+    def __init__(self, message: str, code: str = "", *, sent: bool = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.sent = sent
+
+    @property
+    def too_long(self) -> bool:
+        """Whether it is the length of this request, which says nothing of others."""
+        return self.code.lower() in _TOO_LONG
+
+
+class RetryableError(CallError):
+    """It may go well in a while; ``retry_after`` are the seconds that the provider asks for."""
+
+    def __init__(
+        self, message: str, code: str = "", *, retry_after: float | None = None, sent: bool = False
+    ) -> None:
+        super().__init__(message, code, sent=sent)
+        self.retry_after = retry_after
+
+
+class RejectedError(CallError):
+    """The provider does not take this request."""
+
+
+class DeniedError(CallError):
+    """The provider takes no request of ours to this model."""
+
+
+def client_for(connection: Connection) -> Client:
+    """Return a client of the provider that the connection names.
+
+    Raises
+    ------
+    MetaevalError
+        If there is no such provider, or its key is missing from the environment.
+    """
+    module, _, name = provider_named(connection.provider).client.partition(":")
+    factory = cast("Callable[[Connection], Client]", getattr(importlib.import_module(module), name))
+    return factory(connection)
+
+
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Return how many seconds a provider asks to wait: milliseconds, seconds or a date; None if it does not.
+
+    RFC 9110, section 10.2.3; ``retry-after-ms`` is a habit of some providers.
+    """
+    folded = {k.lower(): v for k, v in headers.items()}
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(folded.get(name, "")) / unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds):
+            return max(seconds, 0.0)
+    try:
+        date = email.utils.parsedate_to_datetime(folded.get("retry-after", ""))
+    except ValueError:
+        return None
+    return max(date.timestamp() - (time.time() if now is None else now), 0.0)
+
+
+def word(value: object) -> str | None:
+    """Return a text from a provider's body; None for anything else."""
+    return well_formed(value) if isinstance(value, str) and value else None
+
+
+def count(value: object) -> int | None:
+    """Return a number of tokens from a provider's body; None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53 else None
+
+
+def text_of(content: object) -> str:
+    """Return the text of a message's content, which some servers give in parts."""
+    if isinstance(content, list):
+        return "".join(word(part.get("text")) or "" for part in content if isinstance(part, dict))
+    return word(content) or ""
+
+
+_REFUSED_CODES = {
+    "content_filter",
+    "content_policy_violation",
+    "datainspectionfailed",
+    "data_inspection_failed",
+    "ip_infringement_suspect",
+    "custom_role_blocked",
+}
+_EMPTY_ACCOUNT = {
+    "arrearage",
+    "allocationquota.freetieronly",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "budgetlimitexceeded",
+    "commoditynotpurchased",
+    "postpaidbilloverdue",
+    "prepaidbilloverdue",
+}
+_TOO_LONG = {"413", "context_length_exceeded", "string_above_max_length", "badrequest.toolarge"}
+_RETRYABLE = {408, 409, 429}
+_NEVER_SERVED = {501, 505}
+
+
+def failed(
+    status: int,
+    code: str,
+    message: str,
+    *,
+    wait: float | None = None,
+    denied: Collection[str] = (),
+) -> Reply:
+    """Turn an error that a provider answered with into what it means.
+
+    A content filter's refusal is a reply: asking again in a while does not help. All else is raised.
+
+    Parameters
+    ----------
+    status, code, message
+        The HTTP status, the provider's error code (empty if none) and its words, scrubbed. A redirect is not
+        followed: the prompt would go to an address that nobody named.
+    wait
+        Seconds that the provider asks to wait.
+    denied
+        Codes, in lower case, that mean an empty account at this provider, beyond those of all.
+
+    Raises
+    ------
+    CallError
+        A `RetryableError`, `RejectedError` or `DeniedError`.
+    """
+    folded = code.lower()
+    message = " ".join(message.split())[:_LONGEST_MESSAGE] or f"HTTP status {status}"
+    if folded in _REFUSED_CODES:
+        return Reply(finish_reason="content_filter", refusal=message)
+    code = code or str(status)
+    if folded in _EMPTY_ACCOUNT or folded in denied or 300 <= status < 400 or status in {401, 402, 403, 404}:
+        raise DeniedError(message, code)
+    if status in _RETRYABLE or (status >= 500 and status not in _NEVER_SERVED):
+        raise RetryableError(message, code, retry_after=wait)
+    raise RejectedError(message, code)

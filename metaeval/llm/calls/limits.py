@@ -1,0 +1,211 @@
+"""How fast may be asked, how long may be waited and how much may be spent."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from metaeval.base.errors import MetaevalError
+
+if TYPE_CHECKING:
+    from metaeval.llm.calls.client import RetryableError
+    from metaeval.llm.calls.price import Prices
+    from metaeval.llm.calls.request import Request
+
+_IN_FLIGHT = 32
+_FIRST_WAIT = 0.5
+_LONGEST_WAIT = 60.0
+_NANO = 1_000_000_000
+MOST = 1_000_000_000
+"""The largest budget, in USD and in calls."""
+
+
+def _concurrency() -> int:
+    given = os.environ.get("METAEVAL_CONCURRENCY", "").strip()
+    if not given:
+        return _IN_FLIGHT
+    if not given.isdecimal() or int(given) < 1:
+        raise MetaevalError(f"METAEVAL_CONCURRENCY is {given!r}; it must be a whole number from 1 on")
+    return int(given)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run keeps to.
+
+    Parameters
+    ----------
+    in_flight
+        Requests under way at once; ``METAEVAL_CONCURRENCY``, else 32.
+    requests_per_minute, tokens_per_minute
+        As the provider allows; None for no limit. Tokens are those of prompt and reply.
+    connect_seconds, reply_seconds
+        Time limits of one try.
+    call_seconds
+        Time limit of a request with all its tries and waits, while others are answered.
+    retries
+        How often a request is sent again after a failure that may pass.
+    patience_seconds
+        How long a model may give no answer at all before the run stops; also the longest wait that is granted
+        to a provider that asks for one. Longer than ``reply_seconds``, so that a server that hangs is asked
+        once more.
+
+    Raises
+    ------
+    MetaevalError
+        If a value is not allowed.
+    """
+
+    in_flight: int = field(default_factory=_concurrency)
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    connect_seconds: float = 10.0
+    reply_seconds: float = 80.0
+    call_seconds: float = 600.0
+    retries: int = 6
+    patience_seconds: float = 100.0
+
+    def __post_init__(self) -> None:
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise MetaevalError(f"{name} is {value!r}; it must be above 0, or left out for no limit")
+        for name in ("in_flight", "connect_seconds", "reply_seconds", "call_seconds", "patience_seconds"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise MetaevalError(f"{name} is {getattr(self, name)!r}; it must be a number above 0")
+        if self.retries < 0:
+            raise MetaevalError(f"retries is {self.retries!r}; it must be 0 or more")
+
+
+class Pace:
+    """Spreads amounts evenly over a minute.
+
+    Even spacing rather than a bucket that fills: no minute, wherever it begins, has more than its share.
+    """
+
+    def __init__(self, per_minute: float | None) -> None:
+        self._interval = 0.0 if per_minute is None else 60.0 / per_minute
+        self._free_at = 0.0
+
+    def reserve(self, now: float, amount: float = 1.0) -> float:
+        """Take a place for an amount, and return how many seconds to wait for it."""
+        start = max(now, self._free_at)
+        self._free_at = start + amount * self._interval
+        return start - now
+
+    def correct(self, amount: float) -> None:
+        """Add what was used beyond the amount that was reserved; negative: what was not used."""
+        self._free_at += amount * self._interval
+
+
+def wait_before(retry: int, error: RetryableError, draw: float) -> float:
+    """Return how many seconds to wait before a retry.
+
+    Parameters
+    ----------
+    retry
+        0 for the first.
+    error
+        What happened; the wait that a provider asked for is kept, with up to a tenth more, so that not all
+        who wait come back at once.
+    draw
+        A random number from 0 to 1.
+
+    Notes
+    -----
+    Exponential back-off with full jitter: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture
+    Blog, 2015.
+    """
+    if error.retry_after is not None:
+        return error.retry_after * (1 + draw / 10)
+    return draw * min(_FIRST_WAIT * 2.0**retry, _LONGEST_WAIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a run may spend; None for no limit. A call is one request sent, a repeated one included."""
+
+    max_usd: float | None = None
+    max_calls: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_usd", "max_calls"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= MOST:
+                raise MetaevalError(
+                    f"{name} is {value!r}; it must be from 0 to {MOST:,}, or left out for no limit"
+                )
+
+
+def nano(usd: float) -> int:
+    """Return whole nano-dollars, rounded up: sums of them are exact, and none is left over."""
+    return math.ceil(round(usd * _NANO, 3))  # 3 digits more than are kept, so that 0.03 USD is no bit more
+
+
+class Purse:
+    """Keeps a run within its budget: sets aside what a call may cost at most before it is sent.
+
+    Every `reserve` that returns an amount must be followed by one `settle`, whatever becomes of the call: the
+    calls that wait for money wait for that.
+    """
+
+    def __init__(self, budget: Budget, prices: Prices) -> None:
+        self._budget, self._prices = budget, prices
+        self._most = None if budget.max_usd is None else math.floor(round(budget.max_usd * _NANO, 3))
+        self._reserved = 0
+        self._spent = 0
+        self._changed = asyncio.Event()
+        self.calls = 0
+        self.empty = ""
+        """What ran out, as a sentence; empty if nothing did."""
+
+    @property
+    def spent(self) -> float:
+        """What counts against the budget, in USD: costs, and what lost calls may have cost at most."""
+        return self._spent / _NANO
+
+    async def reserve(self, request: Request) -> int | None:
+        """Return the nano-dollars that were set aside, or None if the request must not be sent.
+
+        While other calls are under way it waits for them: most cost less than was set aside.
+
+        Raises
+        ------
+        MetaevalError
+            If there is a limit in USD and no upper bound of the request's cost.
+        """
+        bound = 0
+        if self._most is not None:
+            bound = self._bound(request)
+            while self._spent + self._reserved + bound > self._most:
+                if self._reserved == 0:
+                    self.empty = f"the budget of {self._budget.max_usd:g} USD is used up"
+                    return None
+                self._changed.clear()
+                await self._changed.wait()
+        if self._budget.max_calls is not None and self.calls >= self._budget.max_calls:
+            self.empty = f"the budget of {self._budget.max_calls} calls is used up"
+            return None
+        self.calls += 1
+        self._reserved += bound
+        return bound
+
+    def settle(self, reserved: int, spent: int) -> None:
+        """Replace what was set aside by what was spent, both in nano-dollars."""
+        self._reserved -= reserved
+        self._spent += spent
+        self._changed.set()
+
+    def _bound(self, request: Request) -> int:
+        usd = self._prices.at_most(request)
+        if usd is None:
+            name = f"{request.provider}/{request.model}"
+            known = self._prices.known(request)
+            missing = "its replies have no max_tokens" if known else "its price is unknown"
+            raise MetaevalError(
+                f"max_usd cannot be kept for {name}, since {missing}; set it, or limit calls with max_calls"
+            )
+        return nano(usd)

@@ -1,0 +1,168 @@
+"""What calls cost: by the prices of ``genai-prices``, or by those that the user gives."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from metaeval.base.errors import MetaevalError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metaeval.llm.calls.request import Reply, Request
+
+_MILLION = 1_000_000
+_A_MESSAGE = 16  # tokens that chat templates put around a message; four to ten at known models
+_A_REQUEST = 64  # and around the whole
+_FIELDS = ("input", "output", "cached")
+
+
+class Price(NamedTuple):
+    """USD for a million tokens."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    """For prompt tokens that the provider had in its cache; None: as ``input``."""
+
+    def of(self, prompt: int, completion: int, cached: int = 0) -> float:
+        """Return USD for numbers of tokens; ``cached`` are among those of the prompt."""
+        rate = self.input if self.cached is None else self.cached
+        return ((prompt - cached) * self.input + cached * rate + completion * self.output) / _MILLION
+
+
+def tokens_at_most(request: Request) -> int | None:
+    """Return a number of prompt and reply tokens that is not exceeded; None if the reply has no limit.
+
+    No tokenizer that is in use makes more tokens than UTF-8 bytes, since each stands for at least one. For
+    English this is some four times the true number.
+    """
+    limit = reply_limit(request)
+    return None if limit is None else prompt_at_most(request) + limit
+
+
+def prompt_at_most(request: Request) -> int:
+    """Return a number that the prompt's tokens do not exceed: its bytes, a schema's, and a margin."""
+    texts = sum(len(m.content.encode()) + len(m.role) + _A_MESSAGE for m in request.messages)
+    return texts + (0 if request.schema is None else 2 * len(str(request.schema))) + _A_REQUEST
+
+
+def tokens_about(request: Request) -> int:
+    """Return a guess at the prompt's tokens: a token for four Latin letters or one other character."""
+    text = "".join(m.content for m in request.messages)
+    latin = len(text.encode("ascii", "ignore"))
+    return latin // 4 + (len(text) - latin) + 1
+
+
+def reply_limit(request: Request) -> int | None:
+    """Return the number of tokens that the reply was limited to."""
+    for name in ("max_completion_tokens", "max_tokens"):
+        limit = request.parameters.get(name)
+        if isinstance(limit, int):
+            return limit
+    return None
+
+
+class Prices:
+    """Prices of models; a model that has none is unknown, which is not free.
+
+    Parameters
+    ----------
+    given
+        Prices that go before the library's: ``openai/gpt-4o``, or the model's name alone, to a mapping with
+        ``input``, ``output`` and optional ``cached``, in USD for a million tokens.
+
+    Notes
+    -----
+    A simulated model costs nothing, and that is known: it calls nobody.
+
+    Raises
+    ------
+    MetaevalError
+        If a given price is not of this form.
+    """
+
+    def __init__(self, given: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        self._given = {str(model): _read(str(model), price) for model, price in (given or {}).items()}
+        self._found: dict[tuple[str, str], Price | None] = {}
+
+    def known(self, request: Request) -> bool:
+        """Say whether the price of the request's model is known."""
+        return self._usd(request, None, 1, 1, 0) is not None
+
+    def cost(self, request: Request, reply: Reply) -> float | None:
+        """Return what a reply cost in USD; None if its price, or its number of tokens, is not known."""
+        if reply.error is not None or (reply.finish_reason == "content_filter" and not reply.text):
+            return 0.0  # no provider bills an error
+        if reply.prompt_tokens is None or reply.completion_tokens is None:
+            return 0.0 if request.provider == "simulated" else None
+        cached = min(reply.cached_tokens or 0, reply.prompt_tokens)
+        return self._usd(request, reply.model, reply.prompt_tokens, reply.completion_tokens, cached)
+
+    def at_most(self, request: Request) -> float | None:
+        """Return USD that the request cannot exceed; None if price or reply's limit are not known."""
+        limit = reply_limit(request)
+        if limit is None:
+            return 0.0 if request.provider == "simulated" else None
+        return self._usd(request, None, prompt_at_most(request), limit, 0)
+
+    def about(self, request: Request, completion: int) -> float | None:
+        """Return USD for the request's own tokens, guessed, and a reply of a number of tokens."""
+        return self._usd(request, None, tokens_about(request), completion, 0)
+
+    def _usd(
+        self, request: Request, named: str | None, prompt: int, completion: int, cached: int
+    ) -> float | None:
+        if request.provider == "simulated":
+            return 0.0
+        for name in (f"{request.provider}/{request.model}", request.model):
+            if name in self._given:
+                return self._given[name].of(prompt, completion, cached)
+        usd = self._from_library(request.model, request.address, prompt, completion, cached)
+        if usd is None and named:
+            usd = self._from_library(named, request.address, prompt, completion, cached)
+        return usd
+
+    def _from_library(
+        self, model: str, address: str, prompt: int, completion: int, cached: int
+    ) -> float | None:
+        """Look the model up at the provider of the address; a server of one's own has no price."""
+        known = self._found.get((model, address), ())
+        if known is None:
+            return None
+        if isinstance(known, Price):
+            return known.of(prompt, completion, cached)
+        import genai_prices  # half a second, and only needed where money is
+
+        usage = genai_prices.Usage(
+            input_tokens=prompt, output_tokens=completion, cache_read_tokens=cached or None
+        )
+        try:
+            found = genai_prices.calc_price(usage, model, provider_api_url=address)
+        except LookupError:
+            self._found[model, address] = None
+            return None
+        rates = found.model_price
+        cache = rates.cache_read_mtok if rates.cache_read_mtok is not None else rates.input_mtok
+        flat = [float(r) for r in (rates.input_mtok, rates.output_mtok, cache) if isinstance(r, Decimal)]
+        if len(flat) == len(Price._fields):
+            # The same for any number of tokens, so the library, which is slow, need not be asked again.
+            self._found[model, address] = Price(*flat)
+        return float(found.total_price)
+
+
+def _read(model: str, price: Mapping[str, Any]) -> Price:
+    unknown = [f for f in price if f not in _FIELDS]
+    if unknown:
+        raise MetaevalError(
+            f"the price of {model!r} has no field {unknown[0]!r}{nearest(unknown[0], _FIELDS)} "
+            f"(fields: {', '.join(_FIELDS)}, in USD for a million tokens)"
+        )
+    for name in {"input", "output", *price}:
+        value = price.get(name)
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < 1e9:
+            raise MetaevalError(
+                f"the price of {model!r}: {name} is {value!r}; it must be USD for a million tokens"
+            )
+    return Price(**price)

@@ -1,0 +1,215 @@
+"""What is asked and what came back."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from metaeval.base.errors import MetaevalError
+from metaeval.llm.providers import address_of
+
+FailureKind: TypeAlias = Literal["transport", "rejected", "denied", "budget"]
+"""Why there is no reply: the way to the provider failed to the end; it would not take this request; it takes
+none of ours (key, model, quota); it was not sent, because it might have cost more than was allowed."""
+
+_FORBIDDEN = {"model", "messages", "n", "stream", "api_key", "authorization", "headers", "extra_headers"}
+
+
+class Message(NamedTuple):
+    """One message of a conversation."""
+
+    role: str
+    content: str
+
+
+def well_formed(text: str) -> str:
+    """Return a text that can be sent and stored: half of a surrogate pair becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Two halves that stand side by side are one character; only a lone half is beyond repair.
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _plain(value: object) -> object:
+    """Return JSON values of which equal ones print alike: 0.0 is 0, and a tuple is a list."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, Mapping):
+        return {well_formed(str(k)): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return value
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
+def canonical(record: object) -> str:
+    """Return JSON text that is the same for equal values."""
+    return _encode(record)
+
+
+def key_of(record: Mapping[str, Any]) -> str:
+    """Return the key under which the reply to a request is kept, from the request's fields.
+
+    It is the SHA-256 of the `canonical` text in which each message's content stands as its own SHA-256:
+    to find a reply again takes no more than hashing what was asked.
+    """
+    hashed = [[role, _sha256(content)] for role, content in record["messages"]]
+    return _sha256(canonical({**record, "messages": hashed}))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call of a model, in full.
+
+    Parameters
+    ----------
+    provider, model
+        As in ``openai/gpt-4o``: the text before and after the first slash.
+    messages
+        The conversation so far.
+    parameters
+        Settings as the provider names them: ``temperature``, ``max_tokens``, ``seed``, ``top_p``, …
+    base_url
+        Where the provider answers; if left out, what the environment says, else its own address.
+    schema
+        The JSON schema of the wanted reply; None for free text.
+    replicate
+        Number of the repetition, where the same is asked several times on purpose.
+    attempt
+        Number of the try, where the same is asked again because the reply was of no use.
+
+    Raises
+    ------
+    MetaevalError
+        If the provider, the address or a parameter cannot be used.
+    """
+
+    provider: str
+    model: str
+    messages: tuple[Message, ...]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    base_url: str | None = None
+    schema: Mapping[str, Any] | None = None
+    replicate: int = 0
+    attempt: int = 0
+
+    def __post_init__(self) -> None:
+        bad = sorted(_FORBIDDEN.intersection(map(str.lower, self.parameters)))
+        if bad:
+            raise MetaevalError(f"{bad[0]!r} cannot be a parameter of a request; leave it out")
+        for name, value in (
+            ("messages", _clean(self.messages)),
+            ("parameters", _plain(self.parameters)),
+            ("base_url", address_of(self.provider, self.base_url)),
+            ("schema", _plain(self.schema)),
+        ):
+            object.__setattr__(self, name, value)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @property
+    def address(self) -> str:
+        """Where it is sent; empty if it never leaves the process."""
+        return self.base_url or ""
+
+    @functools.cached_property
+    def _frame(self) -> tuple[str, str]:
+        """What stands before and after the messages in `canonical`."""
+        # Names come sorted, and "messages" third.
+        names = sorted(n for n in self.__dataclass_fields__ if n != "messages")
+        try:
+            head, tail = (canonical({n: getattr(self, n) for n in part}) for part in (names[:2], names[2:]))
+        except (TypeError, ValueError) as error:
+            raise MetaevalError(f"a parameter of a request is no JSON value: {error}") from None
+        return f'{head[:-1]},"messages":', f",{tail[1:]}"
+
+    @functools.cached_property
+    def canonical(self) -> str:
+        """The request as JSON text, the same for equal requests."""
+        head, tail = self._frame
+        return f"{head}{canonical(self.messages)}{tail}"
+
+    @functools.cached_property
+    def key(self) -> str:
+        """64 hex digits that stand for all that a reply may depend on (`key_of`); no API key is in it."""
+        head, tail = self._frame
+        hashed = canonical([(role, _sha256(content)) for role, content in self.messages])
+        return _sha256(f"{head}{hashed}{tail}")
+
+    def again(self, attempt: int) -> Request:
+        """Return the same request as another attempt."""
+        return self if attempt == self.attempt else dataclasses.replace(self, attempt=attempt)
+
+    def asking(self, messages: Iterable[tuple[str, str]]) -> Request:
+        """Return the same request with other messages; faster where many differ in these only."""
+        other = object.__new__(type(self))
+        kept = {name: self.__dict__[name] for name in self.__dataclass_fields__}
+        other.__dict__.update(kept, messages=_clean(messages), _frame=self._frame)
+        return other
+
+
+def _clean(messages: Iterable[tuple[str, str]]) -> tuple[Message, ...]:
+    return tuple(Message(role, well_formed(content)) for role, content in messages)
+
+
+class CallFailure(NamedTuple):
+    """Why a request has no reply."""
+
+    kind: FailureKind
+    message: str
+    """What the provider, or the way to it, said."""
+    code: str = ""
+    """The provider's error code, else the HTTP status or a word such as ``timeout``."""
+
+
+class Reply(NamedTuple):
+    """What came back."""
+
+    text: str = ""
+    """What the model wrote; empty if nothing."""
+    finish_reason: str | None = None
+    refusal: str | None = None
+    """The provider's words where it or the model would not answer, such as those of a content filter."""
+    model: str | None = None
+    """The model as the provider named it; None if it did not."""
+    fingerprint: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    """Those of the prompt tokens that the provider had in its cache."""
+    queue_seconds: float = 0.0
+    """From when the request was taken up until it was sent for the last time: places, limits, waits."""
+    service_seconds: float = 0.0
+    """From when it was sent for the last time until the reply was there."""
+    raw: str = ""
+    """The body as it was received."""
+    error: CallFailure | None = None
+
+    @property
+    def total_tokens(self) -> int | None:
+        """Tokens of prompt and reply together, none of a failure; None if either is not known."""
+        if self.error is not None:
+            return 0
+        known = self.prompt_tokens is not None and self.completion_tokens is not None
+        return (self.prompt_tokens or 0) + (self.completion_tokens or 0) if known else None
+
+    @property
+    def final(self) -> bool:
+        """Whether a later run takes this reply as it is; a failure of transport is asked again."""
+        return self.error is None

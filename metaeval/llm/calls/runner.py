@@ -1,0 +1,216 @@
+"""Many requests: what the store has, and the rest from the providers, on file before it is used."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import random
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from metaeval.base.errors import MetaevalError
+from metaeval.base.progress import progress
+from metaeval.llm.calls.caller import Caller
+from metaeval.llm.calls.client import client_for
+from metaeval.llm.calls.limits import Budget, Limits, Purse
+from metaeval.llm.calls.price import Prices
+from metaeval.llm.calls.work import Answer, Tally, Work
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+    from metaeval.llm.calls.client import Client
+    from metaeval.llm.calls.request import Reply, Request
+    from metaeval.llm.providers import Connection
+    from metaeval.llm.store.replies import Store
+
+_AHEAD = 5000  # answers that may wait for the caller before no more requests are taken
+_NOTE_SECONDS = 0.2
+
+
+def _has_text(_index: int, reply: Reply) -> bool:
+    return reply.error is None and bool(reply.text)
+
+
+class Run:
+    """Requests on their way; iterate over it once for the `Answer` of each, in the order in which they come.
+
+    The work is done in a thread with an event loop of its own, so it can be used from a notebook. Whoever
+    stops iterating, by ``break`` or Ctrl-C, ends it: calls under way are dropped, what was answered is kept.
+
+    Parameters
+    ----------
+    requests
+        Taken one after the other as the work goes on.
+    store
+        Where replies are looked up and kept.
+    clients
+        Makes the client for a provider and address; tests and other transports give their own.
+    limits, budget, prices
+        What to keep to.
+    usable
+        Says whether the reply to the request at a position will do; is called in the run's own thread. A
+        reply that will not is asked for again, as another attempt.
+    attempts
+        How often the same is asked at most.
+    offline
+        Take everything from the store; no client is made.
+    description, total
+        For the progress bar: what it says, and how many requests there are; no bar without a total.
+    clock, sleep, draw
+        Seconds, waiting, and a random number from 0 to 1, for tests.
+
+    Raises
+    ------
+    MetaevalError
+        While iterating: a key is missing, the store cannot be used, or, offline, replies are not there.
+    StoppedError
+        While iterating: a model answers no call at all.
+    """
+
+    def __init__(
+        self,
+        requests: Iterable[Request],
+        store: Store,
+        *,
+        clients: Callable[[Connection], Client] = client_for,
+        limits: Limits | None = None,
+        budget: Budget | None = None,
+        prices: Prices | None = None,
+        usable: Callable[[int, Reply], bool] = _has_text,
+        attempts: int = 1,
+        offline: bool = False,
+        description: str = "asking",
+        total: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        if attempts < 1:
+            raise MetaevalError(f"attempts is {attempts}; it must be 1 or more")
+        self.tally = Tally()
+        self._requests, self._store, self._clients = requests, store, clients
+        self._limits, self._budget = limits or Limits(), budget or Budget()
+        self._prices = prices or Prices()
+        self._usable, self._attempts, self._offline = usable, attempts, offline
+        self._description, self._total = description, total
+        self._clock, self._sleep, self._draw = clock, sleep, draw
+        self._out: queue.SimpleQueue[list[Answer] | None] = queue.SimpleQueue()
+        self._emitted = 0  # counted in the run's thread
+        self._taken = 0  # counted in the caller's
+        self._task: asyncio.Task[None] | None = None
+        self._left = False
+        self._broken: BaseException | None = None
+        self._waiting: Callable[[], str] = str
+
+    def __iter__(self) -> Iterator[Answer]:
+        """Yield the answer of each request."""
+        # A daemon: a program whose end finds the iteration left unfinished does not wait for it.
+        work = threading.Thread(target=self._work, name="metaeval run", daemon=True)
+        work.start()
+        started = noted = time.monotonic()
+        steps = 0
+        answers: list[Answer] | None = []
+        try:
+            with progress(self._description, self._total) as advance:
+                while answers is not None:
+                    try:
+                        answers = self._out.get(timeout=_NOTE_SECONDS)
+                    except queue.Empty:  # what is waited for is shown all the same
+                        answers = []
+                    self._taken += len(answers or ())
+                    steps += len(answers or ())
+                    if time.monotonic() - noted >= _NOTE_SECONDS or answers is None:
+                        noted = time.monotonic()
+                        advance(steps, note=self._note(noted - started))
+                        steps = 0
+                    yield from answers or ()
+        finally:
+            self._leave()
+            work.join()
+            if not self._offline:
+                self._store.flush()
+        if self._broken is not None:
+            raise self._broken
+
+    def _leave(self) -> None:
+        """End the work, if it is not done."""
+        self._left = True
+        task = self._task
+        if task is not None:
+            with contextlib.suppress(RuntimeError):  # it was done: its loop is closed
+                task.get_loop().call_soon_threadsafe(task.cancel)
+
+    def _note(self, seconds: float) -> str:
+        tally = self.tally
+        spent = f"{tally.usd:.2f} USD" if not tally.unpriced else "price unknown"
+        waiting = self._waiting()
+        return (
+            f"{tally.failed:,} failed, {tally.from_store:,} from store, "
+            f"{tally.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}{waiting and f'; {waiting}'}"
+        )
+
+    def _work(self) -> None:
+        """Do the work; whatever happens, whoever takes the answers is told that there are no more."""
+        try:
+            with asyncio.Runner() as runner:
+                runner.run(self._main())
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            self._broken = error
+        finally:
+            self._out.put(None)
+
+    async def _main(self) -> None:
+        self._task = asyncio.current_task()
+        purse = Purse(self._budget, self._prices)
+        caller = Caller(
+            self._clients,
+            self._limits,
+            purse,
+            self._prices,
+            clock=self._clock,
+            sleep=self._sleep,
+            draw=self._draw,
+        )
+        work = Work(
+            self._store,
+            self._prices,
+            self.tally,
+            usable=self._usable,
+            attempts=self._attempts,
+            clock=self._clock,
+            emit=self._emit,
+            behind=lambda: self._emitted - self._taken > _AHEAD,
+            others_seconds=self._limits.call_seconds,
+        )
+
+        def waiting() -> str:
+            others = f"{work.asked_elsewhere:,} asked by another run" if work.asked_elsewhere else ""
+            return caller.note() or others
+
+        self._waiting = waiting
+        try:
+            if self._left:
+                return
+            if self._offline:
+                await work.read(self._requests)
+                self._check(work)
+            else:
+                await work.ask(self._requests, caller, self._limits.in_flight)
+                caller.check()
+                self.tally.stopped = purse.empty
+        finally:
+            await caller.close()
+
+    def _emit(self, answers: list[Answer]) -> None:
+        self._emitted += len(answers)
+        self._out.put(answers)
+
+    def _check(self, work: Work) -> None:
+        if work.missing:
+            raise MetaevalError(
+                f"{work.missing:,} of {work.seen:,} replies are not in the store {self._store.path}; "
+                f"import them with `metaeval store import`, or run without --offline"
+            )

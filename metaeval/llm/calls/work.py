@@ -1,0 +1,293 @@
+"""The tasks of a run: one looks requests up in the store, the others ask for what is not there."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from metaeval.base.errors import StoppedError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from metaeval.llm.calls.caller import Caller
+    from metaeval.llm.calls.price import Prices
+    from metaeval.llm.calls.request import FailureKind, Reply, Request
+    from metaeval.llm.store.replies import Store, Taken
+
+_BATCH = 250  # requests that are looked up at once
+_LATER = 1000  # requests that may wait for another process's reply before a task waits with them
+_LOOK_AGAIN = 0.1  # seconds
+_GRACE = 3.0  # seconds that calls under way get when the run stops by itself
+
+
+class Answer(NamedTuple):
+    """What became of a request."""
+
+    position: int
+    """Place of the request among those given, from 0."""
+    request: Request
+    replies: tuple[Reply, ...]
+    """One an attempt; never empty."""
+    from_store: bool
+    """Whether nothing was sent for it in this run."""
+
+    @property
+    def reply(self) -> Reply:
+        """The last reply: the first usable one, if there is one."""
+        return self.replies[-1]
+
+
+@dataclass(slots=True)
+class Lost:
+    """Requests to a model that brought no reply, all for the same reason."""
+
+    message: str
+    """What the provider, or the way to it, said to the first of them."""
+    count: int = 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """Where a run stands."""
+
+    done: int = 0
+    failed: int = 0
+    """Requests without a usable reply; those not sent for want of budget among them."""
+    from_store: int = 0
+    """Requests whose replies were there before; what is equal to one that was sent is not among them."""
+    calls: int = 0
+    """Requests sent, repeated ones included."""
+    usd: float = 0.0
+    """What the replies of this run cost, as far as it is known."""
+    spent: float = 0.0
+    """What counts against the budget, in USD: ``usd``, and what lost calls may have cost at most."""
+    lost: dict[tuple[str, FailureKind, str], Lost] = field(default_factory=dict)
+    """By model, kind of failure and code: the requests that ended without a reply; not those that the budget
+    did not allow."""
+    unpriced: int = 0
+    """Replies whose cost is not known."""
+    stopped: str = ""
+    """What ran out, as a sentence; empty if all was sent."""
+
+
+@dataclass(slots=True)
+class _Item:
+    position: int
+    request: Request
+    since: float
+    replies: list[Reply] = field(default_factory=list)
+    asked: bool = False
+    usable: bool = False
+
+    @property
+    def next(self) -> Request:
+        """The attempt that is due."""
+        return self.request.again(len(self.replies))
+
+
+class Work:
+    """Everything between the requests and their answers, for one event loop.
+
+    Parameters
+    ----------
+    emit, behind
+        Passes answers on; and says whether whoever takes them is far behind.
+    others_seconds
+        How long requests that another run is asking are waited for while none of them comes.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        prices: Prices,
+        tally: Tally,
+        *,
+        usable: Callable[[int, Reply], bool],
+        attempts: int,
+        clock: Callable[[], float],
+        emit: Callable[[list[Answer]], None],
+        behind: Callable[[], bool],
+        others_seconds: float,
+    ) -> None:
+        self._store, self._prices, self._tally = store, prices, tally
+        self._usable, self._attempts, self._clock = usable, attempts, clock
+        self._emit, self._behind = emit, behind
+        self._others_seconds = others_seconds
+        self._later: list[_Item] = []
+        self._moved = clock()  # when one of these was last brought to its end
+        self._sent: set[str] = set()  # keys, in this run
+        self._online = False
+        self.seen = self.missing = 0
+
+    @property
+    def asked_elsewhere(self) -> int:
+        """How many requests wait for somebody else who is asking the same."""
+        return len(self._later)
+
+    async def read(self, requests: Iterable[Request]) -> None:
+        """Take all answers from the store; count in ``missing`` those that it has not."""
+        await self._feed(requests, self._count_missing)
+
+    async def ask(self, requests: Iterable[Request], caller: Caller, workers: int) -> None:
+        """Take answers from the store, and have the rest sent by a number of tasks."""
+        self._online = True
+        todo: asyncio.Queue[_Item | None] = asyncio.Queue(2 * workers)
+        feeder = asyncio.create_task(self._feed_all(requests, todo, workers))
+        tasks = [feeder, *(asyncio.create_task(self._ask_all(todo, caller)) for _ in range(workers))]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+            broken = next((t.exception() for t in done if t.exception()), None)
+            if broken is not None:
+                # The calls of the other tasks are paid for, so they may end; nothing new is sent.
+                caller.stop(broken)
+                feeder.cancel()
+                _empty(todo, workers)
+                await asyncio.wait(tasks, timeout=_GRACE)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+        for error in ended:
+            if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
+                raise error
+
+    async def _feed(self, requests: Iterable[Request], pass_on: Callable[[_Item], Awaitable[None]]) -> None:
+        """Look requests up in batches; emit what is there, and pass on what is not."""
+        numbered = enumerate(requests)
+        while batch := list(itertools.islice(numbered, _BATCH)):
+            self.seen += len(batch)
+            for item in self._look_up([_Item(position, request, 0.0) for position, request in batch]):
+                item.since = self._clock()
+                await pass_on(item)
+            await asyncio.sleep(0)
+            while self._behind():
+                await asyncio.sleep(0.01)
+
+    async def _feed_all(
+        self, requests: Iterable[Request], todo: asyncio.Queue[_Item | None], workers: int
+    ) -> None:
+        await self._feed(requests, todo.put)
+        for _ in range(workers):
+            await todo.put(None)
+
+    async def _count_missing(self, _item: _Item) -> None:
+        self.missing += 1
+
+    def _look_up(self, items: list[_Item]) -> list[_Item]:
+        """Pass on the answers that the store has, and return the requests that must be sent."""
+        answers: list[Answer] = []
+        missing: list[_Item] = []
+        while items:
+            wanted = [(item, item.next.key) for item in items]
+            found = self._store.get_many(key for _, key in wanted)
+            items = []
+            for item, key in wanted:
+                reply = found.get(key)
+                if reply is not None and (reply.final or not self._online):
+                    item.replies.append(reply)
+                    if self._ended(item):
+                        answers.append(self._answer(item))
+                    else:
+                        items.append(item)
+                elif not self._online and item.replies:
+                    # What an earlier run got is all there is, though this one might have asked once more.
+                    answers.append(self._answer(item))
+                else:
+                    missing.append(item)
+        if answers:
+            self._emit(answers)
+        return missing
+
+    def _ended(self, item: _Item) -> bool:
+        reply = item.replies[-1]
+        item.usable = reply.final and self._usable(item.position, reply)
+        return item.usable or not reply.final or len(item.replies) >= self._attempts
+
+    def _answer(self, item: _Item) -> Answer:
+        self._tally.done += 1
+        self._tally.failed += not item.usable
+        last = item.request.again(len(item.replies) - 1).key
+        error = item.replies[-1].error
+        unsent = error is not None and error.kind == "budget"
+        self._tally.from_store += not (item.asked or unsent or last in self._sent)
+        if error is not None and not unsent:
+            reason = (f"{item.request.provider}/{item.request.model}", error.kind, error.code)
+            self._tally.lost.setdefault(reason, Lost(error.message)).count += 1
+        return Answer(item.position, item.request, tuple(item.replies), not item.asked)
+
+    async def _ask_all(self, todo: asyncio.Queue[_Item | None], caller: Caller) -> None:
+        while (item := await todo.get()) is not None:
+            if not await self._ask(item, caller):
+                self._later.append(item)
+                if len(self._later) > _LATER:
+                    await self._ask_later(caller)
+        while self._later:
+            await self._ask_later(caller)
+
+    async def _ask_later(self, caller: Caller) -> None:
+        """Take up one of those that somebody else was asking."""
+        item = self._later.pop(0)
+        if await self._ask(item, caller):
+            self._moved = self._clock()
+            return
+        self._later.append(item)
+        if self._clock() - max(self._moved, item.since) > self._others_seconds:
+            # Whoever asks is alive, or the claim would be void, but may have been suspended.
+            raise StoppedError(
+                f"another run on the store {self._store.path} is asking {len(self._later):,} of the same "
+                f"requests, and for {self._others_seconds:.0f} s none was answered; end that run, or wait "
+                f"for it, and run the same command again"
+            )
+        await asyncio.sleep(_LOOK_AGAIN)
+
+    async def _ask(self, item: _Item, caller: Caller) -> bool:
+        """Get the replies of a request; false if somebody else is asking the same now."""
+        while True:
+            request = item.next
+            taken = await self._claim(request.key)
+            if taken.reply is not None:
+                item.replies.append(taken.reply)
+            elif taken.ours:
+                item.replies.append(await self._send(item, request, caller))
+            else:
+                return False
+            if self._ended(item):
+                self._emit([self._answer(item)])
+                return True
+            item.since = self._clock()
+
+    async def _claim(self, key: str) -> Taken:
+        try:
+            return await self._store.claim(key)
+        except asyncio.CancelledError:
+            # The claim is on its way to the file and nobody will use it; this follows it there.
+            self._store.release(key)
+            raise
+
+    async def _send(self, item: _Item, request: Request, caller: Caller) -> Reply:
+        kept = False
+        try:
+            reply = await caller.call(request, item.since)
+            if reply.error is None or reply.error.kind != "budget":
+                item.asked = kept = True
+                self._sent.add(request.key)
+                usd = self._prices.cost(request, reply)
+                self._tally.usd += usd or 0.0
+                self._tally.unpriced += usd is None
+                reply = await self._store.put_soon(request, reply)
+        finally:
+            self._tally.calls, self._tally.spent = caller.calls, caller.spent
+            if not kept:
+                self._store.release(request.key)
+        return reply
+
+
+def _empty(todo: asyncio.Queue[_Item | None], workers: int) -> None:
+    """Leave nothing to do, and tell the workers so."""
+    while not todo.empty():
+        todo.get_nowait()
+    for _ in range(workers):
+        todo.put_nowait(None)

@@ -1,0 +1,1 @@
+"""Prompts: files with a header, placeholders and rubrics."""

@@ -1,0 +1,119 @@
+"""The syntax of a prompt's body: Jinja, sandboxed, without anything that is not the same every time."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import TYPE_CHECKING
+
+from jinja2 import StrictUndefined, TemplateSyntaxError, UndefinedError, meta, nodes, pass_context
+from jinja2.exceptions import SecurityError
+
+from metaeval.llm.prompts.limits import LeftOut, LimitedContext, LimitedEnvironment, TooMuchError
+from metaeval.llm.prompts.limits import fill as limited_fill
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jinja2 import Template
+
+__all__ = ["LeftOut", "fenced", "fill", "template", "variables"]
+
+_DEEPEST = 8
+
+
+def fenced(value: object, tag: str) -> str:
+    """Return a text between ``<tag>`` and ``</tag>``, each on its own line.
+
+    Where the text itself holds such a tag, a number is added to the name, so that no text can end its own
+    fence and go on as instructions.
+    """
+    text, name, number = str(value), tag, 1
+    while f"<{name}".casefold() in text.casefold() or f"</{name}".casefold() in text.casefold():
+        number += 1
+        name = f"{tag}-{number}"
+    return f"<{name}>\n{text}\n</{name}>"
+
+
+def variables(body: str) -> frozenset[str]:
+    """Return the placeholders that a body uses, in all of its branches.
+
+    Raises
+    ------
+    jinja2.TemplateSyntaxError
+        With the line, if the body is not valid or asks for another file.
+    """
+    try:
+        template(body)  # finds unknown filters and tests too, which parsing alone lets pass
+        tree = _environment().parse(body)
+        found = frozenset(meta.find_undeclared_variables(tree))
+    except TemplateSyntaxError:
+        raise
+    except (RecursionError, SyntaxError, ValueError, MemoryError) as error:
+        # Python's own limits: expressions or blocks within one another, a number of thousands of digits.
+        raise TemplateSyntaxError(f"it nests too deeply, or holds too long a number ({error})", 1) from error
+    for node in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends, nodes.Block)):
+        raise TemplateSyntaxError("a prompt is one file and cannot include or import another", node.lineno)
+    return found
+
+
+def fill(body: str, values: Mapping[str, object]) -> str:
+    """Return the body with its placeholders filled; what a value holds is text and never read as a template.
+
+    Raises
+    ------
+    ValueError
+        In one sentence, if a part of a value is missing, the body does what a prompt may not, or it takes
+        more work than a prompt may (`metaeval.llm.prompts.limits`).
+    """
+    try:
+        return limited_fill(template(body), values).strip("\n")
+    except (UndefinedError, SecurityError, TooMuchError) as error:
+        raise ValueError(str(error)) from error
+    except (RecursionError, MemoryError) as error:
+        raise ValueError("filling it takes too much memory, or a macro calls itself for ever") from error
+    except Exception as error:
+        # An expression that does not fit its values, such as a text divided by a number.
+        raise ValueError(f"an expression cannot be worked out: {error}") from error
+
+
+@functools.lru_cache(maxsize=64)
+def template(body: str) -> Template:
+    """Return the compiled body; a run fills the same one many thousand times."""
+    return _environment().from_string(body)
+
+
+@functools.cache
+def _environment() -> LimitedEnvironment:
+    environment = LimitedEnvironment(
+        removed=("random", "safe", "xmlattr", "urlize", "pprint", "attr"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # a prompt is plain text: `&amp;` is not what the reader saw
+    )
+    environment.filters |= {"fenced": _fenced, "tojson": _to_json}
+    return environment
+
+
+@pass_context
+def _fenced(context: LimitedContext, value: object, tag: str) -> str:
+    text = fenced(value, tag)
+    context.left -= len(text)
+    return text
+
+
+@pass_context
+def _to_json(context: LimitedContext, value: object, indent: int | None = None) -> str:
+    """Return a value as JSON; texts stay readable."""
+    if indent is None:
+        text = _encode(value)
+    elif 0 <= indent <= _DEEPEST:
+        text = json.dumps(value, ensure_ascii=False, indent=indent)
+    else:
+        raise ValueError(f"JSON can be indented by {_DEEPEST} blanks at most")
+    context.left -= len(text)
+    return text
+
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode

@@ -1,0 +1,235 @@
+"""Prompts: files with a header and placeholders, filled strictly.
+
+A prompt file begins with a header in YAML between two lines ``---``::
+
+    name: my-prompt
+    version: "1"
+    description: One line on what it does.
+    reply: [json, text]            # the forms of reply it can ask for; the first is the usual one
+    placeholders:
+      required: [question]
+      optional: [hint]
+
+Below it stands what the model reads, in Jinja's syntax: ``{{ question }}``, ``{% if hint %}…{% endif %}``.
+A line ``<!-- system -->`` or ``<!-- user -->`` begins a part with that role; without one, all is the user's.
+What the placeholders mean is the caller's business: nothing here knows what is judged.
+
+A header may hold a rubric: ``scale`` and ``dimensions``, see `metaeval.llm.prompts.rubric`. A file with a
+rubric needs no text of its own: ``base: rubric``, in the place of ``reply`` and ``placeholders``, takes that
+of a bundled prompt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metaeval.base.errors import Problem, PromptError, nearest
+from metaeval.base.resources import bundled
+from metaeval.llm.prompts.file import REPLY_FORMS, PromptFile, read_prompt_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from metaeval.llm.prompts.rubric import Rubric
+
+__all__ = ["REPLY_FORMS", "PromptTemplate", "bundled_prompts", "check_prompt", "joined", "load_prompt"]
+
+_SUFFIX = ".md"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTemplate:
+    """A prompt with placeholders, as its file holds it."""
+
+    name: str
+    version: str
+    description: str
+    reply: tuple[str, ...]
+    """Forms of reply that it can ask for, of `REPLY_FORMS`; the first is the usual one."""
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    parts: tuple[tuple[str, str], ...]
+    """Role and template text of each part, in order."""
+    hash: str
+    """SHA-256 of the text of the file and of its base, headers included, as 64 hex digits; line ends do not
+    matter."""
+    rubric: Rubric | None = None
+    """What it judges, if its header says so: a reply in JSON then has a reason before each score."""
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """All placeholders, the required ones first."""
+        return self.required + self.optional
+
+    @property
+    def signature(self) -> dict[str, Any]:
+        """What of the prompt a number depends on, as plain JSON values."""
+        rubric = {} if self.rubric is None else {"rubric": self.rubric.hash}
+        return {"name": self.name, "version": self.version, "sha256": self.hash, **rubric}
+
+    @property
+    def source(self) -> str:
+        """The text of the template, its placeholders not filled."""
+        return joined(self.parts)
+
+    def messages(self, values: Mapping[str, object]) -> list[tuple[str, str]]:
+        """Fill the placeholders.
+
+        Parameters
+        ----------
+        values
+            A value for every required placeholder and, as it may be, for optional ones (None: left out).
+            A value's text is never read as a template.
+
+        Returns
+        -------
+        list of tuple
+            Role and text of each part that is not empty.
+
+        Raises
+        ------
+        PromptError
+            If a value is missing, is not a placeholder of this prompt, or lacks a part that it uses.
+        """
+        from metaeval.llm.prompts.syntax import LeftOut, fill
+
+        known = self.placeholders
+        for name in values:
+            if name not in known:
+                raise PromptError(
+                    f"prompt {self.name!r} has no placeholder {name!r}{nearest(name, known)} "
+                    f"(it has: {', '.join(known)})"
+                )
+        absent = [name for name in self.required if values.get(name) is None]
+        if absent:
+            raise PromptError(
+                f"prompt {self.name!r} needs a value for {', '.join(map(repr, absent))}"
+                f"{nearest(absent[0], [v for v in values if v not in self.required])}"
+            )
+        given = {n: LeftOut(n) if values.get(n) is None else values[n] for n in known}
+        try:
+            filled = [(role, fill(text, given)) for role, text in self.parts]
+        except ValueError as error:
+            raise PromptError(f"prompt {self.name!r}: {error}") from error
+        return [(role, text) for role, text in filled if text.strip()]
+
+    def render(self, values: Mapping[str, object]) -> str:
+        """Return the filled prompt as one text for people to read; parts are joined as `source` joins them.
+
+        Raises
+        ------
+        PromptError
+            As `messages` does.
+        """
+        return joined(self.messages(values))
+
+
+def bundled_prompts() -> dict[str, Path]:
+    """Return name → file of the prompts that ship with the package, sorted by name."""
+    return {p.stem: p for p in sorted(bundled("prompts").glob(f"*{_SUFFIX}")) if p.stem != "README"}
+
+
+def load_prompt(name_or_path: str | os.PathLike[str]) -> PromptTemplate:
+    """Load a prompt that ships with the package by its name, or a file of one's own by its path.
+
+    A text with a folder or the suffix ``.md`` in it is a path; any other is a name.
+
+    Raises
+    ------
+    PromptError
+        If there is no such prompt, or anything is wrong with the file.
+    """
+    given = os.fspath(name_or_path)
+    shipped = bundled_prompts()
+    path = Path(given)
+    if isinstance(name_or_path, str) and given in shipped:
+        path = shipped[given]
+    elif isinstance(name_or_path, str) and path.name == given and path.suffix != _SUFFIX:
+        raise PromptError(
+            f"there is no prompt {given!r}{nearest(given, shipped)} (bundled: {', '.join(shipped)}; "
+            f"a file of your own is given by its path, such as ./{given or 'my-prompt'}{_SUFFIX})"
+        )
+    elif not path.is_file():
+        raise PromptError(f"there is no prompt file {given}; give the path of a file, or one of the names "
+                          f"{', '.join(shipped)}")  # fmt: skip
+    found = read_prompt_file(path)
+    if found.problems:
+        raise PromptError(found.problems, listed_by=f"metaeval prompts check {shlex.quote(str(path))}")
+    return _template_of(found)
+
+
+def check_prompt(
+    path: str | os.PathLike[str],
+    *,
+    needed: Iterable[str] = (),
+    known: Iterable[str] | None = None,
+    samples: Sequence[Mapping[str, object]] = (),
+) -> list[Problem]:
+    """Return everything that is wrong with a prompt file; an empty list if it can be used.
+
+    Parameters
+    ----------
+    path
+        The file.
+    needed
+        Placeholders that its caller wants to see used.
+    known
+        All placeholders that its caller can fill; any, if None.
+    samples
+        Values to fill the prompt with, so that a part that its values lack is found now; those that the
+        prompt does not name are passed over.
+    """
+    found = read_prompt_file(Path(path))
+    if not found.problems:
+        template = _template_of(found)
+        names = template.placeholders
+        fillable = names if known is None else tuple(known)
+        for name in needed:
+            if name not in names:
+                found.wrong(f"does not use the placeholder {name!r}{nearest(name, names)}; it is needed")
+        for name in names:
+            if name not in fillable:
+                found.wrong(
+                    f"nothing fills the placeholder {name!r}{nearest(name, fillable)} "
+                    f"(there are: {', '.join(fillable)})"
+                )
+        if not found.problems:
+            _try(template, samples, found)
+    return found.problems
+
+
+def _try(template: PromptTemplate, samples: Sequence[Mapping[str, object]], found: PromptFile) -> None:
+    for values in samples:
+        try:
+            template.messages({n: values[n] for n in template.placeholders if n in values})
+        except PromptError as error:
+            message = str(error).removeprefix(f"prompt {template.name!r}: ")
+            if message not in [p.message for p in found.problems]:
+                found.wrong(message)
+
+
+def _template_of(found: PromptFile) -> PromptTemplate:
+    return PromptTemplate(
+        name=found.name,
+        version=found.version,
+        description=found.description,
+        reply=found.reply,
+        required=found.required,
+        optional=found.optional,
+        parts=found.parts,
+        hash=hashlib.sha256(found.content.encode("utf-8")).hexdigest(),
+        rubric=found.rubric,
+    )
+
+
+def joined(parts: Iterable[tuple[str, str]]) -> str:
+    """Return the parts as one text; roles are shown where there is more than what the user says."""
+    shown = list(parts)
+    if [role for role, _ in shown] == ["user"]:
+        return shown[0][1]
+    return "\n\n".join(f"<!-- {role} -->\n{text}" for role, text in shown)

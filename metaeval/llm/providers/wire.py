@@ -1,0 +1,110 @@
+"""What comes over HTTP: a body of limited size and without the key, an error, or a broken connection."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import zlib
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from metaeval.llm.calls.client import CallError, RejectedError, RetryableError, failed, retry_after
+from metaeval.llm.calls.scrub import scrub
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, Collection, Mapping
+
+    from metaeval.llm.calls.request import Reply
+
+LONGEST_BODY = 2 << 20
+"""Bytes of a body, decompressed; some thirty times the longest reply of today's models."""
+ENCODING = "gzip"
+"""What `read_body` can decompress, to be asked for in ``Accept-Encoding``."""
+MISREAD = (ValueError, TypeError, AttributeError, KeyError, RecursionError)
+"""What taking a body apart raises that is not as it should be."""
+_LONGEST_CODE = 80
+_GZIP = 31  # zlib's window bits for it
+
+
+async def read_body(chunks: AsyncIterable[bytes], headers: Mapping[str, str], secret: str) -> str:
+    """Return a body as text without the key; JSON is UTF-8 (RFC 8259), whatever the headers say.
+
+    Raises
+    ------
+    RejectedError
+        If it is too long.
+    RetryableError
+        If it cannot be decompressed.
+    """
+    coding = headers.get("Content-Encoding", "").strip().lower()
+    if coding not in {"", "identity", ENCODING}:
+        message = f"the body is compressed by {coding[:40]!r}, not {ENCODING}"
+        raise RetryableError(message, "invalid_body", sent=True)
+    unzip = zlib.decompressobj(_GZIP) if coding == ENCODING else None
+    body = bytearray()
+    try:
+        async for chunk in chunks:
+            body += chunk if unzip is None else unzip.decompress(chunk, LONGEST_BODY + 1 - len(body))
+            if len(body) > LONGEST_BODY:
+                message = f"the body is longer than {LONGEST_BODY >> 20} MB"
+                raise RejectedError(message, "body_too_large", sent=True)
+    except zlib.error as error:
+        raise RetryableError(f"the body cannot be decompressed: {error}", "invalid_body", sent=True) from None
+    if unzip is not None and not unzip.eof:
+        raise RetryableError("the compressed body was cut off", "connection", sent=True)
+    return scrub(body.decode("utf-8", "replace"), secret)
+
+
+def read_headers(headers: Mapping[str, str], secret: str) -> dict[str, str]:
+    """Return those headers of a response that matter, without the key."""
+    return {
+        n: scrub(headers[n], secret) for n in ("Retry-After", "Retry-After-Ms", "Location") if n in headers
+    }
+
+
+def answered(status: int, body: str, headers: Mapping[str, str], denied: Collection[str] = ()) -> Reply:
+    """Return or raise what an answer means that is no reply; see `metaeval.llm.calls.client.failed`."""
+    code, message = "", body
+    with contextlib.suppress(*MISREAD):
+        content = json.loads(body)
+        error = content.get("error", content) if isinstance(content, dict) else content
+        if isinstance(error, dict):
+            code = str(error.get("code") or error.get("type") or "")[:_LONGEST_CODE]
+            message = str(error.get("message") or message)
+        elif isinstance(error, str):
+            message = error
+    if 300 <= status < 400:
+        code, to = "redirect", headers.get("Location", "")[:200]
+        message = (
+            f"the server redirects to {to!r}, which is not followed; write the right address as base_url"
+        )
+    elif 200 <= status < 300:
+        status = int(code) if code.isdecimal() and len(code) == 3 else 500
+    return failed(status, code, message, wait=retry_after(headers), denied=denied)._replace(raw=body)
+
+
+def unreadable(error: BaseException, body: str, what: str) -> RetryableError:
+    """Return what a body comes to that is not as it should be."""
+    reason = ""
+    if isinstance(error, (ValueError, RecursionError, aiohttp.ContentTypeError)):
+        reason = " (nested too deep)" if isinstance(error, RecursionError) else " (no JSON)"
+    # Not the error's own words: aiohttp's hold the headers of the request, with the key.
+    said = " ".join(body[:200].split()) or "it is empty"
+    return RetryableError(f"the body is no {what}{reason}: {said}", "invalid_body", sent=True)
+
+
+def broken(error: BaseException, secret: str) -> CallError:
+    """Return what a failure on the way comes to; SDKs wrap what happened in errors of their own."""
+    causes = [error]
+    while isinstance(causes[-1].__cause__, Exception):
+        causes.append(causes[-1].__cause__)
+    text = " ".join(scrub(f"{causes[-1]}" or type(causes[-1]).__name__, secret).split())[:500]
+    if any(isinstance(c, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)) for c in causes):
+        return RetryableError(f"cannot connect: {text}", "connect")
+    if isinstance(causes[-1], TimeoutError):
+        return RetryableError(f"no reply in time: {text}", "timeout", sent=True)
+    if any(isinstance(c, (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError)) for c in causes):
+        return RetryableError(f"connection lost: {text}", "connection", sent=True)
+    # A status line, a header or a chunk that is none, and whatever else a server can send.
+    return RetryableError(f"the response cannot be read: {text}", "invalid_response", sent=True)

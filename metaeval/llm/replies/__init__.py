@@ -1,0 +1,1 @@
+"""Replies → values, or the reason that there are none."""

@@ -1,0 +1,1 @@
+"""Replies that are kept, and who is asking for which."""

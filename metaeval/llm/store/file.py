@@ -1,0 +1,176 @@
+"""The SQLite file of a store: opened, made where it is not there, brought up to date, or only read."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from typing import TYPE_CHECKING
+
+from metaeval.base.errors import MetaevalError
+from metaeval.llm.store.claims import TABLE as CLAIMS
+from metaeval.llm.store.rows import TABLE, DamagedReplyError, add_digests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+VERSION = 2
+_OLDEST = 1  # without digests
+_APPLICATION = 0x6D65766C  # "mevl": how a store is told from other SQLite files
+_BUSY = 60.0  # seconds to wait for another process's commit
+_LONGEST_WORD = 200  # characters of what SQLite says: it may quote a whole reply
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Open a store to read it; one that is not there is made, and one that may only be read is left alone."""
+    try:
+        return _open(path)
+    except sqlite3.OperationalError as error:
+        if _code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or not path.is_file():
+            raise
+    return _open_read_only(path)
+
+
+def open_to_write(path: Path) -> sqlite3.Connection:
+    """Open a store to write to it; one of an older version is brought up to date."""
+    connection = _open(path)
+    try:
+        if version_of(connection) < VERSION:
+            connection.execute("BEGIN IMMEDIATE")
+            if version_of(connection) < VERSION:  # another process may have been first
+                add_digests(connection)
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute("COMMIT")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the version of the layout of a store."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+@contextlib.contextmanager
+def sentences(path: Path) -> Iterator[None]:
+    """Turn what SQLite reports of a store into a sentence."""
+    try:
+        yield
+    except (sqlite3.Error, MemoryError) as error:
+        why = " ".join(str(error).split())[:_LONGEST_WORD] or type(error).__name__
+        if _code(error) == sqlite3.SQLITE_READONLY:
+            what = (
+                "may only be read, so no reply can be kept there; name another in METAEVAL_STORE, or run "
+                "with --offline"
+            )
+        elif "Could not decode" in why:  # and then the text that it could not
+            what = "is damaged: a text in it is no UTF-8; move it away, or name another in METAEVAL_STORE"
+        elif isinstance(error, DamagedReplyError):
+            what = f"is damaged: {error}"
+        elif isinstance(error, sqlite3.OperationalError):
+            raise MetaevalError(
+                f"cannot use the store {path} ({why}); check the disk and who else uses it, or name another "
+                f"in METAEVAL_STORE"
+            ) from error
+        else:
+            what = f"is damaged or is no store ({why}); move it away, or name another in METAEVAL_STORE"
+        raise MetaevalError(f"the store {path} {what}") from error
+
+
+def _code(error: BaseException) -> int | None:
+    """Return SQLite's primary error code, if it has one."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    # In this order, since another process may be making the store: tables and mark come in one commit.
+    new = not _is_store(connection, path)
+    _switch_to_wal(connection)
+    # A power cut may lose the last replies, but not the file; a killed process loses nothing committed.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    if new:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(TABLE)
+        connection.execute(CLAIMS)
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+
+
+def _is_store(connection: sqlite3.Connection, path: Path) -> bool:
+    """Say whether it is a store; an empty file is none yet, and any other is an error."""
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    version = version_of(connection)
+    if application != _APPLICATION:
+        if application or tables:
+            raise MetaevalError(f"{path} is an SQLite file, but no store of replies; name another")
+        return False
+    if not _OLDEST <= version <= VERSION:
+        raise MetaevalError(
+            f"the store {path} is of version {version}, this metaeval reads version {VERSION}; "
+            f"name another file, or use the metaeval that wrote it"
+        )
+    return True
+
+
+def _open_read_only(path: Path) -> sqlite3.Connection:
+    """Open a store without writing beside it.
+
+    Where a ``-shm`` file is there, or can be made, SQLite sees what others write. Where not, the file is
+    taken as one that nobody changes; what is only in a ``-wal`` file would be lost then, so that is refused.
+    """
+    try:
+        return _open_as(path, "mode=ro")
+    except sqlite3.OperationalError:
+        log = path.with_name(f"{path.name}-wal")
+        if log.is_file() and log.stat().st_size:
+            raise MetaevalError(
+                f"the store {path} may only be read, and its last replies are in {log.name}, which SQLite "
+                f"reads only where it may write; copy both files, and name the copy in METAEVAL_STORE"
+            ) from None
+        return _open_as(path, "mode=ro&immutable=1")
+
+
+def _open_as(path: Path, how: str) -> sqlite3.Connection:
+    address = f"{path.absolute().as_uri()}?{how}"
+    connection = sqlite3.connect(
+        address, uri=True, timeout=_BUSY, isolation_level=None, check_same_thread=False
+    )
+    try:
+        there = _is_store(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    if not there:
+        connection.close()
+        raise MetaevalError(f"the store {path} is empty and may only be read; name another file")
+    return connection
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Switch the journal's mode, for which SQLite does not wait by itself while another does the same."""
+    until = time.monotonic() + _BUSY
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+        else:
+            return

@@ -1,0 +1,103 @@
+"""The lines of a file that `metaeval store export` wrote: read, or refused with their number."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from typing import TYPE_CHECKING, Any, get_args
+
+from metaeval.base.errors import MetaevalError
+from metaeval.llm.calls.request import CallFailure, FailureKind, Reply, canonical, key_of
+from metaeval.llm.store.rows import values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from metaeval.llm.store.rows import Row
+
+_LONGEST = 64 * 2**20  # bytes of a line: a thousand times the longest reply of a model of today
+_MOST_TRIES = 1000
+_TEXTS = ("text", "raw")
+_WORDS = ("finish_reason", "refusal", "model", "fingerprint")
+_COUNTS = ("prompt_tokens", "completion_tokens", "cached_tokens")
+_SECONDS = ("queue_seconds", "service_seconds")
+
+
+def rows_in(path: Path) -> Iterator[Row]:
+    """Yield the rows of the replies in a file.
+
+    Raises
+    ------
+    MetaevalError
+        At the first line that is no reply, or whose key is not that of its request.
+    """
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(_LONGEST):
+            number += 1
+            if len(line) == _LONGEST:
+                raise MetaevalError(f"{path}, line {number}: is longer than {_LONGEST:,} bytes; no reply is")
+            if line.strip():
+                yield _row(line, f"{path}, line {number}")
+
+
+def _row(line: bytes, where: str) -> Row:
+    try:
+        record = json.loads(line.decode("utf-8"), parse_constant=_refuse)
+        request, key = record["request"], record["key"]
+        if key != key_of(request):
+            raise MetaevalError(f"{where}: the request was changed after it was sent; its key differs")
+        _check_request(request)
+        asked = (key, canonical(request), request["provider"], request["model"])
+        created = dt.datetime.fromisoformat(record["created"]).timestamp()
+        _need(created >= 0, "created must be a time after 1970")
+        row = values(asked, _reply(record["reply"]), created)
+    except UnicodeDecodeError as error:
+        raise MetaevalError(f"{where}: is no text in UTF-8: {error.reason}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise MetaevalError(
+            f"{where}: this is no reply as `metaeval store export` writes it ({why})"
+        ) from None
+    return row
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"{word} is no number in JSON")
+
+
+def _check_request(request: dict[str, Any]) -> None:
+    _need(isinstance(request["provider"], str) and isinstance(request["model"], str), "model must be text")
+    _need(all(isinstance(part, str) for m in request["messages"] for part in m), "messages must be texts")
+    for name in ("attempt", "replicate"):
+        _need(type(request[name]) is int and 0 <= request[name] < _MOST_TRIES, f"{name} must be a number")
+
+
+def _reply(said: dict[str, Any]) -> Reply:
+    error = said["error"] and CallFailure(**said["error"])
+    if error:
+        _need(all(isinstance(part, str) for part in error), "the error must hold texts")
+        _need(error.kind in get_args(FailureKind), f"{error.kind!r} is no kind of error")
+    for name in _TEXTS:
+        _need(isinstance(said[name], str), f"{name} must be text")
+    for name in _WORDS:
+        _need(said[name] is None or isinstance(said[name], str), f"{name} must be text or null")
+    for name in _COUNTS:
+        _need(
+            said[name] is None or (type(said[name]) is int and 0 <= said[name] < 2**63),
+            f"{name} must be a count",
+        )
+    for name in _SECONDS:
+        given = said[name]
+        _need(type(given) in (int, float) and math.isfinite(given), f"{name} must be a number")
+    for given in (*said.values(), *(error or ())):
+        if isinstance(given, str):
+            given.encode()  # half of a surrogate pair is no text
+    return Reply(**{**said, "error": error or None})
+
+
+def _need(held: bool, otherwise: str) -> None:
+    if not held:
+        raise ValueError(otherwise)

@@ -1,0 +1,171 @@
+"""Every reply, kept: an SQLite file that many tasks and several processes use at once.
+
+SQLite runs in WAL mode: readers wait for nobody, and a process that is killed loses what it had not committed
+and damages nothing. What is handed on was committed before (`metaeval.llm.store.writer`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+
+from metaeval.base.errors import MetaevalError
+from metaeval.llm.store.claims import Claims
+from metaeval.llm.store.file import VERSION, open_to_read, open_to_write, sentences, version_of
+from metaeval.llm.store.rows import PUT, columns, reply_in, row
+from metaeval.llm.store.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
+
+    from metaeval.llm.calls.request import Reply, Request
+
+T = TypeVar("T")
+
+_CHUNK = 500
+
+
+class Taken(NamedTuple):
+    """What became of a claim: the reply is there, or this process asks, or another one does (neither)."""
+
+    ours: bool
+    reply: Reply | None = None
+
+
+def default_path() -> Path:
+    """Return where replies are kept: ``METAEVAL_STORE``, else a file in the user's cache folder."""
+    named = os.environ.get("METAEVAL_STORE")
+    if named:
+        return Path(named).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("metaeval")) / "replies.sqlite"
+
+
+class Store:
+    """The replies in one file.
+
+    Parameters
+    ----------
+    path
+        The file; `default_path` if left out.
+    create
+        Whether a file that is not there is made.
+
+    Raises
+    ------
+    MetaevalError
+        If the file is damaged, is no store or cannot be used.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, create: bool = True) -> None:
+        self.path = Path(path) if path is not None else default_path()
+        if not create and not self.path.is_file():
+            raise MetaevalError(f"there is no store at {self.path}; name another with METAEVAL_STORE")
+        if self.path.is_dir():
+            raise MetaevalError(f"the store {self.path} is a folder; name a file")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._claims = Claims(self.path)
+        self._reading = threading.Lock()
+        with self.sentences():
+            self._reader = open_to_read(self.path)
+            self.columns = columns(version_of(self._reader))
+        self._writer = Writer(lambda: open_to_write(self.path), self.sentences, self._claims.close)
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wait until all is written, and let go of the file."""
+        if self._closed:
+            return
+        self._closed = True
+        self._writer.close()
+        with self._reading:
+            self._reader.close()
+
+    def get(self, key: str) -> Reply | None:
+        """Return the reply kept under a key."""
+        return self.get_many([key]).get(key)
+
+    def get_many(self, keys: Iterable[str]) -> dict[str, Reply]:
+        """Return those replies that are there; ``raw`` bodies stay text until somebody reads them."""
+        wanted = list(dict.fromkeys(keys))
+        found: dict[str, Reply] = {}
+        with self._reading, self.sentences():
+            for start in range(0, len(wanted), _CHUNK):
+                chunk = wanted[start : start + _CHUNK]
+                marks = ",".join("?" * len(chunk))
+                for one in self._reader.execute(_get(self.columns, marks), chunk):
+                    found[one[0]] = reply_in(one)
+        return found
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return what a query finds, for `metaeval.llm.store.tools`."""
+        with self._reading, self.sentences():
+            return self._reader.execute(sql, values).fetchall()
+
+    def put(self, request: Request, reply: Reply) -> Reply:
+        """Keep a reply; return what is kept, which is another if one was there first."""
+        return self.write(lambda connection: self._put(connection, request, reply))
+
+    async def put_soon(self, request: Request, reply: Reply) -> Reply:
+        """Keep a reply as `put` does, without stopping the other tasks."""
+        return await self._writer.soon(lambda connection: self._put(connection, request, reply))
+
+    async def claim(self, key: str) -> Taken:
+        """Return the reply of a key, or claim the key for this process, or find that another has it."""
+        return await self._writer.soon(lambda connection: self._claim(connection, key))
+
+    def release(self, key: str) -> None:
+        """Let go of a key that brought no reply; does not wait until that is written."""
+        self._writer.send(lambda connection: self._claims.release(connection, key))
+
+    def flush(self) -> None:
+        """Wait until all that was handed over is written; where nothing was, nothing is done."""
+        self._writer.flush()
+
+    def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
+        """Have the writing thread make a change, and return its result once it is committed."""
+        return self._writer.write(change)
+
+    def shrink(self) -> None:
+        """Give the space of what was deleted back to the disk, unless somebody else uses the store now."""
+        with self._reading, self.sentences(), contextlib.suppress(sqlite3.OperationalError):
+            self._reader.execute("VACUUM")
+            self._reader.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def sentences(self) -> AbstractContextManager[None]:
+        """Turn what SQLite reports inside the block into a sentence."""
+        return sentences(self.path)
+
+    def _put(self, connection: sqlite3.Connection, request: Request, reply: Reply) -> Reply:
+        key = request.key
+        kept = connection.execute(PUT, row(request, reply, time.time())).rowcount == 1
+        self._claims.release(connection, key)
+        return reply if kept else self._kept(connection, key) or reply
+
+    def _claim(self, connection: sqlite3.Connection, key: str) -> Taken:
+        reply = self._kept(connection, key)
+        if reply is not None and reply.final:
+            return Taken(False, reply)
+        return Taken(self._claims.take(connection, key))
+
+    def _kept(self, connection: sqlite3.Connection, key: str) -> Reply | None:
+        """Return the reply of a key as the writing thread sees it, in a store that is up to date."""
+        found = connection.execute(_get(columns(VERSION), "?"), (key,)).fetchone()
+        return None if found is None else reply_in(found, key)
+
+
+def _get(what: str, marks: str) -> str:
+    return f"SELECT {what} FROM replies WHERE key IN ({marks})"  # noqa: S608 - names and question marks

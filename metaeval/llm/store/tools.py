@@ -1,0 +1,308 @@
+"""What is done to a store as a whole: say what is in it, make it smaller, carry replies elsewhere."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sqlite3
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from metaeval.base.counts import counted
+from metaeval.base.errors import MetaevalError
+from metaeval.base.files import replacing
+from metaeval.llm.calls.request import Message
+from metaeval.llm.store.lines import rows_in
+from metaeval.llm.store.rows import PUT, DamagedReplyError, is_sound, reply_in, request_in
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from metaeval.llm.calls.request import Reply
+    from metaeval.llm.store.replies import Store
+    from metaeval.llm.store.rows import Row
+
+_CHUNK = 500
+_DAY = 86400.0
+
+
+class ModelCount(NamedTuple):
+    """What a store has of one model."""
+
+    model: str
+    """As it was asked: ``provider/model``."""
+    replies: int
+    failures: int
+    """Requests that brought no reply; they are asked again."""
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class Info(NamedTuple):
+    """What is in a store."""
+
+    path: str
+    bytes: int
+    replies: int
+    failures: int
+    oldest: str | None
+    """Time of the oldest reply, ISO 8601; None if there is none."""
+    newest: str | None
+    models: tuple[ModelCount, ...]
+
+
+class Imported(NamedTuple):
+    """How many replies of a file were new, and how many were there."""
+
+    added: int
+    present: int
+
+
+class Conversation(NamedTuple):
+    """A call of a model: what it was asked, and what came back."""
+
+    messages: tuple[Message, ...]
+    reply: Reply
+
+
+def info(store: Store) -> Info:
+    """Say what is in a store."""
+    with store.sentences():
+        return _info(store)
+
+
+def _info(store: Store) -> Info:
+    counted = store.rows(
+        # Cast, for a file that is damaged may hold anything.
+        "SELECT CAST(provider || '/' || asked AS TEXT), count(*) - count(error_kind), count(error_kind), "
+        "CAST(total(prompt_tokens) AS INTEGER), CAST(total(completion_tokens) AS INTEGER) "
+        "FROM replies GROUP BY provider, asked ORDER BY provider, asked"
+    )
+    models = tuple(ModelCount(*row) for row in counted)
+    ((oldest, newest),) = store.rows(
+        "SELECT CAST(min(created) AS REAL), CAST(max(created) AS REAL) FROM replies"
+    )
+    files = (store.path, store.path.with_name(f"{store.path.name}-wal"))
+    return Info(
+        path=str(store.path),
+        bytes=sum(f.stat().st_size for f in files if f.exists()),
+        replies=sum(m.replies for m in models),
+        failures=sum(m.failures for m in models),
+        oldest=None if oldest is None else _iso(oldest),
+        newest=None if newest is None else _iso(newest),
+        models=models,
+    )
+
+
+def problems(store: Store) -> list[str]:
+    """Return what is wrong with the file, and how many replies are damaged; empty if all is sound."""
+    found = [text for (text,) in store.rows("PRAGMA integrity_check") if text != "ok"]
+    damaged = 0 if found else len(_damaged(store))
+    if damaged:
+        found.append(
+            f"{damaged:,} replies are not what was kept; `metaeval store prune --damaged` deletes them, and "
+            "they are asked for again"
+        )
+    return found
+
+
+def _damaged(store: Store) -> list[int]:
+    """Return the row numbers of replies that are not what was kept, or not of what was asked."""
+    return [number for number, request, *kept in _numbered(store) if not _whole(request, kept)]
+
+
+def _whole(request: str, kept: list[Any]) -> bool:
+    try:
+        request_in(request, kept[0])
+    except DamagedReplyError:
+        return False
+    return is_sound(kept)
+
+
+def _numbered(store: Store) -> Iterator[Row]:
+    last = -1
+    while rows := store.rows(
+        f"SELECT rowid,request,{store.columns} FROM replies WHERE rowid > ? ORDER BY rowid LIMIT {_CHUNK}",  # noqa: S608 - fixed
+        (last,),
+    ):
+        yield from rows
+        last = rows[-1][0]
+
+
+def _check_file(store: Store) -> None:
+    """Raise `MetaevalError` if SQLite finds the file damaged: then a search may pass over replies."""
+    for (text,) in store.rows("PRAGMA integrity_check(1)"):
+        if text != "ok":
+            with store.sentences():
+                raise sqlite3.DatabaseError(text)
+
+
+def describe(found: Info, wrong: Sequence[str] = ()) -> str:
+    """Return what `info` and `problems` found as lines for people."""
+    lines = [
+        f"store     {found.path}",
+        f"size      {found.bytes / 1e6:,.1f} MB",
+        f"replies   {found.replies:,}",
+        f"failures  {found.failures:,}",
+    ]
+    if found.oldest:
+        lines.append(f"from      {found.oldest} to {found.newest}")
+    lines += [
+        f"          {m.model}: {counted(m.replies, 'reply', 'replies')}, {counted(m.failures, 'failure')}, "
+        f"{m.prompt_tokens:,} + {m.completion_tokens:,} tokens"
+        for m in found.models
+    ]
+    return "\n".join([*lines, *(f"problem   {text}" for text in wrong)])
+
+
+def prune(
+    store: Store,
+    *,
+    older_than_days: float | None = None,
+    model: str | None = None,
+    failures: bool = False,
+    damaged: bool = False,
+    everything: bool = False,
+) -> int:
+    """Delete replies for which all that is asked holds, and give their space back.
+
+    Parameters
+    ----------
+    older_than_days
+        Delete what is older.
+    model
+        Delete what this model answered: ``provider/model``.
+    failures
+        Delete only requests that brought no reply.
+    damaged
+        Delete only replies that are not what was kept.
+    everything
+        Say that all may go; needed if nothing else is said.
+
+    Returns
+    -------
+    int
+        How many were deleted.
+
+    Raises
+    ------
+    MetaevalError
+        If it is not said what to delete.
+    """
+    where: list[str] = []
+    values: list[Any] = []
+    if older_than_days is not None:
+        where.append("created < ?")
+        values.append(time.time() - older_than_days * _DAY)
+    if model is not None:
+        where.append("provider || '/' || asked = ?")
+        values.append(model)
+    if failures:
+        where.append("error_kind IS NOT NULL")
+    if not where and not damaged and not everything:
+        raise MetaevalError(
+            "nothing says what to delete; name --older-than, --model, --failures, --damaged or --all"
+        )
+    _check_file(store)
+    if damaged:
+        where.append("rowid IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(_damaged(store)))
+    clause = f" WHERE {' AND '.join(where)}" if where else ""
+
+    def delete(connection: sqlite3.Connection) -> int:
+        return connection.execute(f"DELETE FROM replies{clause}", values).rowcount  # noqa: S608 - fixed texts
+
+    deleted = store.write(delete)
+    if deleted:
+        store.shrink()
+    return deleted
+
+
+def export_jsonl(store: Store, path: str | os.PathLike[str], keys: Iterable[str] | None = None) -> int:
+    """Write replies as JSON Lines, one a line, and return how many.
+
+    Parameters
+    ----------
+    store
+        Where they are.
+    path
+        The file to write.
+    keys
+        Which, in this order; all if left out. A key that is not there is left out.
+    """
+    count = 0
+    if keys is None:
+        _check_file(store)
+    with (
+        store.sentences(),
+        replacing(path) as temporary,
+        temporary.open("w", encoding="utf-8", newline="\n") as file,
+    ):
+        for request, *kept in _all_rows(store) if keys is None else _rows_of(store, list(keys)):
+            reply = reply_in(kept)
+            record = {
+                "key": kept[0],
+                "request": request_in(request, kept[0]),
+                "reply": {**reply._asdict(), "error": reply.error and reply.error._asdict()},
+                "created": _iso(kept[-2]),
+            }
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def conversations(store: Store, keys: Iterable[str]) -> dict[str, Conversation]:
+    """Return the calls of some keys; one that is not there is left out."""
+    found = {}
+    with store.sentences():
+        for request, *kept in _rows_of(store, list(keys)):
+            messages = request_in(request, kept[0])["messages"]
+            found[kept[0]] = Conversation(tuple(Message(*m) for m in messages), reply_in(kept))
+    return found
+
+
+def _all_rows(store: Store) -> Iterator[Row]:
+    last = ""
+    while rows := store.rows(
+        f"SELECT request,{store.columns} FROM replies WHERE key > ? ORDER BY key LIMIT {_CHUNK}",  # noqa: S608 - fixed
+        (last,),
+    ):
+        yield from rows
+        last = rows[-1][1]
+
+
+def _rows_of(store: Store, keys: Sequence[str]) -> Iterator[Row]:
+    for start in range(0, len(keys), _CHUNK):
+        chunk = keys[start : start + _CHUNK]
+        marks = ",".join("?" * len(chunk))
+        sql = f"SELECT request,{store.columns} FROM replies WHERE key IN ({marks})"  # noqa: S608 - question marks only
+        found = {row[1]: row for row in store.rows(sql, chunk)}
+        yield from (found[key] for key in dict.fromkeys(chunk) if key in found)
+
+
+def import_jsonl(store: Store, path: str | os.PathLike[str]) -> Imported:
+    """Add the replies of a file that `export_jsonl` wrote; a reply that is there stays.
+
+    Raises
+    ------
+    MetaevalError
+        If a line is not of this form, or its key is not that of its request. Nothing is added then.
+    """
+
+    def add(connection: sqlite3.Connection) -> Imported:
+        added = seen = 0
+        for row in rows_in(Path(path)):
+            added += connection.execute(PUT, row).rowcount
+            seen += 1
+        return Imported(added, seen - added)
+
+    return store.write(add)
+
+
+def _iso(seconds: float) -> str:
+    try:
+        return dt.datetime.fromtimestamp(seconds, tz=dt.UTC).isoformat(timespec="microseconds")
+    except (ValueError, OverflowError, OSError) as error:
+        raise sqlite3.DatabaseError(f"a reply came at {seconds}, which is no time") from error

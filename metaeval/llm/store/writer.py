@@ -1,0 +1,177 @@
+"""The thread that writes to a store.
+
+It takes all that waits, commits it together and only then says that it is done: what was handed on is on
+file, and a thousand replies a second cost a few commits. Whatever goes wrong is told to those who wait for
+it; a change that fails is taken back by itself, and the others are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import sqlite3
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+from metaeval.base.errors import MetaevalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+T = TypeVar("T")
+_Waiting: TypeAlias = "tuple[Callable[[sqlite3.Connection], Any], asyncio.Future[Any] | Future[Any]]"
+
+
+class _Outcome(NamedTuple):
+    """What became of a change."""
+
+    result: Any = None
+    failure: Exception | None = None
+
+
+class Writer:
+    """Makes changes in the order in which they come; its thread starts with the first.
+
+    Parameters
+    ----------
+    connect
+        Opens the file.
+    sentences
+        Turns what SQLite reports into a `MetaevalError`.
+    at_end
+        Called with the connection before it is closed.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], sqlite3.Connection],
+        sentences: Callable[[], AbstractContextManager[None]],
+        at_end: Callable[[sqlite3.Connection], None],
+    ) -> None:
+        self._connect, self._sentences, self._at_end = connect, sentences, at_end
+        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
+        """Make a change, and return its result once it is committed."""
+        return self.send(change).result()
+
+    def send(self, change: Callable[[sqlite3.Connection], T]) -> Future[T]:
+        """Have a change made; the result comes when it is committed."""
+        done: Future[T] = Future()
+        self._send(change, done)
+        return done
+
+    async def soon(self, change: Callable[[sqlite3.Connection], T]) -> T:
+        """Make a change as `write` does, without stopping the other tasks."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._send(change, done)
+        # Shielded: what was sent is written, whatever becomes of the task that waits for it.
+        return await asyncio.shield(done)
+
+    def flush(self) -> None:
+        """Wait until all that was sent is written; where nothing was sent, nothing is done."""
+        if self._thread is not None:
+            self.write(lambda _: None)
+
+    def close(self) -> None:
+        """Wait until all that was sent is written."""
+        self._closed = True
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _send(
+        self, change: Callable[[sqlite3.Connection], Any], done: asyncio.Future[Any] | Future[Any]
+    ) -> None:
+        if self._closed:
+            raise MetaevalError("the store is closed; open it again")
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="metaeval store", daemon=True)
+            self._thread.start()
+        self._waiting.put((change, done))
+
+    def _run(self) -> None:
+        connection: sqlite3.Connection | None = None
+        failure: Exception | None = None
+        try:
+            with self._sentences():
+                connection = self._connect()
+        except Exception as error:  # noqa: BLE001 - whoever waits is told
+            failure = error
+        going = True
+        while going:
+            taken = [self._waiting.get()]
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    taken.append(self._waiting.get_nowait())
+            going = None not in taken
+            batch = [b for b in taken if b is not None]
+            if connection is None:
+                _answer(batch, [_Outcome(failure=failure)] * len(batch))
+            elif batch:
+                _answer(batch, self._commit(connection, [change for change, _ in batch]))
+        if connection is not None:
+            # What is left behind is found out by who comes next.
+            with contextlib.suppress(sqlite3.Error, OSError):
+                self._at_end(connection)
+            connection.close()
+
+    def _commit(
+        self, connection: sqlite3.Connection, changes: list[Callable[[sqlite3.Connection], Any]]
+    ) -> list[_Outcome]:
+        try:
+            with self._sentences():
+                connection.execute("BEGIN IMMEDIATE")
+                outcomes = [self._make(connection, change) for change in changes]
+                connection.execute("COMMIT")
+                return outcomes
+        except Exception as error:  # noqa: BLE001 - whoever waits is told
+            with contextlib.suppress(sqlite3.Error):  # there may be nothing to take back
+                connection.execute("ROLLBACK")
+            return [_Outcome(failure=error)] * len(changes)
+
+    def _make(self, connection: sqlite3.Connection, change: Callable[[sqlite3.Connection], Any]) -> _Outcome:
+        connection.execute("SAVEPOINT one")
+        outcome = _Outcome()
+        try:
+            with self._sentences():
+                outcome = _Outcome(change(connection))
+        except Exception as error:
+            if not connection.in_transaction:  # the disk is full, say: SQLite took back everything
+                raise
+            outcome = _Outcome(failure=error)
+            connection.execute("ROLLBACK TO one")
+        connection.execute("RELEASE one")
+        return outcome
+
+
+def _answer(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:
+    """Tell all that wait; tasks of one event loop are woken together."""
+    tasks: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], _Outcome]]] = {}
+    for (_, done), outcome in zip(batch, outcomes, strict=True):
+        if isinstance(done, asyncio.Future):
+            tasks.setdefault(done.get_loop(), []).append((done, outcome))
+        elif done.set_running_or_notify_cancel():
+            _settle(done, outcome)
+    for loop, settled in tasks.items():
+        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle_all, settled)
+
+
+def _settle_all(settled: list[tuple[asyncio.Future[Any], _Outcome]]) -> None:
+    for done, outcome in settled:
+        if not done.done():  # else the task that waited was cancelled
+            _settle(done, outcome)
+
+
+def _settle(done: asyncio.Future[Any] | Future[Any], outcome: _Outcome) -> None:
+    if outcome.failure is not None:
+        done.set_exception(outcome.failure)
+    else:
+        done.set_result(outcome.result)

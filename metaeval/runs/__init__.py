@@ -1,0 +1,1 @@
+"""The run folder: written, opened, joined, viewed."""

@@ -1,0 +1,251 @@
+"""A run folder: one run at a time, files whole or not there, work that is kept when a run breaks off."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from metaeval.base.errors import MetaevalError, RunFolderError, StoppedError
+from metaeval.base.files import replacing, write_text
+from metaeval.base.formulas import to_csv
+from metaeval.base.records import Kind, ScoreTable
+from metaeval.trust.calibration.record import CALIBRATION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    import pandas as pd
+
+RECORD = "run.json"
+SCORES = "scores.parquet"
+TRUTH = "truth.parquet"
+CORRELATIONS = "correlations.csv"
+COSTS = "cost.csv"
+COST_TABLE = "cost.md"
+RATERS = "raters.parquet"
+VERDICTS = "verdicts.parquet"
+RANKING = "ranking.csv"
+TESTS = "tests.csv"
+DETAILS = "details.md"
+REPORT = "report.html"
+LEADERBOARDS = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex")
+OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, REPORT)
+"""What every run leaves beside its record."""
+OPTIONAL = (RATERS, VERDICTS, TESTS, DETAILS, COSTS, COST_TABLE, CALIBRATION)
+"""What a run leaves if there are annotators, judges or pairwise ones, and if tests and details are wanted;
+and what `metaeval calibrate` leaves beside it."""
+_LOCK = ".lock"
+_PARTS = ".parts"
+_META = b"metaeval"
+
+
+def check_usable(path: Path) -> None:
+    """See that a run can go into ``path``: it is not there yet, empty, or a run folder.
+
+    Raises
+    ------
+    RunFolderError
+        If it holds anything else.
+    """
+    if not path.exists():
+        # Something on the way to it may be a file.
+        above = next(p for p in path.absolute().parents if p.exists())
+        if not above.is_dir():
+            raise RunFolderError(f"{path} cannot be a run folder: {above.name} is a file; give another --out")
+        return
+    if not path.is_dir():
+        raise RunFolderError(f"{path} is a file, not a run folder; give another --out")
+    names = {p.name for p in path.iterdir()}
+    if RECORD in names:
+        read_record(path)
+    elif _LOCK not in names and not names <= {*OUTPUTS, *OPTIONAL}:
+        strange = sorted(names - {*OUTPUTS, *OPTIONAL})[0]
+        raise RunFolderError(
+            f"{path} holds {strange!r} and is not a run folder; give an empty or a new folder with --out"
+        )
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Return the content of ``run.json``.
+
+    Raises
+    ------
+    RunFolderError
+        If it is not there, or was not written by a run.
+    """
+    if path.is_file():
+        raise RunFolderError(f"{path} is a file, not a run folder; give the folder that a run wrote")
+    if not path.is_dir():
+        raise RunFolderError(
+            f"there is no run folder {path}; make one with: metaeval run STUDY.yaml --out {path}"
+        )
+    try:
+        record = json.loads((path / RECORD).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunFolderError(f"{path} is not a run folder: it has no {RECORD}") from None
+    except ValueError as error:
+        raise RunFolderError(f"{path / RECORD} is not JSON; this is not a run folder") from error
+    if not isinstance(record, dict) or "metaeval" not in record or "study" not in record:
+        raise RunFolderError(f"{path / RECORD} was not written by metaeval; this is not a run folder")
+    return record
+
+
+def read_output(path: Path, name: str) -> Path:
+    """Return the path of a file of a finished run, seen to be the one that the run wrote.
+
+    Raises
+    ------
+    RunFolderError
+        If the run is not finished, or the file is not the one it wrote.
+    """
+    record = read_record(path)
+    if record.get("status") == "done" and "tests" not in record:
+        raise RunFolderError(f"the run in {path} was made by an older metaeval; run its study again")
+    if record.get("status") != "done":
+        raise RunFolderError(f"the run in {path} is not finished; run its study again to go on")
+    file = path / name
+    if not file.is_file() or _digest(file) != record.get("outputs", {}).get(name):
+        raise RunFolderError(f"{file} is not the file that the run wrote; run its study again")
+    return file
+
+
+def is_whole(path: Path, record: Mapping[str, Any]) -> bool:
+    """Say whether all files of a finished run are there, and are those that it wrote."""
+    files = {path / name: digest for name, digest in record["outputs"].items()}
+    return all(file.is_file() and _digest(file) == digest for file, digest in files.items())
+
+
+def _json(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """A run folder that is held by this process."""
+
+    path: Path
+
+    @classmethod
+    @contextlib.contextmanager
+    def claim(cls, path: Path) -> Iterator[RunFolder]:
+        """Hold ``path`` for one run; a second one is refused. A killed process holds nothing.
+
+        A folder made for a run is removed if its input proves wrong, or it breaks off with nothing to keep.
+
+        Raises
+        ------
+        RunFolderError
+            If another run holds it, or it is no run folder.
+        """
+        from filelock import FileLock, Timeout
+
+        check_usable(path)
+        new = not path.exists()
+        path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path / _LOCK)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            raise RunFolderError(
+                f"{path} is in use by another run; wait until it is done, or give another --out"
+            ) from None
+        for stale in path.glob(".*.tmp.*"):  # of a process that was killed while it wrote
+            stale.unlink(missing_ok=True)
+        try:
+            yield cls(path)
+        except BaseException as error:
+            wrong = isinstance(error, MetaevalError) and not isinstance(error, StoppedError)
+            if new and (wrong or not any((path / n).exists() for n in (RECORD, _PARTS))):
+                shutil.rmtree(path / _PARTS, ignore_errors=True)
+                for name in (RECORD, _LOCK):
+                    (path / name).unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # somebody put a file there
+                    path.rmdir()
+            raise
+        finally:
+            lock.release()
+
+    def write_record(self, record: Mapping[str, Any]) -> None:
+        """Write ``run.json``."""
+        write_text(self.path / RECORD, _json(record))
+
+    def part(self, key: str) -> ScoreTable | None:
+        """Return the scores of one evaluator that a broken-off run left, if there are any."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        file = self._part_file(key)
+        if not file.exists():
+            return None
+        try:
+            table = pq.read_table(file)
+            meta = json.loads(table.schema.metadata[_META])
+            verdicts = pq.read_table(self._verdicts_file(key)).to_pandas() if meta.get("verdicts") else None
+        except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError):
+            return None  # not a part of ours: the scores are made anew
+        kinds = {name: Kind(kind) for name, kind in meta["kinds"].items()}
+        frame = table.replace_schema_metadata(None).to_pandas()
+        return ScoreTable(frame, meta["signatures"], kinds, verdicts=verdicts)
+
+    def keep_part(self, key: str, table: ScoreTable) -> None:
+        """Keep the scores of one evaluator until the run is finished."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        meta = {
+            "signatures": {k: dict(v) for k, v in table.signatures.items()},
+            "kinds": {k: str(v) for k, v in table.kinds.items()},
+            "verdicts": table.verdicts is not None,
+        }
+        if table.verdicts is not None:  # first, so that a part is never without them
+            with replacing(self._verdicts_file(key)) as temporary:
+                write_parquet(table.verdicts, temporary)
+        arrow = pa.Table.from_pandas(table.frame, preserve_index=False)
+        arrow = arrow.replace_schema_metadata({_META: json.dumps(meta)})
+        with replacing(self._part_file(key)) as temporary:
+            pq.write_table(arrow, temporary)
+
+    def finish(
+        self, writers: Mapping[str, Callable[[Path], object]], record: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Write all outputs, then ``run.json`` with their digests; drop the parts.
+
+        Nothing is put in its place before everything is written.
+        """
+        with contextlib.ExitStack() as stack:
+            # Entered first, so put in its place last.
+            last = stack.enter_context(replacing(self.path / RECORD))
+            digests = {}
+            for name, write in writers.items():
+                temporary = stack.enter_context(replacing(self.path / name))
+                write(temporary)
+                digests[name] = _digest(temporary)
+            whole = {**record, "outputs": digests}
+            last.write_text(_json(whole), encoding="utf-8", newline="\n")
+        shutil.rmtree(self.path / _PARTS, ignore_errors=True)
+        return whole
+
+    def _part_file(self, key: str) -> Path:
+        return self.path / _PARTS / f"{key}.parquet"
+
+    def _verdicts_file(self, key: str) -> Path:
+        return self.path / _PARTS / f"{key}.verdicts.parquet"
+
+
+def write_parquet(frame: pd.DataFrame, file: Path) -> None:
+    """Write a frame as Parquet."""
+    frame.to_parquet(file, index=False)
+
+
+def write_csv(frame: pd.DataFrame, file: Path) -> None:
+    """Write a frame as CSV; floats keep every digit that they have."""
+    to_csv(frame, file)

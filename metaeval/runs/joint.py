@@ -1,0 +1,251 @@
+"""Several finished runs put side by side: seen to be comparable, and cut down to the units that all have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metaeval.base.counts import counted
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.records import KEYS, Scale, ScoreTable
+from metaeval.runs.changes import evaluators_of
+from metaeval.runs.finished import OpenRun, open_run
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from metaeval.base.records import Kind
+    from metaeval.engine.policy import Policy
+
+_POLICY = ("missing", "undefined_groups", "units")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinedRuns:
+    """Runs that can be compared."""
+
+    runs: Mapping[str, OpenRun]
+    """Short name → run."""
+    ruling: str
+    """The run whose policy, intervals and tests hold."""
+    aspects: tuple[str, ...]
+    """Those that all runs have."""
+    scores: ScoreTable
+    """Each evaluator of each run goes by the name that ``columns`` has for it."""
+    truth: pd.DataFrame
+    """Of the units and aspects that all runs have."""
+    columns: Mapping[str, Mapping[str, str]]
+    """Evaluator → run → ``evaluator @ run``, of those runs that have it."""
+    notes: tuple[str, ...]
+    """What a reader must know of what was compared."""
+
+    @property
+    def records(self) -> dict[str, Mapping[str, Any]]:
+        """The content of each ``run.json``."""
+        return {name: run.record for name, run in self.runs.items()}
+
+    @property
+    def study(self) -> Mapping[str, Any]:
+        """The study that rules, as resolved."""
+        found: Mapping[str, Any] = self.runs[self.ruling].record["study"]
+        return found
+
+    def policy(self, level: str, coefficient: str) -> Policy:
+        """Return the policy that rules, for one column of a leaderboard."""
+        return self.runs[self.ruling].policy(levels=[level], coefficients=[coefficient])
+
+
+def run_names(folders: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
+    """Name run folders by as much of the end of their paths as tells them apart; doubles have a number."""
+    paths = [Path(folder).resolve() for folder in folders]
+    named: dict[str, Path] = {}
+    for i, (path, folder) in enumerate(zip(paths, folders, strict=True)):
+        others = {str(other) for other in paths if other != path}
+        tails = ("/".join(path.parts[-depth:]) for depth in range(1, len(path.parts)))
+        name = next((t for t in tails if not any(o.endswith(f"/{t}") for o in others)), str(path))
+        times = paths[:i].count(path)
+        named[f"{name} ({times + 1})" if times else name] = Path(folder)
+    return named
+
+
+def join_runs(
+    folders: Sequence[str | os.PathLike[str]], *, policy_of: str | os.PathLike[str] | None = None
+) -> JoinedRuns:
+    """Open finished runs and see that their numbers can be compared.
+
+    Parameters
+    ----------
+    folders
+        Of one run or more.
+    policy_of
+        The run, by its folder or its short name, whose policy holds for all; the first one, if left out.
+
+    Raises
+    ------
+    RunFolderError
+        If one is no finished run.
+    MetaevalError
+        If they have another truth, scale or policy, or no aspect or unit in common.
+    """
+    if not folders:
+        raise MetaevalError("there is nothing to compare; give one or more run folders")
+    named = run_names(folders)
+    runs = {name: open_run(path) for name, path in named.items()}
+    ruling = _ruling(named, policy_of)
+    _check_studies(runs, policy_given=policy_of is not None)
+    aspects = _common_aspects(runs)
+    truth = _common_truth(runs, aspects)
+    columns = {
+        evaluator: {run: f"{evaluator} @ {run}" if len(runs) > 1 else evaluator for run in having}
+        for evaluator, having in evaluators_of({n: r.record for n, r in runs.items()}).items()
+    }
+    notes = _notes(runs, ruling, aspects, truth) if len(runs) > 1 else []
+    return JoinedRuns(runs, ruling, aspects, _joined_scores(runs, columns), truth, columns, tuple(notes))
+
+
+def _ruling(named: Mapping[str, Path], wanted: str | os.PathLike[str] | None) -> str:
+    if wanted is None:
+        return next(iter(named))
+    for name, path in named.items():
+        if str(wanted) == name or Path(wanted).resolve() == path.resolve():
+            return name
+    raise MetaevalError(
+        f"there is no run {str(wanted)!r} whose policy could hold{nearest(str(wanted), named)} "
+        f"(runs: {', '.join(named)})"
+    )
+
+
+def _check_studies(runs: Mapping[str, OpenRun], *, policy_given: bool) -> None:
+    """See that truth, scale, key columns and policy are the same."""
+    (first, one), *others = runs.items()
+    for name, other in others:
+        for what, of in (("the truth", _truth_of), ("the scale", _scale_of), ("what names a unit", _keys_of)):
+            a, b = of(one), of(other)
+            if a != b:
+                raise MetaevalError(
+                    f"{first} and {name} cannot be compared: {what} is {a} in {first} and {b} in {name}"
+                )
+        for key in _POLICY:
+            a, b = (run.record["study"][key] for run in (one, other))
+            if a != b and not policy_given:
+                raise MetaevalError(
+                    f"{first} and {name} were run under different policies ({key} is {_policy_text(a)!r} in "
+                    f"{first} and {_policy_text(b)!r} in {name}); say whose holds for all runs with: "
+                    "metaeval compare --policy-of RUN"
+                )
+
+
+def _truth_of(run: OpenRun) -> str:
+    return str(run.record["truth"]["spec"])
+
+
+def _scale_of(run: OpenRun) -> str:
+    low, high, integer = run.record["data"]["scale"]
+    return str(Scale(low, high, bool(integer)))
+
+
+def _keys_of(run: OpenRun) -> str:
+    return ", ".join(k for k in KEYS if k in run.truth.columns)
+
+
+def _policy_text(value: object) -> str:
+    return ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
+
+
+def _common_aspects(runs: Mapping[str, OpenRun]) -> tuple[str, ...]:
+    """Return the aspects of the first run that all have."""
+    of_run = {name: run.record["study"]["aspects"] for name, run in runs.items()}
+    first, *others = of_run.values()
+    common = tuple(a for a in first if all(a in other for other in others))
+    if not common:
+        have = "; ".join(f"{name}: {', '.join(aspects)}" for name, aspects in of_run.items())
+        raise MetaevalError(f"the runs cannot be compared: they have no aspect in common ({have})")
+    return common
+
+
+def _common_truth(runs: Mapping[str, OpenRun], aspects: Sequence[str]) -> pd.DataFrame:
+    """Return the truth of the units that all runs have, seen to be the same in all."""
+    (first, one), *others = runs.items()
+    keys = [k for k in KEYS if k in one.truth.columns]
+    truth = one.truth[one.truth["aspect"].isin(list(aspects))].reset_index(drop=True)
+    for name, other in others:
+        both = truth.merge(other.truth, on=[*keys, "aspect"], suffixes=("", "_other"))
+        if both.empty:
+            raise MetaevalError(
+                f"{first} and {name} cannot be compared: they have no unit in common (the first is "
+                f"{_unit(one.truth, keys)} in {first} and {_unit(other.truth, keys)} in {name})"
+            )
+        differs = (both["rating"] != both["rating_other"]) & ~(
+            both["rating"].isna() & both["rating_other"].isna()
+        )
+        if differs.any():
+            units, wrong = (len(frame[keys].drop_duplicates()) for frame in (both, both[differs]))
+            raise MetaevalError(
+                f"{first} and {name} cannot be compared: their truth differs on {wrong:,} of the {units:,} "
+                "units that both have"
+            )
+        truth = both[[*keys, "aspect", "rating"]]
+    return truth
+
+
+def _unit(truth: pd.DataFrame, keys: Sequence[str]) -> str:
+    return " / ".join(str(truth[k].iloc[0]) for k in keys)
+
+
+def _joined_scores(runs: Mapping[str, OpenRun], columns: Mapping[str, Mapping[str, str]]) -> ScoreTable:
+    """Return the scores of all runs in one table, each evaluator under its name for the run."""
+    import pandas as pd
+
+    frames = []
+    signatures: dict[str, Mapping[str, Any]] = {}
+    kinds: dict[str, Kind] = {}
+    for run, opened in runs.items():
+        label = {evaluator: of_run[run] for evaluator, of_run in columns.items() if run in of_run}
+        frame = opened.scores.frame
+        wanted = [c for c in (*KEYS, "evaluator", "aspect", "score", "status") if c in frame.columns]
+        frames.append(frame[wanted].assign(evaluator=frame["evaluator"].map(label)))
+        signatures |= {label[e]: s for e, s in opened.scores.signatures.items()}
+        kinds |= {label[e]: k for e, k in opened.scores.kinds.items()}
+    simulated = any(run.scores.simulated for run in runs.values())
+    return ScoreTable(pd.concat(frames, ignore_index=True), signatures, kinds, simulated)
+
+
+def _notes(
+    runs: Mapping[str, OpenRun], ruling: str, aspects: Sequence[str], truth: pd.DataFrame
+) -> list[str]:
+    keys = [k for k in KEYS if k in truth.columns]
+    common = len(truth[keys].drop_duplicates())
+    notes = [f"Compared on the {counted(common, 'unit')} that all runs have."]
+    own = {n: len(r.truth[keys].drop_duplicates()) for n, r in runs.items()}
+    left_out = [f"{total - common:,} of the {total:,} of {n}" for n, total in own.items() if total > common]
+    if left_out:
+        notes.append(f"Left out are {_listed(left_out)}.")
+    if any(set(r.record["study"]["aspects"]) != set(aspects) for r in runs.values()):
+        notes.append(f"Only the aspects that all runs have enter: {', '.join(aspects)}.")
+    studies = [r.record["study"] for r in runs.values()]
+    if any(study[key] != studies[0][key] for study in studies for key in _POLICY):
+        rules = runs[ruling].record["study"]
+        policy = "; ".join(f"{key}: {_policy_text(rules[key])}" for key in _POLICY)
+        notes.append(f"The runs' policies differ; that of {ruling} holds for all ({policy}).")
+    if len({r.record["data"]["fingerprint"] for r in runs.values()}) > 1:
+        notes.append(
+            "The runs' data differ: a unit counts as the same where its keys are; run folders do not hold "
+            "texts, so that these may be others."
+        )
+    return [*_simulation(runs), *notes]
+
+
+def _simulation(runs: Mapping[str, OpenRun]) -> list[str]:
+    simulated = [name for name, run in runs.items() if run.scores.simulated]
+    real = [name for name, run in runs.items() if not run.scores.simulated]
+    if not (simulated and real):
+        return []
+    return [f"SIMULATED AND REAL DATA ARE COMPARED: {_listed(simulated)} simulated, {_listed(real)} not."]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

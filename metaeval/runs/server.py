@@ -1,0 +1,140 @@
+"""A web server that answers this computer alone, and only reads: what `metaeval.runs.viewer` stands on."""
+
+from __future__ import annotations
+
+import re
+import socketserver
+import sys
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from metaeval.base.errors import MetaevalError
+from metaeval.reports.view_pages import message_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LOOPBACK = "127.0.0.1"
+_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
+"""What the Host header may say: a page of another name that leads here (DNS rebinding) is turned away. Any
+port will do, so that one can be forwarded."""
+_HEADERS = {
+    # A report holds all that it needs: it may load nothing, and only these pages may frame it.
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+        "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+_SECONDS = 30  # after which a browser that says nothing is let go
+
+
+class Page(NamedTuple):
+    """What is sent for a path."""
+
+    body: bytes
+    type: str = "text/html; charset=utf-8"
+    status: HTTPStatus = HTTPStatus.OK
+
+    @classmethod
+    def of(cls, html: str) -> Page:
+        """Make a page of HTML."""
+        return cls(html.encode("utf-8", "replace"))
+
+    @classmethod
+    def message(cls, status: HTTPStatus, sentence: str) -> Page:
+        """Make a page that says why something is not shown."""
+        return cls.of(message_page(status.phrase, sentence))._replace(status=status)
+
+
+class LocalServer(ThreadingHTTPServer):
+    """Sends the pages of a site to browsers on this computer.
+
+    Parameters
+    ----------
+    site
+        Path of a page, as it was asked for (percent-encoded, without the query) → the page. It is called from
+        several threads.
+    port
+        0 for any free one.
+
+    Raises
+    ------
+    MetaevalError
+        If the port cannot be used.
+    """
+
+    def __init__(self, site: Callable[[str], Page], port: int = 0) -> None:
+        self.site = site
+        try:
+            super().__init__((_LOOPBACK, port), _Handler)
+        except (OSError, OverflowError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise MetaevalError(
+                f"port {port} cannot be used ({why}); give another --port, or leave it out for a free one"
+            ) from error
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds the site."""
+        return f"http://{_LOOPBACK}:{self.server_address[1]}/"
+
+    def server_bind(self) -> None:
+        """Bind without asking the network what this computer is called."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = _LOOPBACK, int(self.server_address[1])
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as in the base class
+        """Say nothing of a browser that went away."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: LocalServer
+    timeout: ClassVar[int] = _SECONDS
+
+    def do_GET(self) -> None:
+        self._answer(self._page())
+
+    def do_HEAD(self) -> None:
+        self._answer(self._page())
+
+    def _page(self) -> Page:
+        hosts = self.headers.get_all("Host") or []
+        if len(hosts) != 1 or not _HOST.fullmatch(hosts[0].strip()):
+            return Page.message(
+                HTTPStatus.MISDIRECTED_REQUEST,
+                f"Runs are shown at {self.server.address} and under no other name.",
+            )
+        return self.server.site(self.path.partition("?")[0])
+
+    def _answer(self, page: Page, **headers: str) -> None:
+        self.send_response(page.status)
+        length = {"Content-Type": page.type, "Content-Length": str(len(page.body))}
+        for name, value in {**length, **_HEADERS, **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(page.body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what is not understood, and every method for which there is no ``do_…``."""
+        if code == HTTPStatus.NOT_IMPLEMENTED:
+            refused = Page.message(HTTPStatus.METHOD_NOT_ALLOWED, "Runs can be read here, not changed.")
+            self._answer(refused, Allow="GET, HEAD")
+        else:
+            status = HTTPStatus(code)
+            self._answer(Page.message(status, explain or status.description or status.phrase))
+
+    def version_string(self) -> str:
+        """Return what is said of the server: no versions."""
+        return "metaeval"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as in the base class
+        """Print nothing: the terminal has the address."""

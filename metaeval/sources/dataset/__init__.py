@@ -1,0 +1,1 @@
+"""A data set on disk and in memory: its folder, manifest and checks."""

@@ -1,0 +1,1 @@
+"""Data sets from the hub and from downloads."""

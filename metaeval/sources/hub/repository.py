@@ -1,0 +1,156 @@
+"""Data sets of the Hugging Face hub; the libraries for it are slow to import and are loaded on first use."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metaeval.base.errors import DataError, nearest
+from metaeval.sources.dataset.manifest import FILE
+from metaeval.sources.tables.table import Table, arrow_frame, from_frame
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+_PREFIX = re.compile(r"hf:/+(datasets/)?")  # a `Path` made of hf://owner/name has one slash
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?")
+_FILES = ["README.md", FILE, *(f"{table}.*" for table in ("explanations", "ratings", "scores", "users"))]
+
+
+def hub_name(path: str | os.PathLike[str]) -> str | None:
+    """Return the hub name that ``path`` is (with ``@`` and a revision, if it has one), or None for a path.
+
+    A misspelt local path must not send anybody to the network, so what lies under a folder that is there is
+    a path.
+    """
+    text = str(path)
+    if (prefix := _PREFIX.match(text)) is not None:
+        return text[prefix.end() :]
+    local = Path(path)
+    if local.exists() or local.parent.exists() or not _NAME.fullmatch(text):
+        return None
+    return text
+
+
+def hub_folder(name: str) -> Path:
+    """Download a data-set folder of the hub, once (the hub's cache keeps it), and return its path.
+
+    Parameters
+    ----------
+    name
+        ``owner/name``, with ``@`` and a branch, tag or commit if it is not to be the newest.
+
+    Raises
+    ------
+    DataError
+        If it cannot be reached or is not there, or is no data set in our layout.
+    """
+    import huggingface_hub
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    repository, revision = _split(name)
+    # That of the HTTP library which this version of the hub's library uses: a proxy that is not there is one.
+    http_error: type[Exception] = HfHubHTTPError.__mro__[1]
+    try:
+        folder = Path(
+            huggingface_hub.snapshot_download(
+                repository, repo_type="dataset", revision=revision, allow_patterns=_FILES
+            )
+        )
+    except (http_error, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        raise DataError(_not_loaded(name, error)) from error
+    if not (folder / FILE).is_file():
+        raise DataError(
+            f"the hub data set {name!r} has no {FILE}, so it is another kind of table; import it with: "
+            f"metaeval data import table hf://{name} --map MAP.yaml --out FOLDER"
+        )
+    return folder
+
+
+def hub_table(source: str, split: str | None = None, cache: Path | None = None) -> Table:
+    """Load one table with the ``datasets`` library.
+
+    Parameters
+    ----------
+    source
+        A name on the hub, with ``@`` and a revision if there is one, or a local folder of data files.
+    split
+        Which split; may be left out if there is one only.
+    cache
+        Where the library keeps its copy; its own place if left out.
+
+    Raises
+    ------
+    DataError
+        If the data set or the split is not there.
+    """
+    import datasets
+
+    datasets.disable_progress_bars()
+    local = Path(source).is_dir()
+    name, revision = (source, None) if local else _split(source)
+    kept = None if cache is None else str(cache)
+    try:
+        found = datasets.load_dataset(name, revision=revision, cache_dir=kept)
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        raise DataError(_not_loaded(source, error, "folder" if local else "hub data set")) from error
+    return split_table(found, split, source)
+
+
+def split_table(found: Mapping[Any, Any], split: str | None, source: str) -> Table:
+    """Return one split of a ``datasets.DatasetDict`` as a table; it may be left out if there is one only.
+
+    Raises
+    ------
+    DataError
+        If the split is not there, or there are several and none is named.
+    """
+    splits = [str(s) for s in found]
+    if split is None and len(splits) > 1:
+        raise DataError(f"{source!r} has the splits {', '.join(splits)}; name one as `split` in the map")
+    chosen = splits[0] if split is None else split
+    if chosen not in splits:
+        raise DataError(
+            f"{source!r} has no split {chosen!r}{nearest(chosen, splits)}; there are: {', '.join(splits)}"
+        )
+    return dataset_table(found[chosen], source)
+
+
+def dataset_table(dataset: Any, source: str) -> Table:  # noqa: ANN401 - the library publishes no types
+    """Return a ``datasets.Dataset`` as a table; labels that are kept as numbers become their names again."""
+    from datasets import ClassLabel
+
+    frame = arrow_frame(dataset.with_format("arrow")[:])
+    for name, feature in dataset.features.items():
+        if isinstance(feature, ClassLabel):
+            # -1 stands for a label that is not known.
+            names = [*feature.names, None]
+            frame[name] = [None if code is None else names[int(code)] for code in frame[name]]
+    return from_frame(frame, source)
+
+
+def _split(name: str) -> tuple[str, str | None]:
+    """Take a name and its revision apart."""
+    repository, _, revision = name.partition("@")
+    return repository, revision or None
+
+
+def _not_loaded(name: str, error: Exception, what: str = "hub data set") -> str:
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+
+    repository, revision = _split(name)
+    causes = (error, error.__cause__)
+    if any(isinstance(cause, RepositoryNotFoundError) for cause in causes):
+        reason = f"the hub has none of the name {repository!r}, or it is private and you are not logged in"
+    elif any(isinstance(cause, RevisionNotFoundError) for cause in causes):
+        reason = f"it has no branch, tag or commit {revision!r}"
+    else:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        reason = reason.removeprefix("Got: ")
+    return f"the {what} {name!r} could not be loaded: {reason}"

@@ -1,0 +1,1 @@
+"""Public studies and recorded verdicts, from their released files."""

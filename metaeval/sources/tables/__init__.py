@@ -1,0 +1,1 @@
+"""One table: read, checked, mapped to a data set."""

@@ -1,0 +1,205 @@
+"""Values of any type → text or float64, and what is wrong with them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaeval.base.frames import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from numpy.typing import NDArray
+
+    from metaeval.base.errors import Problem
+    from metaeval.sources.tables.table import Table
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_EXACT = 2.0**53  # above it a float64 no longer names one whole number
+
+
+def text_column(table: Table, column: str) -> tuple[NDArray[np.object_], list[Problem]]:
+    """Return a column as text, "" where there is no value.
+
+    Whole numbers become text without ``.0``, and text stays what it is: ``007`` stays ``007``.
+    Numbers beside text in one column are a problem, for nobody can say whether 7 and ``007`` are the same.
+    """
+    values = table.frame[column]
+    cells = _cells(values)
+    kinds = {type(c) for c in cells} - {type(None)}
+    if kinds <= {str}:
+        text = np.array([c if c is not None else "" for c in cells] or [], dtype=object)
+        return text, _surrogates(table, column, text)
+    families = {k: _family(k) for k in kinds}
+    wrong = {k for k, f in families.items() if f is None}
+    known = {f for f in families.values() if f is not None}
+    problems: list[Problem] = []
+    if wrong:
+        problems = [
+            table.problem(i, column, f"holds a {type(c).__name__}; it may hold text or numbers")
+            for i, c in enumerate(cells)
+            if type(c) in wrong
+        ]
+    elif len(known) > 1:
+        problems = _mixed(table, column, cells, families)
+    return np.array([_plain(c) for c in cells], dtype=object), problems
+
+
+def number_column(
+    table: Table, column: str, missing: Collection[str] = ()
+) -> tuple[NDArray[np.float64], list[Problem]]:
+    """Return a column as float64, NaN where the cell is empty or one of ``missing``.
+
+    Text is read to the nearest float64, so that a number written with 17 digits comes back to the last bit.
+    """
+    values = table.frame[column]
+    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0  # -0.0 is 0.0 in some formats
+        return numbers, _infinite(table, column, numbers)
+    read = _numbers_in(values, missing)
+    if read is not None:
+        return read, []
+    cells = _cells(values)
+    kinds = {type(c) for c in cells} - {type(None)}
+    if kinds <= {str}:
+        numbers, problems = _parse(table, column, cells, missing)
+        return numbers + 0.0, problems
+    families = {k: _family(k) for k in kinds}
+    if set(families.values()) == {"number"}:
+        numbers = np.array([np.nan if c is None else float(c) + 0.0 for c in cells], dtype=np.float64)
+        return numbers, _infinite(table, column, numbers)
+    numbers = np.full(len(cells), np.nan)
+    if set(families.values()) == {"number", "text"}:
+        return numbers, _mixed(table, column, cells, {**families, str: "text"})
+    problems = [
+        table.problem(i, column, f"is {c!r}; it may be a number, or empty where there is none")
+        for i, c in enumerate(cells)
+        if c is not None and families[type(c)] != "number"
+    ]
+    return numbers, problems
+
+
+def _numbers_in(values: pd.Series[Any], missing: Collection[str]) -> NDArray[np.float64] | None:
+    """Return texts that are all plain numbers, or none, as numbers; None if one has to be looked at."""
+    if not isinstance(values.dtype, pd.StringDtype):
+        return None
+    texts = pa.array(values, from_pandas=True)
+    given = pc.if_else(pc.is_in(texts, pa.array(["", *missing], texts.type)), None, texts)
+    try:
+        numbers = pc.cast(given, pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    sound = pc.all(pc.is_finite(numbers)).as_py() is not False
+    return numbers.to_numpy(zero_copy_only=False) + 0.0 if sound else None
+
+
+def _cells(values: pd.Series[Any]) -> NDArray[np.object_]:
+    """Return the values as Python objects, None where there is none."""
+    cells = values.astype(object).to_numpy(copy=True)
+    cells[values.isna().to_numpy(dtype=bool)] = None
+    return cells
+
+
+def _parse(
+    table: Table, column: str, cells: NDArray[np.object_], missing: Collection[str]
+) -> tuple[NDArray[np.float64], list[Problem]]:
+    blank = {"", *missing}
+    stripped = [None if c is None or (s := c.strip()) in blank else s for c in cells]
+    try:
+        numbers = pc.cast(pa.array(stripped, pa.string()), pa.float64()).to_numpy(zero_copy_only=False)
+    except (pa.ArrowInvalid, UnicodeEncodeError):
+        numbers = np.array(
+            [float(s) if s is not None and _NUMBER.fullmatch(s) else np.nan for s in stripped],
+            dtype=np.float64,
+        )
+    unread = [i for i in np.flatnonzero(~np.isfinite(numbers)).tolist() if stripped[i] is not None]
+    if not unread:
+        return numbers, []
+    numbers = numbers.copy()
+    numbers[unread] = np.nan
+    problems = [
+        table.problem(
+            i, column, f"is {stripped[i]!r}; it may be a finite number, or empty where there is none"
+        )
+        for i in unread
+    ]
+    return numbers, problems
+
+
+def _infinite(table: Table, column: str, numbers: NDArray[np.float64]) -> list[Problem]:
+    return [
+        table.problem(int(i), column, f"is {numbers[i]}; it may be a finite number, or empty")
+        for i in np.flatnonzero(np.isinf(numbers))
+    ]
+
+
+def _family(kind: type) -> str | None:
+    if issubclass(kind, str):
+        return "text"
+    if issubclass(kind, bool | np.bool_):
+        return "truth value"
+    if issubclass(kind, int | float | np.number | decimal.Decimal):
+        return "number"
+    if issubclass(kind, dt.date | dt.time):
+        return "date"
+    return None
+
+
+def _mixed(
+    table: Table, column: str, cells: NDArray[np.object_], families: dict[type, str | None]
+) -> list[Problem]:
+    """Return a problem for each cell whose family differs from that of most cells."""
+    of_cells = pd.Series([None if c is None else families[type(c)] for c in cells])
+    usual = of_cells.value_counts().index[0]
+    example = cells[int(np.flatnonzero(of_cells == usual)[0])]
+    odd = np.flatnonzero((of_cells != usual) & of_cells.notna())
+    return [
+        table.problem(
+            int(i),
+            column,
+            f"is the {of_cells[i]} {shown(cells[i])}, most rows hold a {usual} such as {shown(example)}; "
+            "use one type",
+        )
+        for i in odd
+    ]
+
+
+def _surrogates(table: Table, column: str, text: NDArray[np.object_]) -> list[Problem]:
+    try:
+        "".join(text).encode("utf-8")
+    except UnicodeEncodeError:
+        pass
+    else:
+        return []
+    problems = []
+    for i, cell in enumerate(text):
+        clean = cell.encode("utf-8", errors="replace").decode("utf-8")
+        if clean != cell:
+            problems.append(
+                table.problem(i, column, "holds half of a surrogate pair, which is not Unicode text")
+            )
+            text[i] = clean
+    return problems
+
+
+def _plain(cell: object) -> str:
+    writers: tuple[tuple[Any, Callable[[Any], str]], ...] = (
+        (bool | np.bool_, lambda c: "true" if c else "false"),
+        (float | np.floating, _float_text),
+    )
+    if cell is None:
+        return ""
+    return next((write(cell) for kind, write in writers if isinstance(cell, kind)), str(cell))
+
+
+def _float_text(number: float) -> str:
+    whole = float(number).is_integer() and abs(number) < _EXACT
+    return str(int(number)) if whole else repr(float(number))

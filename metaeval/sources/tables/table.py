@@ -1,0 +1,293 @@
+"""Read one table (CSV, TSV, JSONL, Parquet) into a frame, and remember the row each value came from."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from metaeval.base.errors import DataError, Problem, nearest
+from metaeval.sources.tables.csv_fast import read_sound
+from metaeval.sources.tables.parquet import TooLargeError, read_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+SUFFIXES: tuple[str, ...] = (".parquet", ".csv", ".jsonl", ".tsv")
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_BOM = b"\xef\xbb\xbf"
+_BATCH = 20_000  # records
+_SPARSEST = 100  # cells a byte of a JSONL file: more are only absent, a name of a column in each line
+_LINE_PROBLEMS = 1000  # a file of another kind altogether would give one problem a line
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as read: values untouched, with what is needed to point at a cell of the source.
+
+    Parameters
+    ----------
+    name
+        Name of the file, as the user knows it.
+    frame
+        The values; text stays text, whatever it looks like.
+    rows
+        For each row of ``frame`` its row in the source, as a spreadsheet shows it (a JSONL file has no
+        header, there it is the line).
+    labels
+        Name in the source of a column that was renamed.
+    value_labels
+        For each row the source column that the rating or score came from, if there are several.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    rows: NDArray[np.int64]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    value_labels: NDArray[np.object_] | None = None
+
+    def problem(self, position: int, column: str | None, message: str) -> Problem:
+        """Return a problem with the cell at ``position`` (0-based) and ``column`` of ``frame``."""
+        if column in ("rating", "score") and self.value_labels is not None:
+            label: str | None = str(self.value_labels[position])
+        else:
+            label = None if column is None else self.labels.get(column, column)
+        return Problem(self.name, int(self.rows[position]), label, message)
+
+
+def from_frame(frame: pd.DataFrame, name: str) -> Table:
+    """Return a frame as a `Table`, its rows counted as in a spreadsheet: the first has number 2."""
+    plain = frame.reset_index(drop=True)
+    plain.columns = [str(c) for c in plain.columns]
+    return Table(name, plain, np.arange(2, len(plain) + 2))
+
+
+def read_table(path: Path) -> tuple[Table | None, list[Problem]]:
+    """Read a table; the format follows the suffix.
+
+    Returns
+    -------
+    tuple
+        The table (None if nothing of it can be used), and what is wrong with the file as a file: encoding,
+        ragged rows, broken lines. What the values mean is not looked at.
+
+    Raises
+    ------
+    DataError
+        If the suffix is none of `SUFFIXES`.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise DataError(
+            f"{path.name!r} has no suffix that is known; it may be {', '.join(SUFFIXES)}"
+            f"{nearest(suffix, SUFFIXES) if suffix else ''}"
+        )
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        return None, [Problem(path.name, None, None, f"cannot be read: {error.strerror}")]
+    if not content.strip():
+        return None, [Problem(path.name, None, None, "is empty; it needs a header and rows")]
+    if suffix == ".parquet":
+        return _read_parquet(path.name, content)
+    if suffix == ".jsonl":
+        return _read_jsonl(path.name, content)
+    return _read_delimited(path.name, content, _DELIMITERS[suffix])
+
+
+def arrow_frame(table: pa.Table) -> pd.DataFrame:
+    """Return an Arrow table as a frame; whole numbers stay whole where values are missing."""
+    keep = [c for c in table.column_names if not c.startswith("__index_level_")]
+    frame: pd.DataFrame = table.select(keep).to_pandas(integer_object_nulls=True, ignore_metadata=True)
+    return frame
+
+
+def _read_parquet(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
+    try:
+        return from_frame(arrow_frame(read_parquet(content)), name), []
+    except TooLargeError as error:
+        return None, [Problem(name, None, None, str(error))]
+    except MemoryError:
+        return None, [
+            Problem(name, None, None, "takes more memory than there is; leave out what is not needed")
+        ]
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        return None, [Problem(name, None, None, f"is not a Parquet file that can be read: {reason}")]
+
+
+def _read_jsonl(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
+    problems: list[Problem] = []
+    records: list[dict[str, Any]] = []
+    rows: list[int] = []
+    columns: dict[str, None] = {}
+    for number, line in enumerate(content.removeprefix(_BOM).split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = _json_object(line)
+        except UnicodeDecodeError as error:
+            problems.append(Problem(name, number, None, _not_utf8(line, error)))
+        except ValueError as error:
+            problems.append(Problem(name, number, None, f"is not a JSON object: {error}"))
+        except RecursionError:
+            problems.append(Problem(name, number, None, "nests its values too deeply to be read"))
+        else:
+            records.append(record)
+            rows.append(number)
+            columns.update(dict.fromkeys(record))
+        if len(problems) >= _LINE_PROBLEMS:
+            break
+    if not columns:
+        return None, problems or [
+            Problem(name, None, None, "holds only empty objects; it needs keys and values")
+        ]
+    if len(records) * len(columns) > _SPARSEST * len(content):
+        message = (
+            f"has {len(columns):,} keys in {len(records):,} lines; the lines of a table share their keys"
+        )
+        return None, [*problems, Problem(name, None, None, message)]
+    # Column by column as objects: a frame made of records would turn 7 into 7.0 beside a missing value.
+    data = {c: pd.Series([r.get(c) for r in records], dtype=object) for c in columns}
+    return Table(name, pd.DataFrame(data), np.asarray(rows, dtype=np.int64)), problems
+
+
+def _json_object(line: bytes) -> dict[str, Any]:
+    text = line.decode("utf-8")
+    record = _DECODER.decode(text)
+    if not isinstance(record, dict):
+        raise ValueError(f"the line holds {text.strip()[:40]!r}; each line is one object in braces")  # noqa: TRY004 one kind of error for the caller
+    if "\\u" in text:
+        # A lone half of a surrogate pair can be escaped in JSON, but is no text.
+        json.dumps(record, ensure_ascii=False).encode("utf-8")
+    return record
+
+
+def _refuse_constant(word: str) -> float:
+    raise ValueError(f"{word} is not a number; write null where there is none")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _read_delimited(name: str, content: bytes, delimiter: str) -> tuple[Table | None, list[Problem]]:
+    content = content.removeprefix(_BOM)
+    sound = read_sound(content, delimiter)
+    if sound is not None and not _header_problems(name, sound[0]):
+        return _table(name, sound[0], arrow_frame(sound[1])), []
+    return _read_records(name, content, delimiter)
+
+
+def _read_records(name: str, content: bytes, delimiter: str) -> tuple[Table | None, list[Problem]]:
+    """Read a file record by record, and find what is wrong with it."""
+    problems: list[Problem] = []
+    header: list[str] = []
+    found = _Records()
+    number = 0
+    try:
+        for number, record in enumerate(_records(content, delimiter), start=1):
+            if number == 1:
+                header = record
+            elif len(record) == len(header):
+                found.add(number, record)
+            elif record:  # a blank line counts as a row, but says nothing
+                problems.append(Problem(name, number, None, _ragged(record, header)))
+    except csv.Error as error:
+        message = f"is not valid CSV: {error}; look for a stray quotation mark"
+        return None, [*problems, Problem(name, number + 1, None, message)]
+    except UnicodeDecodeError:
+        return None, [_where_not_utf8(name, content, delimiter)]
+    wrong_header = _header_problems(name, header)
+    if wrong_header:
+        return None, [*wrong_header, *problems]
+    return _table(name, header, found.frame(len(header)), found.numbers()), problems
+
+
+def _table(
+    name: str, header: Sequence[str], frame: pd.DataFrame, rows: NDArray[np.int64] | None = None
+) -> Table:
+    frame.columns = [h or f"column {n}" for n, h in enumerate(header, start=1)]
+    return Table(name, frame, np.arange(2, len(frame) + 2) if rows is None else rows)
+
+
+@dataclass(slots=True)
+class _Records:
+    """Records, kept as Arrow keeps texts: as lists of Python texts they take five times the memory."""
+
+    _batch: list[list[str]] = field(default_factory=list)
+    _rows: list[int] = field(default_factory=list)
+    _tables: list[pa.Table] = field(default_factory=list)
+    _numbers: list[NDArray[np.int64]] = field(default_factory=list)
+
+    def add(self, number: int, record: list[str]) -> None:
+        self._batch.append(record)
+        self._rows.append(number)
+        if len(self._batch) == _BATCH:
+            self._keep(len(record))
+
+    def frame(self, columns: int) -> pd.DataFrame:
+        self._keep(columns)
+        return arrow_frame(pa.concat_tables(self._tables))
+
+    def numbers(self) -> NDArray[np.int64]:
+        return np.concatenate(self._numbers)
+
+    def _keep(self, columns: int) -> None:
+        cells: Iterable[Sequence[str]] = zip(*self._batch, strict=True) if self._batch else [()] * columns
+        arrays = [pa.array(c, pa.string()) for c in cells]
+        self._tables.append(pa.table(arrays, [str(i) for i in range(columns)]))
+        self._numbers.append(np.asarray(self._rows, dtype=np.int64))
+        self._batch, self._rows = [], []
+
+
+def _records(content: bytes, delimiter: str) -> Iterator[list[str]]:
+    text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
+    return csv.reader(text, delimiter=delimiter, strict=True)
+
+
+def _ragged(record: Sequence[str], header: Sequence[str]) -> str:
+    hint = "too few" if len(record) < len(header) else "too many; quote a text that holds the delimiter"
+    return f"has {len(record)} fields, the header has {len(header)}: {hint}"
+
+
+def _header_problems(name: str, header: Sequence[str]) -> list[Problem]:
+    if not any(header):
+        return [Problem(name, 1, None, "the first row names no columns")]
+    seen: set[str] = set()
+    problems = []
+    for column in filter(None, header):
+        if column in seen:
+            problems.append(Problem(name, 1, column, "two columns have this name; rename one"))
+        seen.add(column)
+    return problems
+
+
+def _not_utf8(content: bytes, error: UnicodeDecodeError) -> str:
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "is UTF-16; save the file as UTF-8"
+    return f"is not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
+
+
+def _where_not_utf8(name: str, content: bytes, delimiter: str) -> Problem:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as found:
+        error = found
+    message = _not_utf8(content, error)
+    if "UTF-16" in message:
+        return Problem(name, None, None, message)
+    # The byte itself becomes an "x", so that a row that begins with it is counted.
+    sound = content[: error.start].decode("utf-8") + "x"
+    records = list(csv.reader(io.StringIO(sound, newline=""), delimiter=delimiter))
+    header, last = records[0], records[-1]
+    column = header[len(last) - 1] if len(records) > 1 and len(last) <= len(header) else None
+    return Problem(name, len(records), column, message)

@@ -1,0 +1,109 @@
+"""Agreement of two raters in labels, under weights of clusters: kappa and alpha from contingency tables.
+
+A table of labels against labels is summed up by cluster once. A column of weights then costs one product of
+matrices, and every measure is arithmetic on the tables that come of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
+
+if TYPE_CHECKING:
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+KAPPAS = ("kappa", "linear", "quadratic")
+"""Cohen's kappa, plain and with linear and quadratic weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAgreement:
+    """Agreement of two raters who gave k labels, as a function of the clusters' weights."""
+
+    tables: Floats
+    """Shape (k · k, n_clusters): units by the first rater's label, then the second's."""
+    k: int
+
+    @classmethod
+    def of(cls, first: Ints, second: Ints, k: int, clusters: Clusters) -> LabelAgreement:
+        """Count units by their labels, which are positions in ``range(k)`` of shape (n,), and cluster."""
+        cell = first.astype(np.int64) * k + second
+        return cls(dense(by_cluster(np.ones(len(cell)), cell, k * k, clusters)), k)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each row of `at`; ``cut 2`` is kappa of 'the label at position 2 or above'."""
+        return (*KAPPAS, "alpha", *(f"cut {c}" for c in range(1, self.k)))
+
+    @property
+    def table(self) -> Floats:
+        """Units by both labels, shape (k, k)."""
+        return np.asarray(self.tables.sum(axis=1).reshape(self.k, self.k))
+
+    def at(self, weights: Floats) -> Floats:
+        """Return every measure under each column of weights.
+
+        Kappa is that of Cohen (1960), and of Cohen (1968) with the distance of two labels' positions as
+        weight, or its square; alpha is Krippendorff's (2011), ordinal, of two raters. Linear weights are the
+        sum of the disagreements at every cut (Vanbelle & Albert 2009, Statistical Methodology 6, 157), so
+        that the kappas of the cuts come with them.
+
+        Parameters
+        ----------
+        weights
+            How often each cluster is there, shape (n_clusters, columns).
+
+        Returns
+        -------
+        ndarray
+            Shape (measures, columns), in the order of `names`; NaN where a measure is not defined.
+        """
+        return in_blocks(self._at, weights, 3 * self.k * self.k)
+
+    def _at(self, weights: Floats) -> Floats:
+        k = self.k
+        table = (self.tables @ weights).reshape(k, k, -1)
+        rows, columns = table.sum(axis=1), table.sum(axis=0)
+        n = rows.sum(axis=0)
+        at = np.arange(k, dtype=np.float64)
+
+        differ = n - np.einsum("iib->b", table)
+        by_chance = n * n - (rows * columns).sum(axis=0)
+        found = [_kappa(differ, by_chance, n)]
+
+        # Up to each cut: of the one rater, of the other, of both.
+        low_rows, low_columns = (np.cumsum(v, axis=0)[:-1] for v in (rows, columns))
+        low_both = np.einsum("iib->ib", np.cumsum(np.cumsum(table, axis=0), axis=1))[:-1]
+        apart = low_rows + low_columns - 2 * low_both
+        apart_by_chance = low_rows * (n - low_columns) + low_columns * (n - low_rows)
+        found.append(_kappa(apart.sum(axis=0), apart_by_chance.sum(axis=0), n))
+
+        square = np.square(at[:, None] - at)
+        squares = np.einsum("ij,ijb->b", square, table)
+        squares_by_chance = np.einsum("ib,ij,jb->b", rows, square, columns, optimize=True)
+        found.extend([_kappa(squares, squares_by_chance, n), _alpha(table, rows + columns)])
+        found.extend(_kappa(a, e, n) for a, e in zip(apart, apart_by_chance, strict=True))
+        return np.stack(found)
+
+
+def _kappa(observed: Floats, crossed: Floats, n: Floats) -> Floats:
+    """Return 1 - observed / (crossed / n): disagreements of units, and of all pairs of one's and other's."""
+    ratio = np.divide(observed * n, crossed, out=np.full_like(n, np.nan), where=crossed > 0)
+    found: Floats = 1.0 - ratio
+    return found
+
+
+def _alpha(table: Floats, counts: Floats) -> Floats:
+    """Return ordinal alpha from tables, shape (k, k, columns), and the counts of labels, (k, columns)."""
+    n = counts.sum(axis=0)
+    ranks = np.cumsum(counts, axis=0) - counts / 2
+    within = np.einsum("ijb,ijb->b", table, np.square(ranks[:, None] - ranks))
+    centred = ranks - n / 2  # the mean of midranks is half their number
+    spread = (counts * np.square(centred)).sum(axis=0)
+    ratio = np.divide((n - 1) * within, n * spread, out=np.full_like(n, np.nan), where=spread > 0)
+    found: Floats = 1.0 - ratio
+    return found

@@ -1,0 +1,300 @@
+"""How far raters agree, and how reliable they are: kappa, alpha, concordance, intraclass correlations.
+
+A missing value is NaN. So is an agreement that is undefined: without units, or without variation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from metaeval.stats.coefficients.exact import common_denominator
+from metaeval.stats.coefficients.tables import Floats, Ints, changes, encode, lengths
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+Weights: TypeAlias = Literal["linear", "quadratic"]
+Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
+
+_EXACT = 2.0**53  # whole numbers below this are exact as floats
+_ROUNDING = 1e-28  # a mean square of values in [0, 1] that is not above this is what rounding left of zero
+
+
+@dataclass(frozen=True, slots=True)
+class Intraclass:
+    """The six intraclass correlations of Shrout & Fleiss (1979).
+
+    One is NaN where the variance that it is a share of is not estimated to be above zero.
+    """
+
+    icc1: float
+    """Of one rating, if each unit has raters of its own."""
+    icc2: float
+    """Of one rating, absolute agreement, if the raters are a sample of all raters."""
+    icc3: float
+    """Of one rating, consistency, if these raters are the only ones."""
+    icc1k: float
+    """The same three for the mean of ``n_raters`` ratings."""
+    icc2k: float
+    icc3k: float
+    n_units: int
+    n_raters: int
+    n_dropped: int
+    """Units left out because a rating is missing; ``n_units`` does not count them."""
+
+
+def cohen_kappa(
+    a: ArrayLike, b: ArrayLike, weights: Weights | None = None, *, labels: ArrayLike | None = None
+) -> float:
+    """Cohen's kappa (1960) of two raters, or his weighted kappa (1968).
+
+    Parameters
+    ----------
+    a, b
+        Categories as numbers, shape (n,). A unit with NaN in either is left out.
+    weights
+        None counts every disagreement as one; ``linear`` and ``quadratic`` by the difference of the positions
+        of the two categories in ``labels``, or by its square.
+    labels
+        The categories in order; by default the distinct values of both raters.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, a value is infinite or not among the labels, or labels repeat.
+    """
+    if weights not in {None, "linear", "quadratic"}:
+        raise ValueError(f"weights must be None, 'linear' or 'quadratic', not {weights!r}")
+    i, j, k = _positions(*_pairs(a, b), labels)
+    n = len(i)
+    if weights == "quadratic":
+        observed = float(np.square(i - j, dtype=np.float64).sum())
+        expected = n * float(i.var() + j.var() + (i.mean() - j.mean()) ** 2) if n else 0.0
+    else:
+        of_i, of_j = (np.bincount(codes, minlength=k).astype(np.float64) for codes in (i, j))
+        if weights == "linear":
+            # The distance of two positions is the number of places to cut the labels between them.
+            up_to_i, up_to_j = np.cumsum(of_i), np.cumsum(of_j)
+            observed = float(np.abs(i - j).sum())
+            crossed = float((up_to_i * (n - up_to_j) + up_to_j * (n - up_to_i)).sum())
+        else:
+            observed = float(np.count_nonzero(i != j))
+            crossed = n * float(n) - float(of_i @ of_j)
+        expected = crossed / max(n, 1)
+    return 1.0 - observed / expected if expected else np.nan
+
+
+def krippendorff_alpha(ratings: ArrayLike, level: Level = "nominal") -> float:
+    """Krippendorff's alpha (2011, "Computing Krippendorff's alpha-reliability") of any number of raters.
+
+    Parameters
+    ----------
+    ratings
+        Shape (raters, units); NaN where a rater has not rated. A unit with one rating does not count.
+    level
+        What a disagreement weighs: ``nominal`` one, ``interval`` the squared difference of the ratings,
+        ``ordinal`` that of their mid-ranks. So none needs a table of coincidences.
+
+    Raises
+    ------
+    ValueError
+        If ratings are not two-dimensional, one is infinite, or the level is unknown.
+    """
+    if level not in {"nominal", "ordinal", "interval"}:
+        raise ValueError(f"level must be 'nominal', 'ordinal' or 'interval', not {level!r}")
+    table = _array(ratings, "raters × units")
+    there = ~np.isnan(table)
+    per_unit = there.sum(axis=0)
+    there &= per_unit > 1
+    values, unit = table[there], np.nonzero(there)[1]
+    n = len(values)
+    weight = 1.0 / np.maximum(per_unit - 1, 1)  # of a unit's pairs, so that each rating counts once
+    if level == "interval":
+        x = _unit_range(values)
+    else:
+        codes, _, counts = _coded(values)
+        if level == "nominal":
+            key = np.sort(unit * len(counts) + codes)
+            first = np.flatnonzero(changes(key))
+            same, where = lengths(first, n), key[first] // max(len(counts), 1)
+            observed = float((same * (per_unit[where] - same) * weight[where]).sum())
+            expected = n * float(n) - float(counts @ counts)
+            return 1.0 - (n - 1) * observed / expected if expected else np.nan
+        x = _unit_range((np.cumsum(counts) - counts / 2)[codes])
+    means = np.bincount(unit, weights=x, minlength=len(per_unit)) / np.maximum(per_unit, 1)
+    within = np.square(x - means[unit]) * (per_unit * weight)[unit]
+    spread = float(x.var()) * n if n else 0.0  # exactly zero for a constant, which is all zeros here
+    return 1.0 - (n - 1) * float(within.sum()) / (n * spread) if spread else np.nan
+
+
+def concordance(x: ArrayLike, y: ArrayLike) -> float:
+    """Lin's concordance correlation coefficient (1989), with population moments; shapes (n,).
+
+    A unit with NaN in either is left out. NaN for fewer than two units, or one constant in both.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a value is infinite.
+    """
+    a, b = _pairs(x, y)
+    if len(a) < 2:
+        return np.nan
+    a, b = _unit_range(np.stack([a, b]))  # scaled together: their distance counts
+    u, v = a - a.mean(), b - b.mean()
+    spread = float(u @ u + v @ v + len(a) * (a.mean() - b.mean()) ** 2)
+    return 2.0 * float(u @ v) / spread if spread else np.nan
+
+
+def mean_absolute_error(x: ArrayLike, y: ArrayLike) -> float:
+    """Mean of the distances of x and y; arguments and errors as for `concordance`, NaN if no unit remains."""
+    a, b = _pairs(x, y)
+    return float(np.abs(a - b).mean()) if len(a) else np.nan
+
+
+def centre(values: ArrayLike, group: ArrayLike, n_groups: int) -> Floats:
+    """Take its group's mean off each value.
+
+    Deviations that are equal tie: of ratings, and of means of ratings, each is the correctly rounded quotient
+    of two whole numbers. A rating of 2 less a mean of 5/3 is the same float as a 3 less 8/3.
+
+    Parameters
+    ----------
+    values
+        Shape (n,). NaN stays NaN and does not enter the mean.
+    group, n_groups
+        Shape (n,), whole numbers in ``range(n_groups)``.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, a value is infinite, or a group is out of range.
+    """
+    v, g = _array(values, "units"), np.asarray(group)
+    if v.shape != g.shape:
+        raise ValueError(f"values and group must be of one shape, not of {v.shape} and {g.shape}")
+    if g.size and (g.dtype.kind not in "iu" or g.min() < 0 or g.max() >= n_groups):
+        raise ValueError(f"group must hold whole numbers from 0 to {n_groups - 1}")
+    found, there = np.full(len(v), np.nan), ~np.isnan(v)
+    v, g = v[there], g[there].astype(np.int64)
+    counts = np.bincount(g, minlength=n_groups).astype(np.float64)
+    denominator = common_denominator(v)
+    if denominator is not None and np.abs(v).max() * denominator * counts.max() < _EXACT / 2:
+        whole = np.rint(v * denominator)
+        sums = np.bincount(g, weights=whole, minlength=n_groups)
+        found[there] = (whole * counts[g] - sums[g]) / (counts[g] * denominator)
+    else:
+        means = np.bincount(g, weights=v, minlength=n_groups) / np.maximum(counts, 1)
+        found[there] = v - means[g]
+    return found
+
+
+def intraclass(ratings: ArrayLike) -> Intraclass:
+    """Intraclass correlations from the mean squares of units, raters and rest (Shrout & Fleiss 1979).
+
+    Ratings have the shape (units, raters); a unit with NaN is dropped, and counted.
+
+    Raises
+    ------
+    ValueError
+        If ratings are not two-dimensional, or one is infinite.
+    """
+    table = _array(ratings, "units × raters")
+    complete = table[~np.isnan(table).any(axis=1)]
+    n, k = complete.shape
+    units, raters, rest, within = _mean_squares(complete) if n > 1 and k > 1 else [0.0] * 4
+    trend = (raters - rest) / max(n, 1)
+
+    def ratio(above: float, below: float) -> float:
+        return above / below if below > 0 else np.nan
+
+    return Intraclass(
+        icc1=ratio(units - within, units + (k - 1) * within),
+        icc2=ratio(units - rest, units + (k - 1) * rest + k * trend),
+        icc3=ratio(units - rest, units + (k - 1) * rest),
+        icc1k=ratio(units - within, units),
+        icc2k=ratio(units - rest, units + trend),
+        icc3k=ratio(units - rest, units),
+        n_units=n,
+        n_raters=k,
+        n_dropped=len(table) - n,
+    )
+
+
+def disattenuate(r: ArrayLike, reliability_x: ArrayLike, reliability_y: ArrayLike = 1.0) -> Floats:
+    """Correct a correlation for unreliable measurement: r / √(reliability_x · reliability_y) (Spearman 1904).
+
+    The arguments broadcast; so does the result, of shape () for three numbers. NaN where a reliability is NaN
+    or not above zero. Nothing is clipped: a result above 1 says that a reliability is too low to be used.
+    """
+    correlation, *both = (np.asarray(a, dtype=np.float64) for a in (r, reliability_x, reliability_y))
+    of_x, of_y = (np.sqrt(np.where(a > 0, a, np.nan)) for a in both)
+    return np.asarray(correlation / of_x / of_y)
+
+
+def _array(values: ArrayLike, axes: str) -> Floats:
+    found = np.asarray(values, dtype=np.float64)
+    if found.ndim != axes.count("×") + 1:
+        raise ValueError(f"expected an array of {axes}, not one of shape {found.shape}")
+    if np.isinf(found).any():
+        raise ValueError("values must be finite, or NaN where they are missing")
+    return found
+
+
+def _pairs(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the units that have both values."""
+    a, b = _array(x, "units"), _array(y, "units")
+    if a.shape != b.shape:
+        raise ValueError(f"both arrays must be of one length, not of {len(a)} and {len(b)}")
+    both = ~(np.isnan(a) | np.isnan(b))
+    return a[both], b[both]
+
+
+def _coded(values: Floats) -> tuple[Ints, Floats, Floats]:
+    """Return the position of each value among the distinct ones, these, and how often each occurs."""
+    coded = encode(values)
+    codes = coded.codes.ravel()
+    counts = np.bincount(codes, minlength=len(coded.values))
+    present = counts > 0  # whole numbers are coded with gaps
+    return (np.cumsum(present) - 1)[codes], coded.values[present], counts[present].astype(np.float64)
+
+
+def _positions(a: Floats, b: Floats, labels: ArrayLike | None) -> tuple[Ints, Ints, int]:
+    """Return the positions of two raters' values among the labels, and the number of labels."""
+    codes, distinct, _ = _coded(np.concatenate([a, b]))
+    known = distinct if labels is None else np.asarray(labels, dtype=np.float64).ravel()
+    order = np.argsort(known)
+    ordered = np.append(known[order], np.inf)
+    if not np.isfinite(known).all() or (ordered[1:] == ordered[:-1]).any():
+        raise ValueError("labels must be different finite numbers")
+    at = np.searchsorted(ordered, distinct)
+    strange = distinct[ordered[at] != distinct]
+    if strange.size:
+        raise ValueError(f"{strange[0]:g} is not one of the labels")
+    of_a, of_b = np.split(order[at][codes], [len(a)])
+    return of_a, of_b, len(known)
+
+
+def _unit_range(values: Floats) -> Floats:
+    """Shift and scale to [0, 1], constants to 0: an offset then costs no digits and squares stay in range."""
+    if not values.size:
+        return values
+    shifted: Floats = values / 2 - values.min() / 2  # halved, so that the difference cannot overflow
+    return np.divide(shifted, shifted.max() or 1.0)
+
+
+def _mean_squares(table: Floats) -> list[float]:
+    """Return the mean squares between units, between raters, of the rest, and within units."""
+    (n, k), x = table.shape, _unit_range(table)
+    x = x - x.mean()
+    of_units, of_raters = x.mean(axis=1, keepdims=True), x.mean(axis=0, keepdims=True)
+    found = (
+        float(np.square(of_units).mean()) * n * k / (n - 1),
+        float(np.square(of_raters).mean()) * n * k / (k - 1),
+        float(np.square(x - of_units - of_raters).sum()) / ((n - 1) * (k - 1)),
+        float(np.square(x - of_units).sum()) / (n * (k - 1)),
+    )
+    return [f if f > _ROUNDING * n * k else 0.0 for f in found]

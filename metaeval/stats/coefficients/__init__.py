@@ -1,0 +1,1 @@
+"""Correlation coefficients of arrays, of groups and at levels."""

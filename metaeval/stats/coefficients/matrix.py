@@ -1,0 +1,99 @@
+"""Coefficients between all rows of a table, each pair on the columns that both have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+from metaeval.stats.coefficients.grouped import kendall
+from metaeval.stats.resampling.threads import one_thread
+
+if TYPE_CHECKING:
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+_BLOCK = 2**23  # signs compared at a time: products of ones, whose sums float32 holds exactly
+_MOST_COMPARED = 30  # columns for each row, above which sorting is cheaper than comparing every two
+
+
+@one_thread()
+def correlation_matrix(x: Floats, coefficient: str) -> tuple[Floats, Ints]:
+    """Correlate every row with every other.
+
+    Pearson's r and Spearman's rho are matrix products of standardised values or midranks; Kendall's tau-b
+    one of the signs of all differences. Rows with values in the same columns are worked through together.
+
+    Parameters
+    ----------
+    x
+        Shape (rows, n); NaN for none.
+    coefficient
+        ``pearson``, ``spearman`` or ``kendall``.
+
+    Returns
+    -------
+    r : ndarray
+        Shape (rows, rows); NaN where a row is constant on the columns that both have.
+    n : ndarray
+        Shape (rows, rows): columns that both have.
+    """
+    there = ~np.isnan(x)
+    patterns, of_row = np.unique(there, axis=0, return_inverse=True)
+    r = np.full((len(x), len(x)), np.nan)
+    for p in range(len(patterns)):
+        for q in range(p, len(patterns)):
+            both = patterns[p] & patterns[q]
+            first, second = np.flatnonzero(of_row == p), np.flatnonzero(of_row == q)
+            rows = np.union1d(first, second)
+            found = _complete(x[np.ix_(rows, both)], coefficient)
+            part = found[np.ix_(np.searchsorted(rows, first), np.searchsorted(rows, second))]
+            r[np.ix_(first, second)] = part
+            r[np.ix_(second, first)] = part.T
+    counts = there.astype(np.float64)
+    return r, (counts @ counts.T).astype(np.int64)
+
+
+def _complete(x: Floats, coefficient: str) -> Floats:
+    """Correlate rows without NaN."""
+    r = np.full((len(x), len(x)), np.nan)
+    if x.shape[1] < 2:
+        return r
+    varied = np.flatnonzero(x.max(axis=1) > x.min(axis=1))
+    values = x[varied]
+    if not len(varied):
+        return r
+    if coefficient == "kendall":
+        found = _kendall(values)
+    else:
+        found = _pearson(stats.rankdata(values, axis=1) if coefficient == "spearman" else values)
+    r[np.ix_(varied, varied)] = np.clip(found, -1.0, 1.0)
+    return r
+
+
+def _pearson(x: Floats) -> Floats:
+    d = x - x[:, :1]  # exact for values of like size, so that a large offset costs no digits
+    d /= np.abs(d).max(axis=1, keepdims=True)
+    d -= d.mean(axis=1, keepdims=True)
+    d /= np.sqrt((d * d).sum(axis=1, keepdims=True))
+    r: Floats = d @ d.T
+    return r
+
+
+def _kendall(x: Floats) -> Floats:
+    rows, n = x.shape
+    if n > _MOST_COMPARED * rows:
+        pairs = [[kendall(a, b) if i < j else 0.0 for j, b in enumerate(x)] for i, a in enumerate(x)]
+        above = np.array(pairs)
+        both: Floats = above + above.T + np.eye(rows)
+        return both
+    # Ranks are small whole numbers: their differences are exact.
+    ranks = stats.rankdata(x, axis=1).astype(np.float32)
+    concordant = np.zeros((rows, rows))
+    step = max(1, _BLOCK // (rows * n))
+    for start in range(0, n, step):
+        signs = np.sign(ranks[:, start : start + step, None] - ranks[:, None, :]).reshape(rows, -1)
+        concordant += signs @ signs.T
+    untied = np.sqrt(np.diag(concordant))
+    found: Floats = concordant / untied / untied[:, None]
+    return found

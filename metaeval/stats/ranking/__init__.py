@@ -1,0 +1,1 @@
+"""Agreement in order, and strengths from comparisons."""

@@ -1,0 +1,194 @@
+"""Strengths from paired comparisons: Bradley and Terry's model, Elo ratings and win rates, many sets at once.
+
+``metaeval.trust.verdicts.strengths`` takes point estimates from ``evalica``; what is here makes the same
+numbers for all resamples of a bootstrap, or for all pairs of user and item, in one go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+PRIOR = 1.0
+"""Ties with an opponent of fixed strength that every player is given, so that no strength is infinite."""
+ELO_START, ELO_K, ELO_SCALE = 1000.0, 4.0, 400.0
+
+_STEP = 1.0  # longest step of a log strength: from afar, a whole step of Newton's would leap over the top
+_TOLERANCE = 1e-10
+_MOST_STEPS = 500
+_CELLS = 2**22  # of the matrices that are solved at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Games:
+    """Paired comparisons, in their order."""
+
+    first: Ints
+    """Players, in ``range(n_players)``; shape (comparisons,)."""
+    second: Ints
+    points: Floats
+    """Of the first player: 1, 0, or 0.5 for a tie."""
+    n_players: int
+
+    def __len__(self) -> int:
+        """Return the number of comparisons."""
+        return len(self.first)
+
+    def take(self, at: Ints) -> Games:
+        """Return the comparisons at some positions."""
+        return Games(self.first[at], self.second[at], self.points[at], self.n_players)
+
+    @property
+    def met(self) -> Ints:
+        """Players that have a comparison."""
+        return np.unique(np.concatenate([self.first, self.second]))
+
+    def matrix(self, group: Ints, n_groups: int) -> Floats:
+        """Return the points of each player against each other one, shape (n_groups, n_players, n_players).
+
+        ``group`` is the group of each comparison, in ``range(n_groups)``.
+        """
+        n = self.n_players
+        there = (group * n + self.first) * n + self.second
+        back = (group * n + self.second) * n + self.first
+        total = np.zeros(n_groups * n**2)
+        total += np.bincount(there, self.points, total.size)
+        total += np.bincount(back, 1 - self.points, total.size)
+        return total.reshape(n_groups, n, n)
+
+
+def bradley_terry(points: ArrayLike, *, prior: float = PRIOR) -> Floats:
+    """Return the log strengths of Bradley and Terry's model (1952, Biometrika 39, 324).
+
+    The chance that i beats j is 1 / (1 + exp(s_j - s_i)). Each player also has ``prior`` ties with an
+    opponent of strength 0: without it one that always wins has no finite strength. Newton's method, all sets
+    at once.
+
+    Parameters
+    ----------
+    points
+        Shape (…, players, players): points of the row's player against the column's, a tie half a point each.
+    prior
+        Above 0.
+
+    Returns
+    -------
+    ndarray
+        Shape (…, players): log strengths, their mean 0; NaN for a player without a comparison.
+
+    Raises
+    ------
+    ValueError
+        If ``prior`` is not above 0, or ``points`` is not square.
+    """
+    given = np.asarray(points, dtype=np.float64)
+    if not prior > 0:
+        raise ValueError(f"prior must be above 0, not {prior}")
+    if given.ndim < 2 or given.shape[-1] != given.shape[-2]:
+        raise ValueError(f"points must be square in its last two axes, not of shape {given.shape}")
+    n = given.shape[-1]
+    flat = given.reshape(-1, n, n)
+    step = max(1, _CELLS // max(1, n * n))
+    parts = [_newton(flat[at : at + step], prior) for at in range(0, len(flat), step)]
+    return np.concatenate([np.zeros((0, n)), *parts]).reshape(given.shape[:-1])
+
+
+def _newton(points: Floats, prior: float) -> Floats:
+    """Return strengths, shape (sets, players), for points of shape (sets, players, players)."""
+    n = points.shape[-1]
+    own = np.arange(n)
+    games = points + np.swapaxes(points, -1, -2)
+    gained = points.sum(axis=-1)
+    strengths = np.zeros(points.shape[:-1])
+    todo = np.arange(len(points))
+    for _ in range(_MOST_STEPS):
+        now, played = strengths[todo], games[todo]
+        expected = _logistic(now[..., :, None] - now[..., None, :])
+        prior_expected = _logistic(now)
+        gradient = gained[todo] - (played * expected).sum(axis=-1) + prior * (0.5 - prior_expected)
+        curvature = played * expected * (1 - expected)
+        system = -curvature
+        system[..., own, own] += curvature.sum(axis=-1) + prior * prior_expected * (1 - prior_expected)
+        step = np.linalg.solve(system, gradient[..., None])[..., 0]
+        longest = np.abs(step).max(axis=-1, initial=0.0)
+        strengths[todo] += step * np.minimum(1.0, _STEP / np.maximum(longest, _TOLERANCE))[..., None]
+        todo = todo[longest > _TOLERANCE]
+        if not len(todo):
+            break
+    return _centred(np.where(games.sum(axis=-1) > 0, strengths, np.nan))
+
+
+def _logistic(x: Floats) -> Floats:
+    from scipy.special import expit
+
+    values: Floats = expit(x)
+    return values
+
+
+def _centred(values: Floats) -> Floats:
+    """Return values with their mean 0 along the last axis, NaN left out."""
+    there = ~np.isnan(values)
+    mean = np.where(there, values, 0.0).sum(axis=-1) / np.maximum(1, there.sum(axis=-1))
+    centred: Floats = values - mean[..., None]
+    return centred
+
+
+def average_win_rate(points: ArrayLike) -> Floats:
+    """Return the mean over opponents of the share of points won against each.
+
+    Parameters
+    ----------
+    points
+        As in `bradley_terry`.
+
+    Returns
+    -------
+    ndarray
+        Shape (…, players), from 0 to 1; NaN for a player without a comparison.
+    """
+    given = np.asarray(points, dtype=np.float64)
+    games = given + np.swapaxes(given, -1, -2)
+    rates = np.divide(given, games, out=np.zeros_like(given), where=games > 0)
+    opponents = (games > 0).sum(axis=-1)
+    mean: Floats = np.where(opponents > 0, rates.sum(axis=-1) / np.maximum(1, opponents), np.nan)
+    return mean
+
+
+def elo(games: Games, weights: ArrayLike, *, k: float = ELO_K) -> Floats:
+    """Return Elo ratings after a sequence of comparisons, for many sequences at once.
+
+    Ratings begin at 1000; a difference of 400 is odds of ten to one. They depend on the order.
+
+    Parameters
+    ----------
+    games
+        The comparisons, in their order.
+    weights
+        How often each stands in a sequence, shape (comparisons, sequences). A comparison of weight w moves
+        ratings w times as far, which for a small ``k`` is nearly what w of them do.
+    k
+        How far one comparison moves a rating at most.
+
+    Returns
+    -------
+    ndarray
+        Shape (sequences, n_players); NaN for a player without a comparison in a sequence.
+    """
+    weight = np.asarray(weights, dtype=np.float64)
+    ratings = np.full((games.n_players, weight.shape[1]), ELO_START)
+    played = np.zeros(ratings.shape, dtype=bool)
+    for a, b, won, w in zip(games.first, games.second, games.points, weight, strict=True):
+        expected = 1 / (1 + 10 ** ((ratings[b] - ratings[a]) / ELO_SCALE))
+        change = k * w * (won - expected)
+        ratings[a] += change
+        ratings[b] -= change
+        played[a] |= w > 0
+        played[b] |= w > 0
+    return np.where(played, ratings, np.nan).T

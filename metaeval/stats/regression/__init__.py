@@ -1,0 +1,1 @@
+"""Models of scores: effects, variance components, monotone maps, prediction-powered means."""

@@ -1,0 +1,213 @@
+"""Maps from scores to ratings: one that rises for all users, and one of a user's own, shrunken towards it.
+
+Both are cross-fitted: the map that a user's units are predicted with was fitted on other users, and a user's
+own shift and slope on other units than the one that is predicted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.weighted.sums import Clusters
+
+N_FOLDS = 10
+"""Folds of clusters, each predicted by a map of the others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Isotonic:
+    """A map that does not fall: linear between its points, and level beyond them."""
+
+    x: Floats
+    """Shape (points,), rising."""
+    y: Floats
+    """Shape (points,), not falling."""
+
+    def __call__(self, x: ArrayLike) -> Floats:
+        """Return the ratings that belong to scores; the shape stays."""
+        return np.interp(np.asarray(x, dtype=np.float64), self.x, self.y)
+
+
+def isotonic(x: ArrayLike, y: ArrayLike) -> Isotonic:
+    """Fit the map that does not fall and has the least squared error (Barlow et al. 1972, pooled violators).
+
+    Parameters
+    ----------
+    x, y
+        Scores and ratings, finite, shape (n,). Units of one score are pooled first.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, there is no unit, or a value is not finite.
+    """
+    from scipy.optimize import isotonic_regression
+
+    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if a.ndim != 1 or a.shape != b.shape or not len(a):
+        raise ValueError(
+            f"scores and ratings must be of one length above zero, not of shapes {a.shape} and {b.shape}"
+        )
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError("scores and ratings must be finite; leave out units without one")
+    points, where = np.unique(a, return_inverse=True)
+    counts = np.bincount(where).astype(np.float64)
+    fitted = isotonic_regression(np.bincount(where, b) / counts, weights=counts).x
+    # Inside a level stretch only its ends say anything.
+    kept = np.ones(len(points), dtype=bool)
+    kept[1:-1] = (fitted[1:-1] != fitted[:-2]) | (fitted[1:-1] != fitted[2:])
+    return Isotonic(points[kept], np.asarray(fitted[kept], dtype=np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How much users differ in shift and slope, and units within a user: variances."""
+
+    shift: float
+    slope: float
+    noise: float
+
+    @classmethod
+    def of(cls, z: Floats, r: Floats, user: Ints, n_users: int) -> Spread:
+        """Estimate the variances by moments, within users first, then between them.
+
+        Parameters
+        ----------
+        z, r
+            Shape (n,): what the common map says, less a constant, and the rating less what the map says.
+        user, n_users
+            Shape (n,), whole numbers in ``range(n_users)``.
+        """
+
+        def total(values: Floats) -> Floats:
+            return np.bincount(user, values, n_users).astype(np.float64)
+
+        n = total(np.ones(len(z)))
+        size = np.maximum(n, 1.0)
+        mean_z, mean_r = total(z) / size, total(r) / size
+        u, v = z - mean_z[user], r - mean_r[user]
+        zz, zr, rr = total(u * u), total(u * v), total(v * v)
+        steep = (n > 2) & (zz > 1e-12 * max(1.0, float(np.square(z).max(initial=0.0))))
+        explained = np.divide(zr * zr, zz, out=np.zeros_like(zz), where=steep)
+        freedom = np.maximum(n - 1 - steep, 0.0).sum()
+        if not freedom:
+            return cls(0.0, 0.0, 0.0)
+        noise = float(np.maximum(rr - explained, 0.0).sum() / freedom)
+        slope = max(0.0, float((explained - noise)[steep].sum() / zz[steep].sum())) if steep.any() else 0.0
+        between = n * (np.square(mean_r) - slope * np.square(mean_z)) - noise
+        return cls(max(0.0, float(between[n > 0].sum() / n.sum())), slope, noise)
+
+
+def shifts(z: Floats, r: Floats, user: Ints, block: Ints, spread: Spread) -> Floats:
+    """Predict what a user adds to the common map at each unit, from the user's units of other blocks.
+
+    Users have a random shift and slope; their best linear unbiased predictors (Laird & Ware 1982, Biometrics
+    38, 963; Robinson 1991, Statistical Science 6, 15) are ``(D Z'Z + s² I)⁻¹ D Z'r`` with ``Z = [1, z]``,
+    ``D`` the variances of shift and slope and ``s²`` that of units. A user with few units keeps near zero,
+    one without others is at zero.
+
+    Parameters
+    ----------
+    z, r, user
+        As for `Spread.of`; only differences between users' numbers count.
+    block
+        Shape (n,): units of one user and one block are left out together.
+    spread
+        From other users.
+    """
+    _, of_user = np.unique(user, return_inverse=True)
+    _, of_block = np.unique(np.stack([of_user, block]), axis=1, return_inverse=True)
+
+    def others(values: Floats) -> Floats:
+        of_users, of_blocks = np.bincount(of_user, values), np.bincount(of_block, values)
+        return np.asarray(of_users[of_user] - of_blocks[of_block], dtype=np.float64)
+
+    n, sum_z, sum_zz = others(np.ones(len(z))), others(z), others(z * z)
+    sum_r, sum_zr = others(r), others(z * r)
+    a, b = spread.shift * n + spread.noise, spread.shift * sum_z
+    c, d = spread.slope * sum_z, spread.slope * sum_zz + spread.noise
+    t, s = spread.shift * sum_r, spread.slope * sum_zr
+    determinant = a * d - b * c
+    known = (n > 0) & (determinant > 0)
+    safe = np.where(known, determinant, 1.0)
+    return np.where(known, ((d * t - b * s) + (a * s - c * t) * z) / safe, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossFitted:
+    """What maps that did not see a unit say of it; arrays have shape (n,)."""
+
+    mean: Floats
+    """The mean rating of the other folds: what can be said without a score."""
+    common: Floats
+    """By the isotonic map of the other folds."""
+    own_mean: Floats
+    """``mean`` and the user's own shift; as ``mean`` if users are not known."""
+    own: Floats
+    """``common`` and the user's own shift and slope; as ``common`` if users are not known."""
+    fold: Ints
+
+
+def cross_fitted(
+    x: ArrayLike,
+    y: ArrayLike,
+    clusters: Clusters,
+    *,
+    block: ArrayLike | None = None,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+    n_folds: int = N_FOLDS,
+    seed: int = 0,
+) -> CrossFitted:
+    """Predict ratings from scores by maps that were fitted on other clusters.
+
+    Parameters
+    ----------
+    x, y
+        Scores and ratings, finite, shape (n,).
+    clusters
+        Of users, or of items where there are no users; at least two of them.
+    block
+        Shape (n,): the parts of a user's units, such as items, that are left out together when the user's own
+        map is fitted. None if clusters are no users: then there are no own maps.
+    bounds
+        Of the ratings; own maps do not leave them.
+    n_folds, seed
+        Folds of clusters and their draw.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two clusters.
+    """
+    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    user = np.asarray(clusters.of_unit)
+    if clusters.n < 2:
+        raise ValueError("cross-fitting takes two clusters or more: one to fit on, one to predict")
+    folds = min(n_folds, clusters.n)
+    fold = (np.random.default_rng(seed).permutation(clusters.n) % folds)[user]
+    mean, common, own_mean, own = np.empty((4, len(a)))
+    for f in range(folds):
+        held = fold == f
+        if not held.any() or held.all():
+            mean[held] = common[held] = own_mean[held] = own[held] = np.nan
+            continue
+        fitted, level = isotonic(a[~held], b[~held]), float(b[~held].mean())
+        every = fitted(a)
+        mean[held], common[held] = level, every[held]
+        own_mean[held], own[held] = mean[held], common[held]
+        if block is None:
+            continue
+        blocks = np.asarray(block)
+        for target, said in ((own_mean, np.full_like(a, level)), (own, every)):
+            z, r = said - said[~held].mean(), b - said
+            spread = Spread.of(z[~held], r[~held], user[~held], clusters.n)
+            added = shifts(z[held], r[held], user[held], blocks[held], spread)
+            target[held] = np.clip(said[held] + added, *bounds)
+    return CrossFitted(mean, common, own_mean, own, fold)

@@ -1,0 +1,1 @@
+"""Bootstrap, jackknife, permutation tests, corrections for many tests."""

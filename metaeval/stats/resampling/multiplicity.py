@@ -1,0 +1,73 @@
+"""Adjusted p-values of a family of tests: compare them with the level that the whole family shall keep.
+
+A p-value that is NaN is a test that could not be made: it stays NaN and does not count in the family.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from metaeval.stats.coefficients.tables import Floats
+
+
+def holm(p: ArrayLike) -> Floats:
+    """Adjust for the probability of any false rejection, step-down (Holm 1979); valid under any dependence.
+
+    Parameters
+    ----------
+    p
+        P-values of one family, in an array of any shape.
+
+    Returns
+    -------
+    ndarray
+        Adjusted p-values in the same shape; NaN where p is.
+
+    Raises
+    ------
+    ValueError
+        If a p-value is below 0 or above 1.
+    """
+    return _adjusted(p, _step_down)
+
+
+def benjamini_hochberg(p: ArrayLike) -> Floats:
+    """Adjust for the share of false rejections among all, step-up (Benjamini & Hochberg 1995).
+
+    Valid for tests that are independent or positively dependent (Benjamini & Yekutieli 2001); arguments,
+    result and errors as for `holm`.
+    """
+    return _adjusted(p, _step_up)
+
+
+def _adjusted(p: ArrayLike, adjust: Callable[[Floats], Floats]) -> Floats:
+    """Adjust the p-values that are not NaN, handed over in ascending order."""
+    given = np.asarray(p, dtype=np.float64)
+    there = ~np.isnan(given)
+    family = given[there]
+    if ((family < 0) | (family > 1)).any():
+        raise ValueError("p-values must lie between 0 and 1")
+    order = np.argsort(family, kind="stable")
+    found, adjusted = np.full(given.shape, np.nan), np.empty(len(family))
+    adjusted[order] = np.minimum(adjust(family[order]), 1.0)
+    found[there] = adjusted
+    return found
+
+
+def _step_down(ascending: Floats) -> Floats:
+    remaining = np.arange(len(ascending), 0, -1)
+    return np.maximum.accumulate(remaining * ascending)
+
+
+def _step_up(ascending: Floats) -> Floats:
+    m = len(ascending)
+    # The factor is 1 at the end of the family, and exactly so: p * m / m could round off p.
+    raised = ascending * (m / np.arange(1, m + 1))
+    return np.minimum.accumulate(raised[::-1])[::-1]

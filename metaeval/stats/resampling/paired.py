@@ -1,0 +1,232 @@
+"""Paired permutation tests: would two evaluators differ as much if their scores were swapped at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import EQUAL
+from metaeval.stats.weighted.crossed import Moments
+from metaeval.stats.weighted.statistic import Clusters, Linear, Nested, statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from metaeval.stats.coefficients.levels import Undefined
+    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.resampling.weights import Swaps
+    from metaeval.stats.weighted.statistic import Statistic
+
+_BLOCK = 2**22  # numbers worked with at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The scores of one evaluator and the truth on the units that it scored, for one aspect and level.
+
+    The truth of all evaluators is on one scale, which is best near its mean and standard deviation.
+    """
+
+    x: Floats
+    y: Floats
+    grouping: Grouping
+    clusters: Clusters
+
+    def standardized(self) -> Scored:
+        """Return the scores less their mean, over their standard deviation, within the groups.
+
+        The coefficients stay as they are, and the scores of two evaluators can change places. Where the means
+        of groups are correlated, the scores are standardized over all units.
+        """
+        group = np.zeros(len(self.x), dtype=np.int64) if self.grouping.between else self.grouping.group
+        n = np.maximum(1, np.bincount(group))
+        centred = self.x - (np.bincount(group, self.x) / n)[group]
+        spread = np.sqrt(np.bincount(group, centred * centred) / n)[group]
+        constant = spread <= 1e-12 * np.abs(self.x)  # what rounding left of zero
+        z = np.divide(centred, spread, out=np.zeros_like(centred), where=~constant & (spread > 0))
+        return Scored(z, self.y, self.grouping, self.clusters)
+
+    def statistic(self, coefficient: str, undefined: Undefined) -> Statistic:
+        """Return the coefficient as a function of weights; its sums can be added to those of others."""
+        return statistic(
+            self.x, self.y, self.grouping, self.clusters, [coefficient], undefined=undefined, addable=True
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Paired tests of E evaluators against each other; arrays have shape (E, E), NaN on the diagonal."""
+
+    difference: Floats
+    """The row's estimate less the column's."""
+    p: Floats
+    """Two-sided."""
+    p_greater: Floats
+    """One-sided: that the row's coefficient is the higher."""
+
+
+@one_thread()
+def paired_permutation(
+    aspects: Sequence[Sequence[Scored]], coefficient: str, swaps: Swaps, *, undefined: Undefined = "skip"
+) -> Paired:
+    """Test every pair of evaluators by swapping their standardized scores within random clusters.
+
+    A cluster is swapped as a whole, for all aspects alike; p = (k + 1) / (n + 1) (Noreen 1989; used for
+    correlations with human judgements by Deutsch, Dror & Roth 2021).
+
+    Parameters
+    ----------
+    aspects
+        For each aspect the scores of E evaluators; tested is the mean of the coefficients over aspects.
+    coefficient
+        ``pearson``, ``spearman`` or ``kendall``.
+    swaps
+        Which clusters are swapped in each permutation.
+    undefined
+        Whether groups without a defined coefficient are skipped or count as zero.
+    """
+    n = len(aspects[0])
+    if n < 2:
+        return Paired(*(np.full((n, n), np.nan) for _ in range(3)))
+    aspects = [_snapped([s.standardized() for s in aspect]) for aspect in aspects]
+    statistics = [[s.statistic(coefficient, undefined) for s in aspect] for aspect in aspects]
+    alike = all(len({type(s) for s in aspect}) == 1 for aspect in statistics)
+    nested = [[s for s in aspect if isinstance(s, Nested)] for aspect in statistics]
+    moments = [[s for s in aspect if isinstance(s, Moments)] for aspect in statistics]
+    linear = [[s for s in aspect if isinstance(s, Linear)] for aspect in statistics]
+    if all(len(aspect) == n and _average_alike(aspect) for aspect in nested):
+        swapped = _same_groups(nested, swaps)
+    elif all(len(aspect) == n and _over_all_alike(aspect) for aspect in moments):
+        swapped = _same_units(moments, swaps)
+    elif alike and all(len(aspect) == n for aspect in linear):
+        swapped = _linear(linear, swaps)
+    else:
+        swapped = _general(aspects, coefficient, swaps, undefined)
+    ones = np.ones((swaps.n_clusters, 1))
+    estimates = np.mean([[float(s.at(ones)[0, 0]) for s in aspect] for aspect in statistics], axis=0)
+    observed = estimates[:, None] - estimates
+    above, beyond = np.zeros((2, n, n))
+    for row, column, permuted in swapped:
+        seen = observed[row, column, None]
+        # What is undefined counts as no less extreme.
+        above[row, column] += (~(permuted < seen - EQUAL)).sum(axis=-1)
+        above[column, row] += (~(permuted > seen + EQUAL)).sum(axis=-1)
+        beyond[row, column] += (~(np.abs(permuted) < np.abs(seen) - EQUAL)).sum(axis=-1)
+    beyond += beyond.T
+    blank = np.where(np.isnan(observed) | np.eye(n, dtype=bool), np.nan, 0.0)
+    return Paired(observed + blank, (beyond + 1) / (swaps.n + 1) + blank, (above + 1) / (swaps.n + 1) + blank)
+
+
+def _snapped(scored: Sequence[Scored]) -> list[Scored]:
+    """Make standardized scores equal that differ by rounding alone, within evaluators and between them."""
+    values = np.concatenate([s.x for s in scored])
+    order = np.argsort(values)
+    ordered = values[order]
+    fresh = np.diff(ordered, prepend=-np.inf) > EQUAL
+    values[order] = ordered[fresh][np.cumsum(fresh) - 1]
+    parts = np.split(values, np.cumsum([len(s.x) for s in scored])[:-1])
+    return [replace(s, x=x) for s, x in zip(scored, parts, strict=True)]
+
+
+def _average_alike(aspect: Sequence[Nested]) -> bool:
+    """Say whether evaluators have the same number of groups with a defined coefficient in every cluster."""
+    counts = aspect[0].counts
+    return bool(counts.any()) and all(np.array_equal(s.counts, counts) for s in aspect)
+
+
+def _over_all_alike(aspect: Sequence[Moments]) -> bool:
+    """Say whether evaluators are correlated over all units, and have scored the same ones."""
+    one = aspect[0]
+    rest = [s.truth for s in aspect[1:]]
+    return one.n_groups == 1 and all(np.array_equal(t, one.truth) for t in rest)
+
+
+_Permuted: TypeAlias = "Iterator[tuple[Ints, Ints, Floats]]"
+"""First and second evaluators of pairs; differences under some permutations, shape (pairs, permutations)."""
+
+
+def _linear(statistics: Sequence[Sequence[Linear]], swaps: Swaps) -> _Permuted:
+    """Swap weighted sums: an evaluator's own less what it gives away, and what it gets of the other."""
+    n = len(statistics[0])
+    first, second = np.triu_indices(n, 1)
+    ones = np.ones((swaps.n_clusters, 1))
+    whole = [np.stack([s.sums(ones) for s in aspect], axis=1) for aspect in statistics]
+    step = max(1, _BLOCK // (n * max(n, *(len(w) for w in whole))))
+    for block in swaps.blocks():
+        for at in range(0, block.shape[1], step):
+            chosen = block[:, at : at + step]
+            mean = np.zeros((n, n, chosen.shape[1]))
+            for aspect, total in zip(statistics, whole, strict=True):
+                swapped = np.stack([s.sums(chosen) for s in aspect], axis=1)
+                for e, s in enumerate(aspect):
+                    mixed = (total[:, e] - swapped[:, e])[:, None] + swapped
+                    mean[e] += s.of_sums(mixed.reshape(len(mixed), -1)).reshape(n, -1)
+            mean /= len(statistics)
+            yield first, second, mean[first, second] - mean[second, first]
+
+
+def _same_groups(statistics: Sequence[Sequence[Nested]], swaps: Swaps) -> _Permuted:
+    """Do the same where all average over the same groups: a difference of what each has by itself."""
+    n = len(statistics[0])
+    first, second = np.triu_indices(n, 1)
+    ones = np.ones(swaps.n_clusters)
+    totals = [np.concatenate([s.totals for s in aspect]) for aspect in statistics]
+    groups = [float(aspect[0].counts[0] @ ones) for aspect in statistics]
+    step = max(1, _BLOCK // len(first))
+    for block in swaps.blocks():
+        for at in range(0, block.shape[1], step):
+            kept = 1 - 2 * block[:, at : at + step]  # what is swapped is taken off and given to the other
+            own = np.mean([t @ kept / g for t, g in zip(totals, groups, strict=True)], axis=0)
+            yield first, second, own[first] - own[second]
+
+
+def _same_units(statistics: Sequence[Sequence[Moments]], swaps: Swaps) -> _Permuted:
+    """Do the same for Pearson's r over all units, which are the same: only sums of x, x² and xy change."""
+    first, second = np.triu_indices(len(statistics[0]), 1)
+    sums = [np.stack([s.scores for s in aspect]) for aspect in statistics]
+    wholes = [of_aspect.sum(axis=2)[:, :, None] for of_aspect in sums]  # evaluators × (x, x², xy)
+    truths = [aspect[0].truth.sum(axis=1) for aspect in statistics]
+    step = max(1, _BLOCK // (8 * len(first)))
+    for block in swaps.blocks():
+        for at in range(0, block.shape[1], step):
+            difference = np.zeros((len(first), len(block[0, at : at + step])))
+            for of_aspect, whole, (n, y, yy) in zip(sums, wholes, truths, strict=True):
+                swapped = of_aspect @ block[:, at : at + step]
+                moved = swapped[second] - swapped[first]
+                for sign, own in ((1, whole[first]), (-1, whole[second])):
+                    x, xx, xy = np.moveaxis(own + sign * moved, 1, 0)
+                    with np.errstate(divide="ignore", invalid="ignore"):
+                        difference += sign * (xy - x * (y / n)) / np.sqrt((xx - x * x / n) * (yy - y * y / n))
+            yield first, second, difference / len(statistics)
+
+
+def _general(
+    aspects: Sequence[Sequence[Scored]], coefficient: str, swaps: Swaps, undefined: Undefined
+) -> _Permuted:
+    """Put the units of two evaluators side by side, and let the weights choose between them."""
+    n = len(aspects[0])
+    for first in range(n):
+        for second in range(first + 1, n):
+            both = [_side_by_side(a[first], a[second], coefficient, undefined) for a in aspects]
+            for block in swaps.blocks():
+                kept, swapped = np.concatenate([1 - block, block]), np.concatenate([block, 1 - block])
+                difference = np.mean([s.at(kept)[0] - s.at(swapped)[0] for s in both], axis=0)
+                yield np.array([first]), np.array([second]), difference[None]
+
+
+def _side_by_side(a: Scored, b: Scored, coefficient: str, undefined: Undefined) -> Statistic:
+    clusters = np.concatenate([a.clusters.of_unit, b.clusters.of_unit + a.clusters.n])
+    grouping = Grouping(
+        np.concatenate([a.grouping.group, b.grouping.group]), a.grouping.n_groups, a.grouping.between
+    )
+    both = Scored(
+        np.concatenate([a.x, b.x]),
+        np.concatenate([a.y, b.y]),
+        grouping,
+        Clusters(clusters, 2 * a.clusters.n),
+    )
+    return both.statistic(coefficient, undefined)

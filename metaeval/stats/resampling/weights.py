@@ -1,0 +1,282 @@
+"""Weights of resampled, left-out and swapped clusters; intervals and p-values of what comes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import ArrayLike
+
+    from metaeval.stats.coefficients.tables import Floats
+
+Method: TypeAlias = Literal["percentile", "bca"]
+Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
+
+_BLOCK = 2**22  # weights made at a time
+_COLUMNS = 2**10  # columns made at a time at most
+_LEFT_OUT = 1000  # jackknife samples at most; of more clusters, several are left out at a time
+_DEFINED = 0.9  # share of the resamples that must be defined for an interval to say anything
+
+EQUAL = 1e-12
+"""Statistics closer than this are equal: they differ by the order of their sums alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resamples:
+    """Bootstrap resamples of clusters: as many as there are, drawn with replacement."""
+
+    n_clusters: int
+    n: int
+    seed: int = 0
+    size: int | None = None
+    """Clusters drawn for a resample; as many as there are, if None."""
+
+    def blocks(self) -> Iterator[Floats]:
+        """Yield weights of shape (n_clusters, columns), ``n`` columns in all; the same every time."""
+        rng = np.random.default_rng(self.seed)
+        size = self.n_clusters if self.size is None else self.size
+        for columns in _blocks(self.n, max(self.n_clusters, size)):
+            drawn = rng.integers(0, self.n_clusters, (columns, size))
+            drawn += np.arange(columns)[:, None] * self.n_clusters
+            counts = np.bincount(drawn.ravel(), minlength=columns * self.n_clusters)
+            yield np.ascontiguousarray(counts.reshape(columns, -1).T, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Swaps:
+    """Random choices of clusters in which two evaluators change places."""
+
+    n_clusters: int
+    n: int
+    seed: int = 0
+
+    def blocks(self) -> Iterator[Floats]:
+        """Yield ones where the clusters are swapped and zeros elsewhere, shape (n_clusters, columns)."""
+        rng = np.random.default_rng(self.seed)
+        for columns in _blocks(self.n, self.n_clusters):
+            chosen = rng.integers(0, 2, (columns, self.n_clusters), dtype=np.int8)
+            yield np.ascontiguousarray(chosen.T, dtype=np.float64)
+
+
+def _blocks(n: int, rows: int) -> Iterator[int]:
+    """Cut n columns into blocks whose sizes depend on the number of rows alone."""
+    step = min(_COLUMNS, max(1, _BLOCK // max(1, rows)))
+    for at in range(0, n, step):
+        yield min(step, n - at)
+
+
+def left_out(n_clusters: int) -> Iterator[Floats]:
+    """Yield the weights of the jackknife, a cluster left out in each column, shape (n_clusters, columns).
+
+    Of more than 1,000 clusters, 1,000 blocks of them are left out in turn.
+    """
+    n = min(n_clusters, _LEFT_OUT)
+    block = np.arange(n_clusters) % max(1, n)
+    first = 0
+    for columns in _blocks(n, n_clusters):
+        yield (block[:, None] != np.arange(first, first + columns)).astype(np.float64)
+        first += columns
+
+
+def expanded(confidence: float, n_clusters: int) -> float:
+    """Return the confidence to ask percentiles for, so that intervals from few clusters hold what they say.
+
+    A bootstrap of n clusters has (n - 1) / n of the variance it should, and normal tails where Student's are
+    due; both are made up for by percentiles further out (Hesterberg 2015, The American Statistician 69, 379).
+    NaN for fewer than two clusters, which say nothing.
+    """
+    from scipy.special import ndtr, stdtrit
+
+    if n_clusters < 2:
+        return float("nan")
+    t = stdtrit(n_clusters - 1, (1 + confidence) / 2)
+    return float(1 - 2 * ndtr(-t * np.sqrt(n_clusters / (n_clusters - 1))))
+
+
+def percentile_interval(replicates: ArrayLike, confidence: float) -> tuple[Floats, Floats]:
+    """Return the percentile intervals of bootstrap replicates (Efron 1979).
+
+    Parameters
+    ----------
+    replicates
+        Shape (…, resamples); NaN where the estimate is undefined.
+    confidence
+        Such as 0.95.
+
+    Returns
+    -------
+    low, high
+        Shape (…); NaN where fewer than nine tenths of the resamples are defined.
+    """
+    values = np.asarray(replicates, dtype=np.float64)
+    tail = np.full(values.shape[:-1], (1 - confidence) / 2)
+    return _quantiles(values, tail, 1 - tail)
+
+
+def bca_interval(
+    estimate: ArrayLike, replicates: ArrayLike, jackknife: ArrayLike, confidence: float
+) -> tuple[Floats, Floats]:
+    """Return bias-corrected and accelerated intervals (Efron & Tibshirani 1993, eq. 14.9 to 14.15).
+
+    Parameters
+    ----------
+    estimate
+        Shape (…).
+    replicates
+        Shape (…, resamples).
+    jackknife
+        Estimates without each cluster in turn (`left_out`), shape (…, clusters).
+    confidence
+        Such as 0.95.
+
+    Returns
+    -------
+    low, high
+        Shape (…); NaN as for `percentile_interval`, and where all replicates lie on one side of the estimate.
+    """
+    from scipy.special import ndtr, ndtri
+
+    point, values = (
+        np.asarray(estimate, dtype=np.float64)[..., None],
+        np.asarray(replicates, dtype=np.float64),
+    )
+    defined = np.maximum(1, (~np.isnan(values)).sum(axis=-1))
+    below = (values < point - EQUAL).sum(axis=-1) + (np.abs(values - point) <= EQUAL).sum(axis=-1) / 2
+    without = np.asarray(jackknife, dtype=np.float64)
+    there = ~np.isnan(without)
+    mean = np.where(there, without, 0.0).sum(axis=-1, keepdims=True) / np.maximum(
+        1, there.sum(axis=-1, keepdims=True)
+    )
+    apart = np.where(there, mean - without, 0.0)
+    spread = (apart**2).sum(axis=-1) ** 1.5
+    acceleration = np.divide((apart**3).sum(axis=-1), 6 * spread, out=np.zeros_like(spread), where=spread > 0)
+    tail = (1 - confidence) / 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        bias = ndtri(below / defined)
+        low, high = (
+            ndtr(bias + (bias + z) / (1 - acceleration * (bias + z))) for z in (ndtri(tail), ndtri(1 - tail))
+        )
+    return _quantiles(values, low, high)
+
+
+def interval(
+    estimate: ArrayLike,
+    replicates: ArrayLike,
+    jackknife: ArrayLike,
+    *,
+    n_clusters: int,
+    confidence: float = 0.95,
+    method: Method = "percentile",
+    expand: bool = True,
+) -> tuple[Floats, Floats]:
+    """Return bootstrap intervals of coefficients, which hold what they say for few clusters too.
+
+    Parameters
+    ----------
+    estimate, replicates, jackknife
+        As for `bca_interval`.
+    n_clusters
+        Clusters that were resampled.
+    confidence
+        Such as 0.95.
+    method
+        ``percentile`` or ``bca``.
+    expand
+        Widen for few clusters: by `expanded`, and by as much as the jackknife varies more than the bootstrap.
+
+    Returns
+    -------
+    low, high
+        Shape (…), in -1 … 1; NaN as for the methods, and for fewer than two clusters if widened.
+    """
+    level = expanded(confidence, n_clusters) if expand else confidence
+    if method == "bca":
+        ends = bca_interval(estimate, replicates, jackknife, level)
+    else:
+        ends = percentile_interval(replicates, level)
+    if expand:
+        ends = _stretched(estimate, ends, replicates, jackknife)
+    low, high = (np.clip(end, -1.0, 1.0) for end in ends)
+    return low, high
+
+
+def _stretched(
+    estimate: ArrayLike, ends: tuple[Floats, Floats], replicates: ArrayLike, jackknife: ArrayLike
+) -> tuple[Floats, Floats]:
+    """Stretch intervals about the estimate where the bootstrap varies less than the jackknife.
+
+    A resample has fewer distinct clusters than the study. A coefficient that is not linear in the clusters,
+    such as one over all units, then varies too little, the more so the more users differ. The jackknife errs
+    to the other side (Efron & Stein 1981). Means over groups are linear: for them nothing changes.
+    """
+    n = np.shape(jackknife)[-1]
+    of_jackknife, of_bootstrap = (n - 1) * _variance(jackknife), _variance(replicates) * n / max(1, n - 1)
+    ratio = np.divide(of_jackknife, of_bootstrap, out=np.ones_like(of_bootstrap), where=of_bootstrap > 0)
+    by = np.sqrt(np.maximum(1.0, ratio))
+    point = np.asarray(estimate, dtype=np.float64)
+    low, high = (point + (end - point) * by for end in ends)
+    return low, high
+
+
+def _variance(values: ArrayLike) -> Floats:
+    """Return the variance of what is defined along the last axis; 0 where nothing is."""
+    given = np.asarray(values, dtype=np.float64)
+    there = ~np.isnan(given)
+    n = np.maximum(1, there.sum(axis=-1, keepdims=True))
+    mean = np.where(there, given, 0.0).sum(axis=-1, keepdims=True) / n
+    spread: Floats = (np.where(there, given - mean, 0.0) ** 2).sum(axis=-1) / n[..., 0]
+    return spread
+
+
+def _quantiles(values: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return the quantiles of the defined replicates at levels that differ from row to row."""
+    ordered = np.sort(values, axis=-1)  # NaN comes last
+    defined = (~np.isnan(ordered)).sum(axis=-1)
+    usable = (defined >= _DEFINED * values.shape[-1]) & (defined > 0)
+    found = []
+    for level in (low, high):
+        known = usable & np.isfinite(level)
+        at = np.where(known, level, 0.0) * np.maximum(0, defined - 1)
+        below = np.floor(at).astype(np.int64)
+        above = np.minimum(below + 1, np.maximum(0, defined - 1))
+        one, two = (np.take_along_axis(ordered, i[..., None], axis=-1)[..., 0] for i in (below, above))
+        found.append(np.where(known, one + (two - one) * (at - below), np.nan))
+    return found[0], found[1]
+
+
+def permutation_p(observed: ArrayLike, permuted: ArrayLike, alternative: Alternative = "two-sided") -> Floats:
+    """Return p-values of permutation tests, p = (k + 1) / (n + 1) (Davison & Hinkley 1997, eq. 4.11).
+
+    Parameters
+    ----------
+    observed
+        Shape (…): differences that were seen.
+    permuted
+        Shape (…, permutations); those that are NaN count as no less extreme.
+    alternative
+        ``greater``: the difference is above zero.
+
+    Returns
+    -------
+    ndarray
+        Shape (…); NaN where the observed difference is.
+    """
+    seen, under = np.asarray(observed, dtype=np.float64), np.asarray(permuted, dtype=np.float64)
+    one, other = seen[..., None], under
+    match alternative:
+        case "two-sided":
+            one, other = np.abs(one), np.abs(other)
+        case "less":
+            one, other = -one, -other
+        case "greater":
+            pass
+        case _:
+            raise ValueError(f"alternative is 'two-sided', 'greater' or 'less', not {alternative!r}")
+    extreme = (~(other < one - EQUAL)).sum(axis=-1)
+    p: Floats = np.where(np.isnan(seen), np.nan, (extreme + 1) / (under.shape[-1] + 1))
+    return p

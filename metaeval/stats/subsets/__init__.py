@@ -1,0 +1,1 @@
+"""Every subset of several judges."""

@@ -1,0 +1,1 @@
+"""Coefficients as functions of cluster weights."""

@@ -1,0 +1,154 @@
+"""Coefficients of groups that clusters cut across, such as all units of a study whose users are resampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.stats.coefficients.tables import encode
+from metaeval.stats.weighted.ranks import ranked_of
+from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
+
+if TYPE_CHECKING:
+    from metaeval.stats.coefficients.levels import Grouping, Undefined
+    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.weighted.ranks import Ranked
+    from metaeval.stats.weighted.sums import Matrix
+
+_ROUNDING = 1e-13  # a variance below this share of the mean square is what rounding left of zero
+
+
+@dataclass(frozen=True, slots=True)
+class Crossed:
+    """A mean over groups whose units lie in several clusters: their coefficients change with the weights."""
+
+    moments: Moments
+    ranked: Ranked | None
+    """None if no rank coefficient is asked for, or there is no unit."""
+    present: Ints
+    """Groups that hold a unit."""
+    coefficients: tuple[str, ...]
+    undefined: Undefined
+
+    @classmethod
+    def of(
+        cls,
+        x: Floats,
+        y: Floats,
+        grouping: Grouping,
+        clusters: Clusters,
+        coefficients: tuple[str, ...],
+        *,
+        undefined: Undefined,
+    ) -> Crossed:
+        """Sum up units with values x and y, shape (n,), by group and cluster."""
+        present, group = np.unique(grouping.group, return_inverse=True)
+        a, b = (encode(v).codes[0].astype(np.int64) for v in (x, y))
+        wanted = {c: c in coefficients for c in ("spearman", "kendall")}
+        ranked = ranked_of(a, b, group, clusters, **wanted) if len(x) else None
+        moments = Moments.of(x, y, grouping, clusters, undefined)
+        return cls(moments, ranked, present, coefficients, undefined)
+
+    def at(self, weights: Floats) -> Floats:
+        """Return the mean over groups of each coefficient, shape (coefficients, columns)."""
+        if self.ranked is None:
+            return np.full((len(self.coefficients), weights.shape[1]), np.nan)
+        return in_blocks(self._at, weights, max(self.ranked.rows, self.moments.rows))
+
+    def _at(self, weights: Floats) -> Floats:
+        sums = self.moments.sums(weights)
+        n = sums[: self.moments.n_groups][self.present]
+        found = np.full((len(self.coefficients), weights.shape[1]), np.nan)
+        wanted = {c: c in self.coefficients for c in ("spearman", "kendall")}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_groups = self.ranked.at(weights, n, **wanted) if self.ranked is not None else {}
+        for row, coefficient in enumerate(self.coefficients):
+            if coefficient == "pearson":
+                found[row] = self.moments.of_sums(sums)
+            else:
+                found[row] = _mean(np.clip(of_groups[coefficient], -1.0, 1.0), n, self.undefined)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Pearson's r in groups that clusters cut across, a function of weighted sums of powers."""
+
+    powers: Matrix
+    """Shape (6 groups, n_clusters): n, then sums of x, y, x², y² and xy."""
+    n_groups: int
+    undefined: Undefined
+    noise: float
+    """What adding and taking off sums may leave of a variance, for a unit."""
+
+    @classmethod
+    def of(
+        cls,
+        x: Floats,
+        y: Floats,
+        grouping: Grouping,
+        clusters: Clusters,
+        undefined: Undefined,
+        *,
+        addable: bool = False,
+    ) -> Moments:
+        """Sum powers of the values; less their group's mean and scaled, unless the sums are to be added."""
+        group, n_groups = grouping.group.astype(np.int64), grouping.n_groups
+        if not addable:
+            x, y = (_centred(v, group, n_groups) for v in (x, y))
+        values = np.concatenate([np.ones(len(x)), x, y, x * x, y * y, x * y])
+        row = (np.arange(6)[:, None] * n_groups + group).ravel()
+        of_rows = Clusters(np.tile(clusters.of_unit, 6), clusters.n)
+        noise = _ROUNDING if addable else 0.0
+        return cls(by_cluster(values, row, 6 * n_groups, of_rows), n_groups, undefined, noise)
+
+    @property
+    def rows(self) -> int:
+        """Number of sums."""
+        return 6 * self.n_groups
+
+    @property
+    def scores(self) -> Floats:
+        """Sums of x, x² and xy of the one group, shape (3, n_clusters)."""
+        return dense(self.powers)[[1, 3, 5]]
+
+    @property
+    def truth(self) -> Floats:
+        """Numbers of units, and sums of y and y², of the one group, shape (3, n_clusters)."""
+        return dense(self.powers)[[0, 2, 4]]
+
+    def at(self, weights: Floats) -> Floats:
+        """Return the mean over groups of Pearson's r, shape (1, columns)."""
+        return in_blocks(lambda w: self.of_sums(self.sums(w)), weights, self.rows)
+
+    def sums(self, weights: Floats) -> Floats:
+        """Return the weighted sums, shape (rows, columns)."""
+        return np.asarray(self.powers @ weights)
+
+    def of_sums(self, sums: Floats) -> Floats:
+        """Return the mean over groups of Pearson's r from weighted sums, shape (1, columns)."""
+        n, x, y, xx, yy, xy = sums.reshape(6, self.n_groups, -1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            vx, vy = xx - x * x / n, yy - y * y / n
+            r: Floats = (xy - x * y / n) / np.sqrt(vx * vy)
+        r[(vx <= _ROUNDING * xx + self.noise * n) | (vy <= _ROUNDING * yy + self.noise * n)] = np.nan
+        return _mean(np.clip(r, -1.0, 1.0), n, self.undefined)[None]
+
+
+def _centred(values: Floats, group: Ints, n_groups: int) -> Floats:
+    """Return values less their group's mean, scaled so that squares stay in range and no digits are lost."""
+    v = values / (np.abs(values).max(initial=0.0) or 1.0)
+    v -= (np.bincount(group, v, n_groups) / np.maximum(1, np.bincount(group, minlength=n_groups)))[group]
+    scaled: Floats = v / (np.abs(v).max(initial=0.0) or 1.0)
+    return scaled
+
+
+def _mean(r: Floats, n: Floats, undefined: Undefined) -> Floats:
+    """Average over the groups that have units, or over those with a defined coefficient."""
+    defined = np.isfinite(r)
+    counted = (defined if undefined == "skip" else n > 0).sum(axis=0)
+    total = np.where(defined, r, 0.0).sum(axis=0)
+    mean: Floats = np.divide(total, counted, out=np.full(counted.shape, np.nan), where=counted > 0)
+    return mean

@@ -1,0 +1,210 @@
+"""Spearman's and Kendall's coefficients of groups whose units lie in several clusters, under weights.
+
+`ByCell` works with the weighted count of every cell, in any number of groups. `ByClass` is for a group where
+one variable has few values, such as a rating scale, and the other many: it compares units once, by class and
+by pair of clusters, and never meets a unit again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from metaeval.stats.coefficients.tables import changes
+from metaeval.stats.weighted.pairs import pairs_of
+from metaeval.stats.weighted.sums import Runs, by_cluster, dense, raised
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.weighted.pairs import Pairs
+    from metaeval.stats.weighted.sums import Clusters, Matrix
+
+_FEW_CELLS = 96  # up to here cells are so few that nothing is gained by comparing units once
+_WORTH = 100  # a product of matrices does this many numbers in the time of one of `ByCell`'s passes
+_ROOM = 2**24  # entries of a matrix of cells and clusters that may be made with its zeros
+
+
+class Ranked(Protocol):
+    """Rank coefficients as functions of the clusters' weights, shape (groups, columns)."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the largest array that a column of weights needs."""
+        ...
+
+    def at(self, weights: Floats, n: Floats, *, spearman: bool, kendall: bool) -> dict[str, Floats]:
+        """Return the coefficients asked for; ``n``, shape (groups, columns), are the weighted units."""
+        ...
+
+
+def ranked_of(x: Ints, y: Ints, group: Ints, clusters: Clusters, *, spearman: bool, kendall: bool) -> Ranked:
+    """Prepare units with codes x and y, shape (n,), in groups numbered from 0 without a gap."""
+    if len(np.unique(x)) < len(np.unique(y)):
+        x, y = y, x  # both coefficients are symmetric
+    ky = int(y.max(initial=0)) + 1
+    _, of_xy = np.unique(x * ky + y, return_inverse=True)
+    key = group * (int(of_xy.max(initial=0)) + 1) + of_xy
+    _, example, cell = np.unique(key, return_index=True, return_inverse=True)
+    counts = by_cluster(np.ones(len(x)), cell, len(example), clusters)
+    group, x, y = group[example], x[example], y[example]
+    _, classes = np.unique(y, return_inverse=True)
+    one_group = bool((group == 0).all())
+    compared = (int(classes.max()) + 1) * clusters.n**2 <= _WORTH * len(x) and len(x) * clusters.n <= _ROOM
+    if one_group and len(x) > _FEW_CELLS and compared:
+        return ByClass.of(x, classes, dense(counts), spearman=spearman, kendall=kendall)
+    return ByCell.of(group, x, y, counts, kendall=kendall)
+
+
+@dataclass(frozen=True, slots=True)
+class ByCell:
+    """Counts of cells, by group, x and y, in each cluster."""
+
+    cells: Matrix
+    """Shape (cells, n_clusters)."""
+    runs: Runs
+    x_first: Ints
+    """Shape (values of x,): first cell of each distinct x of a group."""
+    x_runs: Runs
+    x_row: Ints
+    """Shape (cells,): the distinct x of each cell."""
+    y_order: Ints
+    """Shape (cells,): puts cells in order of group and y."""
+    y_first: Ints
+    y_runs: Runs
+    y_row: Ints
+    pairs: Pairs | None
+    """None if Kendall's coefficient is not wanted."""
+
+    @classmethod
+    def of(cls, group: Ints, x: Ints, y: Ints, cells: Matrix, *, kendall: bool) -> ByCell:
+        """Prepare for cells that come by group, x and y."""
+        fresh_x = changes(group) | changes(x)
+        order = np.lexsort((y, group))
+        fresh_y = changes(group[order]) | changes(y[order])
+        y_row = np.empty(len(y), dtype=np.int64)
+        y_row[order] = np.cumsum(fresh_y) - 1
+        return cls(
+            cells,
+            Runs.of(group),
+            np.flatnonzero(fresh_x),
+            Runs.of(group[fresh_x]),
+            np.cumsum(fresh_x) - 1,
+            order,
+            np.flatnonzero(fresh_y),
+            Runs.of(group[order][fresh_y]),
+            y_row,
+            pairs_of(group, x, y, cells) if kendall else None,
+        )
+
+    @property
+    def rows(self) -> int:
+        """Number of cells."""
+        return int(self.cells.shape[0])
+
+    def at(self, weights: Floats, n: Floats, *, spearman: bool, kendall: bool) -> dict[str, Floats]:
+        """Return the coefficients asked for, shape (groups, columns)."""
+        cells = np.asarray(self.cells @ weights)
+        x = cells if len(self.x_first) == len(cells) else np.add.reduceat(cells, self.x_first, axis=0)
+        y = np.add.reduceat(cells[self.y_order], self.y_first, axis=0)
+
+        def untied(power: int) -> tuple[Floats, Floats]:
+            """Return n to a power less the counts of tied units to it: 0 where all units are tied."""
+            whole = raised(n, power)
+            return whole - self.x_runs.total(raised(x, power)), whole - self.y_runs.total(raised(y, power))
+
+        found = {}
+        if spearman:
+            rank_x = self.x_runs.ranks(x, n)
+            products = self.y_runs.ranks(y, n)[self.y_row]
+            products *= rank_x if len(rank_x) == len(cells) else rank_x[self.x_row]
+            products *= cells
+            of_x, of_y = untied(3)  # three times the sum of squares of the ranks
+            found["spearman"] = 3 * self.runs.total(products) / np.sqrt(of_x * of_y)
+        if kendall and self.pairs is not None:
+            of_x, of_y = untied(2)  # twice the number of pairs that are not tied
+            difference = self.pairs.difference(weights, cells, n, of_x, of_y)
+            found["kendall"] = 2 * difference / np.sqrt(of_x * of_y)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class ByClass:
+    """One group, y with few values (classes): comparisons summed up by class and pair of clusters."""
+
+    classes: Floats
+    """Shape (classes, n_clusters): units of each class."""
+    above: Floats
+    """Shape (classes × n_clusters, n_clusters): how many units of the second cluster have a lower x, less how
+    many have a higher one, summed over the units of the class in the first."""
+    pairs: Floats
+    """Shape (n_clusters, n_clusters): concordant less discordant pairs."""
+    own: Floats
+    """Shape (2, n_clusters): sums of second and third powers of the counts of x that only one cluster has."""
+    shared: Floats
+    """Shape (values, n_clusters): counts of the values of x that several clusters have."""
+
+    @classmethod
+    def of(cls, x: Ints, y: Ints, cells: Floats, *, spearman: bool, kendall: bool) -> ByClass:
+        """Prepare for cells in order of x, with classes y numbered from 0; counts (cells, n_clusters)."""
+        fresh = changes(x)
+        first, row = np.flatnonzero(fresh), np.cumsum(fresh) - 1
+        n_clusters = cells.shape[1]
+        # Pairs of units are counted, in 32 bits if their number fits.
+        small = cells.astype(np.float32 if cells.sum() * cells.sum(axis=0).max() < 2**23 else np.float64)
+        of_class = [np.where((y == c)[:, None], small, 0) for c in range(int(y.max()) + 1)]
+
+        def lower_less_higher(counts: NDArray[Any]) -> NDArray[Any]:
+            """Return for every cell how many counted units have a lower x, less those with a higher one."""
+            of_value = counts if fresh.all() else np.add.reduceat(counts, first, axis=0)
+            reached = np.cumsum(of_value, axis=0)
+            reached *= 2
+            reached -= of_value
+            reached -= of_value.sum(axis=0)
+            return reached if fresh.all() else reached[row]
+
+        above, pairs = np.zeros((0, n_clusters)), np.zeros((n_clusters, n_clusters))
+        if spearman:
+            everything = lower_less_higher(small)
+            above = np.concatenate([part.T @ everything for part in of_class]).astype(np.float64)
+        if kendall:
+            for c in range(1, len(of_class)):
+                # A unit of a lower class is concordant if its x is lower; pairs count from both sides.
+                pairs += 2 * (of_class[c].T @ lower_less_higher(np.where((y < c)[:, None], small, 0)))
+        counts = np.add.reduceat(cells, first, axis=0)
+        alone = (counts > 0).sum(axis=1) == 1
+        own = np.stack([raised(counts[alone], p).sum(axis=0) for p in (2, 3)])
+        classes = np.stack([part.sum(axis=0, dtype=np.float64) for part in of_class])
+        return cls(classes, above, pairs, own, counts[~alone])
+
+    @property
+    def rows(self) -> int:
+        """Rows of the largest product."""
+        return max(len(self.above), len(self.shared))
+
+    def at(self, weights: Floats, n: Floats, *, spearman: bool, kendall: bool) -> dict[str, Floats]:
+        """Return the coefficients asked for, shape (1, columns)."""
+        of_class = self.classes @ weights
+        shared = self.shared @ weights
+
+        def untied(power: int) -> tuple[Floats, Floats]:
+            """Return n to a power less the counts of tied units to it: 0 where all units are tied."""
+            tied = self.own[power - 2] @ raised(weights, power) + raised(shared, power).sum(axis=0)
+            whole = raised(n, power)
+            return whole - tied, whole - raised(of_class, power).sum(axis=0)
+
+        found = {}
+        if spearman:
+            ranks = 2 * np.cumsum(of_class, axis=0) - of_class - n
+            above = (self.above @ weights).reshape(len(self.classes), *weights.shape)
+            products = (ranks * np.einsum("kcb,cb->kb", above, weights)).sum(axis=0)
+            of_x, of_y = untied(3)
+            found["spearman"] = 3 * products[None] / np.sqrt(of_x * of_y)
+        if kendall:
+            of_x, of_y = untied(2)
+            difference = np.einsum("cb,cb->b", self.pairs @ weights, weights)
+            found["kendall"] = difference[None] / np.sqrt(of_x * of_y)
+        return found

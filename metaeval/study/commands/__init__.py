@@ -1,0 +1,1 @@
+"""What a command does with a finished run."""

@@ -1,0 +1,176 @@
+"""A finished run → the sheets of an analysis: ensembles, generators, power."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metaeval.analysis.ensembles.frontier import Choosing
+from metaeval.analysis.ensembles.sheets import ensemble_sheets
+from metaeval.analysis.ensembles.subsets import Costs, ensembles
+from metaeval.analysis.generators.estimates import estimates_sheet
+from metaeval.analysis.generators.ranking import rank_generators
+from metaeval.analysis.generators.sheets import best_evaluator, ranking_sheets, trusted
+from metaeval.analysis.power.sheet import power_sheet
+from metaeval.analysis.power.sizes import power
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.records import AVERAGE, Kind
+from metaeval.engine.intervals import Bootstrap
+from metaeval.judging.cost import costs_of
+from metaeval.runs.finished import open_run
+from metaeval.study.results import read_run
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from metaeval.analysis.ensembles.subsets import Unit
+    from metaeval.base.records import ScoreTable
+    from metaeval.engine.sheet import Sheet
+    from metaeval.runs.finished import OpenRun
+
+
+def ensembles_of(
+    folder: str | os.PathLike[str],
+    judges: Sequence[str] = (),
+    *,
+    levels: Sequence[str] = (),
+    aspects: Sequence[str] = (),
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> list[Sheet]:
+    """Analyse the ensembles of judges of a finished run; what is empty is as the run has it.
+
+    Raises
+    ------
+    MetaevalError
+        If the run is none, a name in it is not known, or there are too few or too many judges.
+    """
+    run = open_run(folder)
+    names = judges_of(run, judges)
+    found = ensembles(
+        run.prepared(levels=levels or None, coefficients=["pearson"], evaluators=names),
+        aspects=aspects or None,
+        costs=costs_a_text(run.scores, names),
+        how=Choosing(resamples=resamples, resamples_in_fold=min(resamples, 1_000), seed=seed),
+    )
+    return ensemble_sheets(found, simulated=run.scores.simulation.among(names))
+
+
+def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
+    """Return the evaluators to combine: those that are wanted, or the judges of the run.
+
+    Raises
+    ------
+    MetaevalError
+        If one is not in the run or wanted twice, or there are fewer than two.
+    """
+    known = list(run.scores.evaluators)
+    for name in wanted:
+        if name not in known:
+            raise MetaevalError(f"the run has no evaluator {name!r} to combine{nearest(name, known)}")
+    if len(set(wanted)) < len(wanted):
+        raise MetaevalError(f"{', '.join(wanted)} names a judge twice; give each once")
+    kinds = run.scores.kinds
+    names = list(wanted) or [n for n in known if kinds.get(n) == Kind.JUDGE]
+    if len(names) < 2:
+        others = [n for n in known if kinds.get(n) not in (Kind.BASELINE, Kind.ENSEMBLE)]
+        have = f"{len(names)} judge is given" if wanted else f"the run has {len(names) or 'no'} judge"
+        raise MetaevalError(
+            f"{have}, and an ensemble takes two or more: give two or more of its evaluators with --judge "
+            f"({', '.join(others) or 'it has none'})"
+        )
+    return names
+
+
+def costs_a_text(scores: ScoreTable, names: Sequence[str]) -> Costs | None:
+    """Return what each evaluator costs for a text: USD if all are known, else tokens, else None."""
+    known = costs_of(scores).set_index("evaluator").reindex(list(names))
+    columns: dict[Unit, str] = {"usd": "usd_per_text", "tokens": "tokens_per_text"}
+    for unit, column in columns.items():
+        of_judge = known[column].astype(float)
+        if of_judge.notna().all() and (of_judge > 0).any():
+            return Costs({name: float(of_judge[name]) for name in names}, unit)
+    return None
+
+
+def generators_of(
+    folder: str | os.PathLike[str],
+    evaluators: Sequence[str] = (),
+    *,
+    aspect: str | None = None,
+    labelled: int | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> list[Sheet]:
+    """Rank the generators of a finished run by ratings and by evaluators.
+
+    Parameters
+    ----------
+    folder
+        The run.
+    evaluators
+        Those that are trusted; all but baselines, if empty.
+    aspect
+        One aspect; all and their average, if None.
+    labelled
+        Estimate from the ratings of this many users, drawn at random, and the scores of all.
+    resamples, seed
+        Of the users.
+
+    Raises
+    ------
+    MetaevalError
+        If the run is none, has no such aspect or evaluator, or fewer than two generators.
+    """
+    options = Bootstrap.of({"resamples": resamples, "seed": seed})
+    run = open_run(folder)
+    names = trusted(run.scores, evaluators)
+    data = run.prepared(levels=["dataset"], evaluators=names)
+    chosen = data.aspects if aspect is None else [aspect]
+    found = rank_generators(data, aspects=chosen, bootstrap=options)
+    sheets = ranking_sheets(
+        found,
+        data,
+        truth=run.record["truth"]["spec"],
+        simulated=run.scores.simulation,
+    )
+    correlations = read_run(run.folder)[0].frame
+    judge = names[0] if evaluators else best_evaluator(correlations, names, aspect)
+    powered = estimates_sheet(
+        run.scores.frame,
+        run.truth,
+        judge,
+        aspects=chosen,
+        labelled=labelled,
+        seed=seed,
+        simulated=run.scores.simulation.among([judge]),
+    )
+    return [*sheets, powered] if powered else sheets
+
+
+def power_of(
+    folder: str | os.PathLike[str],
+    evaluators: tuple[str, str] | None = None,
+    *,
+    aspect: str = AVERAGE,
+    level: str | None = None,
+    coefficient: str | None = None,
+    users: Sequence[int] | None = None,
+    units: Sequence[int] | None = None,
+    studies: int = 2000,
+    seed: int = 0,
+) -> list[Sheet]:
+    """Say how many users are needed to tell two evaluators of a finished run apart.
+
+    Raises
+    ------
+    MetaevalError
+        If the run is none, or has no such evaluator, aspect, level or coefficient.
+    """
+    run = open_run(folder)
+    study = run.record["study"]
+    data = run.prepared(
+        levels=[level or study["levels"][0]], coefficients=[coefficient or study["coefficients"][0]]
+    )
+    found = power(data, evaluators, aspect=aspect, users=users, units=units, studies=studies, seed=seed)
+    return [power_sheet(found, simulated=run.scores.simulation)]

@@ -1,0 +1,271 @@
+"""A finished run → the sheets of its judges' biases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metaeval.analysis.agreement.distributions import on_scale
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.formulas import read_csv
+from metaeval.base.records import KEYS, Kind, Scale
+from metaeval.base.yaml_lines import read_yaml
+from metaeval.kinds.scoring import score
+from metaeval.runs.finished import open_run
+from metaeval.runs.folder import RANKING, read_output
+from metaeval.study.commands.dataset import data_of
+from metaeval.study.commands.details import made_of
+from metaeval.trust.bias.arrays import Judged
+from metaeval.trust.bias.biases import Verdicts, measure
+from metaeval.trust.bias.families import family_of, model_family
+from metaeval.trust.bias.self_preference import own_generators
+from metaeval.trust.bias.sheets import bias_sheets
+from metaeval.trust.bias.verdicts.position import pairs_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from metaeval.engine.sheet import Sheet
+    from metaeval.runs.finished import OpenRun
+
+NO_FAMILY = "none"
+"""What is said of a name that belongs to no family."""
+_COUNTED = "grapheme clusters"
+
+
+def biases_of(
+    folder: str | os.PathLike[str],
+    judges: Sequence[str] = (),
+    *,
+    families: Mapping[str, str] | None = None,
+    length: str | None = None,
+    data: str | os.PathLike[str] | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> list[Sheet]:
+    """Measure and test the biases of the judges of a finished run.
+
+    Parameters
+    ----------
+    folder
+        The run.
+    judges
+        Evaluators of the run; its judges, pointwise and pairwise, if empty.
+    families
+        Name of a generator or judge → its family of models, before the table of
+        `metaeval.trust.bias.families`; ``none`` for no family.
+    length
+        An evaluator of the run whose scores are the lengths of the texts; found, or counted in the data set,
+        if None.
+    data
+        Where the data set lies, if not where the study says; read only if lengths must be counted.
+    resamples, seed
+        Of the users, or of the items where there are no users.
+
+    Raises
+    ------
+    MetaevalError
+        If the run is none, has no judge, or a name is not known.
+    """
+    run = open_run(folder)
+    names, pairwise = judges_of(run, judges)
+    generators = tuple(sorted(run.truth["generator"].astype(str).unique()))
+    of = families_of(run, [*names, *pairwise], generators, families or {})
+    texts, said = lengths_of(run, length, data)
+    measured = _judged(run, names, texts) if names else None
+    verdicts = None
+    if pairwise and run.verdicts is not None:
+        wanted = run.verdicts[run.verdicts["evaluator"].isin(pairwise)]
+        verdicts = Verdicts(tuple(pairs_of(wanted)), run.truth, texts, generators)
+    found = measure(
+        measured, verdicts, signatures=run.scores.signatures, families=of, resamples=resamples, seed=seed
+    )
+    board = read_output(run.folder, RANKING) if RANKING in run.record["outputs"] else None
+    ranking = None if board is None else read_csv(board, ("rank", "estimate", "ci_low", "ci_high"))
+    sheets = bias_sheets(
+        found,
+        ranking,
+        signatures=run.scores.signatures,
+        said=[*said, *_without_family(of, [*names, *pairwise], generators), *_not_ratings(measured)],
+        simulated=run.scores.simulation,
+    )
+    if not sheets:
+        raise MetaevalError(
+            f"nothing can be measured of {', '.join([*names, *pairwise])}: there is no unit with a score and "
+            "a rating, and no pair with a verdict in both orders; name other evaluators with --judge"
+        )
+    return sheets
+
+
+def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """Return the evaluators whose scores are looked at, and those whose verdicts on pairs are.
+
+    Raises
+    ------
+    MetaevalError
+        If one is not in the run, or nobody is wanted and the run has no judge.
+    """
+    known = list(run.scores.evaluators)
+    of_pairs = [] if run.verdicts is None else [str(e) for e in run.verdicts["evaluator"].unique()]
+    for name in wanted:
+        if name not in [*known, *of_pairs]:
+            raise MetaevalError(f"the run has no evaluator {name!r}{nearest(name, [*known, *of_pairs])}")
+    kinds = run.scores.kinds
+    names = list(dict.fromkeys(wanted)) or [n for n in known if kinds.get(n) == Kind.JUDGE]
+    pairwise = [n for n in of_pairs if n in names or not wanted]
+    if not (names or pairwise):
+        others = [n for n in known if kinds.get(n) != Kind.BASELINE]
+        raise MetaevalError(
+            f"the run has no judges; name those of its evaluators to look at with --judge "
+            f"({', '.join(others)})"
+        )
+    # The scores of a pairwise evaluator are made of its verdicts, which tell more.
+    return [n for n in names if n not in of_pairs], pairwise
+
+
+def families_of(
+    run: OpenRun, judges: Sequence[str], generators: Sequence[str], said: Mapping[str, str]
+) -> dict[str, str | None]:
+    """Return the family of models of each judge and generator: what is said, or what its name tells.
+
+    Raises
+    ------
+    MetaevalError
+        If something is said of a name that is neither.
+    """
+    known = [*judges, *generators]
+    for name in said:
+        if name not in known:
+            raise MetaevalError(
+                f"{name!r} is given a family, but is neither a judge that is looked at nor a generator"
+                f"{nearest(name, known)} (they are: {', '.join(known)})"
+            )
+    plain = {name: None if family.casefold() == NO_FAMILY else family for name, family in said.items()}
+    found: dict[str, str | None] = {g: family_of(g, plain) for g in generators}
+    for judge in judges:
+        model = run.scores.signatures.get(judge, {}).get("model")
+        recorded = run.scores.kinds.get(judge) == Kind.RECORDED
+        if judge in plain:
+            found[judge] = plain[judge]
+        elif model is not None:
+            found[judge] = model_family(str(model))
+        else:
+            # A short name may hide whose scores were recorded; people and ensembles are of no family.
+            found[judge] = family_of(str(run.record["evaluators"][judge]["spec"])) if recorded else None
+    return found
+
+
+def said_families(pairs: Sequence[str], path: str | os.PathLike[str] | None = None) -> dict[str, str]:
+    """Read the families of names from texts such as ``gpt-4o=openai``, and from a YAML file before them.
+
+    Raises
+    ------
+    YamlError, MetaevalError
+        If the file cannot be read or is not a mapping of texts, or a text has no ``=``.
+    """
+    found: dict[str, str] = {}
+    if path is not None:
+        content, _ = read_yaml(path)
+        if not isinstance(content, dict) or not all(isinstance(v, str) for v in content.values()):
+            raise MetaevalError(
+                f"{path} must hold a line 'name: family' for each generator or judge, such as "
+                "'gpt-4o: openai'"
+            )
+        found |= {str(k): str(v) for k, v in content.items()}
+    for pair in pairs:
+        name, _, family = (part.strip() for part in pair.rpartition("="))
+        if not (name and family):
+            raise MetaevalError(f"--family {pair!r} must be a name and its family, such as gpt-4o=openai")
+        found[name] = family
+    return found
+
+
+def lengths_of(
+    run: OpenRun, name: str | None = None, data: str | os.PathLike[str] | None = None
+) -> tuple[pd.DataFrame | None, list[str]]:
+    """Return the length of each text (key columns and ``length``), and a sentence if it is not known.
+
+    Raises
+    ------
+    MetaevalError
+        If the evaluator that is to tell is not in the run, or the data set that is named is not the run's.
+    """
+    known = list(run.scores.evaluators)
+    if name is not None and name not in known:
+        raise MetaevalError(f"the run has no evaluator {name!r} that tells lengths{nearest(name, known)}")
+    counts = [n for n, s in run.scores.signatures.items() if s.get("counted") == _COUNTED]
+    counted = name or next(iter(counts), None)
+    if counted is not None:
+        frame = run.scores.frame
+        return _of_texts(frame[frame["evaluator"] == counted]), []
+    try:
+        loaded = data_of(run, data)
+    except MetaevalError as error:
+        if data is not None:
+            raise
+        return None, [
+            (
+                f"Verbosity is left out, for the lengths of the texts are not known ({error}); a study with "
+                "Length() among its evaluators keeps them, or say with --length which evaluator tells them."
+            )
+        ]
+    return _of_texts(score(loaded, ["Length()"], aspects=list(loaded.aspects)[:1]).frame), []
+
+
+def _of_texts(scores: pd.DataFrame) -> pd.DataFrame:
+    keys = [k for k in KEYS if k in scores.columns]
+    return scores.rename(columns={"score": "length"})[[*keys, "length"]].drop_duplicates(keys)
+
+
+def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> Judged:
+    low, high, integer = run.record["data"]["scale"]
+    scale = Scale(low, high, bool(integer))
+    frame = run.scores.frame
+    own = frame[frame["evaluator"].isin(list(names))]
+    return Judged.of(
+        own,
+        run.truth,
+        names,
+        length=length,
+        second=_other_people(run, names),
+        scale=scale,
+        rates=frozenset(on_scale(own, scale, run.scores.kinds)),
+    )
+
+
+def _other_people(run: OpenRun, names: Sequence[str]) -> pd.DataFrame | None:
+    """Return what annotators rated who are in neither the truth nor a judge that is looked at."""
+    if run.raters is None:
+        return None
+    specs = [run.record["truth"]["spec"], *(run.record["evaluators"][n]["spec"] for n in names)]
+    used = {str(a) for spec in specs for a in made_of(spec).annotators}
+    others = run.raters[~run.raters["rater"].astype(str).isin(sorted(used))]
+    return others if len(others) else None
+
+
+def _without_family(
+    of: Mapping[str, str | None], judges: Sequence[str], generators: Sequence[str]
+) -> list[str]:
+    """Say of which judges self-preference is not measured, and why."""
+    unknown = [j for j in judges if of[j] is None]
+    alone = [j for j in judges if of[j] is not None and not own_generators(generators, of[j], of)]
+    told = []
+    if alone:
+        named = ", ".join(f"{j} ({of[j]})" for j in alone)
+        told.append(f"Self-preference is left out where no generator is of the family, or all are: {named}.")
+    if unknown:
+        named = ", ".join(unknown)
+        told.append(f"Self-preference is left out where no family is known; say it with --family: {named}.")
+    return told
+
+
+def _not_ratings(data: Judged | None) -> list[str]:
+    """Say of which judges the use of the scale is not measured."""
+    others = [j for j in data.judges if j not in data.rates] if data else []
+    if not others:
+        return []
+    return [
+        f"Leniency and the use of the scale take ratings on the truth's scale; not so: {', '.join(others)}."
+    ]

@@ -1,0 +1,233 @@
+"""A run, or a data set of labels → how far its evaluators agree with people; the calibration is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.records import KEYS
+from metaeval.engine.policy import Policy, prepare
+from metaeval.runs.finished import open_run
+from metaeval.sources.dataset.manifest import FILE
+from metaeval.study.commands.details import made_of
+from metaeval.study.commands.labels import Calibrating, labelled_data, labelled_run
+from metaeval.trust.calibration.bands import Bands
+from metaeval.trust.calibration.labels import agreements, check_cuts, check_measure
+from metaeval.trust.calibration.map_sheet import map_sheet
+from metaeval.trust.calibration.maps import map_fits
+from metaeval.trust.calibration.record import (
+    CALIBRATION,
+    is_calibrated,
+    make_calibration,
+    read_calibration,
+    state_of,
+    write_calibration,
+)
+from metaeval.trust.calibration.sheets import (
+    agreement_sheet,
+    confusion_sheet,
+    label_sheet,
+    state_sheet,
+    strata_sheet,
+)
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from metaeval.engine.intervals import Bootstrap
+    from metaeval.engine.policy import Prepared
+    from metaeval.engine.sheet import Sheet
+    from metaeval.study.commands.labels import Labelled
+
+
+def calibration_of(
+    folder: str | os.PathLike[str],
+    how: Calibrating | None = None,
+    *,
+    save: str | os.PathLike[str] | None = None,
+) -> list[Sheet]:
+    """Measure how far evaluators agree with people; the calibration of a run is kept in its folder.
+
+    Parameters
+    ----------
+    folder
+        A finished run; or a data set with ratings and recorded scores, which is scored for the purpose with
+        all its recorded evaluators and annotators.
+    how
+        What to calibrate.
+    save
+        The file to keep the calibration in; ``calibration.json`` in the folder of a run, if None. That of a
+        data set is kept only if a file is given.
+
+    Returns
+    -------
+    list of Sheet
+        ``calibration``, and what there is something for of ``labels``, ``strata``, ``confusion``, ``maps``.
+
+    Raises
+    ------
+    MetaevalError
+        If the folder is neither, an option is wrong, or no evaluator is left.
+    """
+    options, path = how or Calibrating(), Path(folder)
+    bands = Bands.read(options.bands)
+    check_measure(options.measure)
+    of_data = (path / FILE).is_file()
+    given = labelled_data(path, options) if of_data else labelled_run(path, options)
+    check_cuts(options.cuts, given.scale)
+    data, left_out = _prepared(given, options)
+    strata = None if given.categories is None else _strata(data, given.categories)
+    found = agreements(
+        data,
+        given.scores.frame,
+        given.truth,
+        scale=given.scale,
+        bootstrap=given.bootstrap,
+        cuts=options.cuts,
+        strata=strata,
+    )
+    if not found:
+        raise MetaevalError("no unit has both a rating of people and a score; there is nothing to calibrate")
+    maps = map_fits(data, scale=given.scale, bootstrap=given.bootstrap)
+    simulated = given.scores.simulation.among(data.evaluators)
+    target = Path(save) if save is not None else None if of_data else path / CALIBRATION
+    if target is not None:
+        made = make_calibration(
+            found,
+            maps,
+            signatures=given.scores.signatures,
+            about={**given.about, "simulated": bool(simulated)},
+            bands=bands,
+            bootstrap=replace(given.bootstrap, cluster=data.cluster_name(given.bootstrap.cluster)),
+            measure=options.measure,
+            cuts=options.cuts,
+        )
+        write_calibration(made, target)
+    whole = [one for one in found if not one.stratum]
+    choice: dict[str, Any] = {"measure": options.measure, "cuts": options.cuts, "simulated": simulated}
+    sheets = [
+        agreement_sheet(
+            whole, bands, **choice, intervals=_intervals(data, given.bootstrap), left_out=left_out
+        ),
+        label_sheet(whole, simulated=simulated),
+        strata_sheet(found, bands, options.by, **choice) if options.by else None,
+        confusion_sheet(found, every=bool(options.evaluators), simulated=simulated),
+        map_sheet(maps, seed=given.bootstrap.seed, simulated=simulated),
+    ]
+    return [sheet for sheet in sheets if sheet is not None]
+
+
+def states_of(
+    folder: str | os.PathLike[str],
+    calibration: str | os.PathLike[str] | None = None,
+    *,
+    only: Sequence[str] = (),
+) -> dict[str, str]:
+    """Say of the evaluators of a run whether they are those that were calibrated.
+
+    Parameters
+    ----------
+    folder
+        A finished run.
+    calibration
+        A calibration file, or another run's folder; the run's own, if None.
+    only
+        Evaluators to ask about; if empty, those that the calibration names, and all judges.
+
+    Returns
+    -------
+    dict
+        Name → ``calibrated``, or ``uncalibrated: `` and why.
+
+    Raises
+    ------
+    MetaevalError
+        If the folder is no finished run, there is no calibration, or a name is in neither.
+    """
+    run = open_run(folder)
+    kept = read_calibration(calibration if calibration is not None else run.folder)
+    known = list(run.scores.evaluators)
+    for name in only:
+        if name not in known:
+            raise MetaevalError(f"the run has no evaluator {name!r}{nearest(name, known)}")
+    signatures = run.scores.signatures
+    judges = [n for n in known if n in kept.evaluators or "model" in signatures.get(n, {})]
+    return {n: state_of(kept, signatures.get(n, {}), n) for n in list(only) or judges}
+
+
+def state_sheets(
+    folder: str | os.PathLike[str],
+    calibration: str | os.PathLike[str] | None = None,
+    *,
+    only: Sequence[str] = (),
+) -> tuple[list[Sheet], bool]:
+    """Return the states of `states_of` as a sheet, and whether all are calibrated."""
+    states = states_of(folder, calibration, only=only)
+    return [state_sheet(states.items())], all(map(is_calibrated, states.values()))
+
+
+def uncalibrated_note(folder: str | os.PathLike[str]) -> str | None:
+    """Return a sentence on the evaluators of a run whose calibration, kept beside it, no longer holds.
+
+    None if all are calibrated, or nobody ever calibrated: then nothing is claimed. That the calibration
+    cannot be read is said, and is no reason to print nothing else.
+    """
+    if not (Path(folder) / CALIBRATION).is_file():
+        return None
+    try:
+        states = states_of(folder)
+    except MetaevalError as error:
+        return str(error)
+    wrong = {n: s for n, s in states.items() if not is_calibrated(s)}
+    told = "; ".join(f"{name} is {state}" for name, state in wrong.items())
+    return f"{told}. Calibrate again with: metaeval calibrate {folder}" if wrong else None
+
+
+def _prepared(given: Labelled, how: Calibrating) -> tuple[Prepared, list[str]]:
+    """Align what is to be calibrated with the truth, nothing filled in; and name those made of the truth."""
+    known = list(given.scores.evaluators)
+    for name in how.evaluators:
+        if name not in known:
+            raise MetaevalError(f"there is no evaluator {name!r}{nearest(name, known)}")
+    have = list(map(str, given.truth["aspect"].unique()))
+    for aspect in how.aspects:
+        if aspect not in have:
+            raise MetaevalError(f"there is no aspect {aspect!r}{nearest(aspect, have)} ({', '.join(have)})")
+    of_truth = made_of(given.truth_spec).annotators
+    left_out = [n for n in known if of_truth & made_of(given.specs[n]).annotators]
+    named = [n for n in how.evaluators if n in left_out]
+    if named:
+        raise MetaevalError(f"{named[0]} is a part of the truth, {given.truth_spec}: it agrees with itself")
+    wanted = [n for n in how.evaluators or known if n not in left_out]
+    if not wanted:
+        raise MetaevalError(
+            f"every evaluator is a part of the truth, {given.truth_spec}; there is none to hold to it"
+        )
+    scores, truth = given.scores.frame, given.truth
+    if how.aspects:
+        truth = truth[truth["aspect"].isin(how.aspects)]
+    policy = Policy.of(["dataset"], ["spearman"], None, "skip", "own")
+    return prepare(scores[scores["evaluator"].isin(wanted)], truth, policy), left_out
+
+
+def _strata(data: Prepared, categories: pd.DataFrame) -> list[str]:
+    """Return the category of each unit of ``data``."""
+    import pandas as pd
+
+    by = [k for k in KEYS if k in categories.columns]
+    units = pd.DataFrame({k: data.labels[k].astype(str).take(data.keys[k]) for k in by})
+    found = units.merge(categories, on=by, how="left", validate="many_to_one")
+    return list(map(str, found["category"]))
+
+
+def _intervals(data: Prepared, bootstrap: Bootstrap) -> str:
+    who = data.cluster_name(bootstrap.cluster)
+    return (
+        f"{100 * bootstrap.confidence:g} % intervals: {bootstrap.resamples:,} bootstrap resamples of {who}s, "
+        f"seed {bootstrap.seed}."
+    )

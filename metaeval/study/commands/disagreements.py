@@ -1,0 +1,170 @@
+"""A finished run → where a panel of its judges splits, what it gains, and a table for people to label."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from metaeval.analysis.agreement.distributions import on_scale
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.formulas import protected
+from metaeval.base.records import Scale
+from metaeval.engine.policy import whole_number
+from metaeval.runs.finished import open_run
+from metaeval.study.commands.analyses import judges_of
+from metaeval.study.commands.dataset import data_of
+from metaeval.trust.labelling.golden_files import TEXT, UNIT, column_of, keys_of, unit_names
+from metaeval.trust.labelling.spreadsheet import write_sheet
+from metaeval.trust.panel.gain import COEFFICIENT, Fitting, panel_gains
+from metaeval.trust.panel.sheets import SCORE, agreement_sheet, disagreements_sheet, gain_sheet, split_units
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from metaeval.engine.sheet import Sheet
+    from metaeval.runs.finished import OpenRun
+
+
+def disagreements_of(
+    folder: str | os.PathLike[str],
+    judges: Sequence[str] = (),
+    *,
+    aspects: Sequence[str] = (),
+    levels: Sequence[str] = (),
+    n: int = 50,
+    resamples: int = 1_000,
+    seed: int = 0,
+) -> list[Sheet]:
+    """Say where a panel of judges of a finished run splits, and what it gains over its best member.
+
+    Parameters
+    ----------
+    folder
+        The run.
+    judges
+        The panel; the judges of the run, if empty.
+    aspects, levels
+        Those to look at; all of the run, if empty.
+    n
+        Units that are listed.
+    resamples, seed
+        Of the users.
+
+    Returns
+    -------
+    list of Sheet
+        ``disagreements``, ``panel`` and ``gain``; see `metaeval.trust.panel.sheets`.
+
+    Raises
+    ------
+    MetaevalError
+        If the run is none, a name in it is not known, or the members do not score on the truth's scale.
+    """
+    whole_number("n", n, least=1)
+    run = open_run(folder)
+    members = judges_of(run, judges)
+    units = _units(run, members, aspects)
+    how = Fitting(resamples=resamples, seed=seed)
+    data = run.prepared(levels=levels or None, coefficients=[COEFFICIENT], evaluators=members)
+    gains = [g for g in panel_gains(data, how) if not aspects or g.aspect in aspects]
+    simulated = run.scores.simulation.among(members)
+    return [
+        disagreements_sheet(units, members, n, simulated=simulated),
+        agreement_sheet(units, members, simulated=simulated),
+        gain_sheet(gains, how, data.cluster_name(None), simulated=simulated),
+    ]
+
+
+def labels_of_disagreements(
+    folder: str | os.PathLike[str],
+    sheet: Sheet,
+    path: str | os.PathLike[str],
+    *,
+    aspects: Sequence[str] = (),
+    data: str | os.PathLike[str] | None = None,
+    with_scores: bool = False,
+) -> int:
+    """Write the units of the sheet ``disagreements`` as a table for people to label.
+
+    It has the columns of `metaeval golden export`, so that `metaeval golden import` takes it back.
+
+    Parameters
+    ----------
+    folder
+        The run.
+    sheet
+        The first sheet of `disagreements_of`.
+    path
+        The CSV file.
+    aspects
+        Aspects to label; all of the run, if empty.
+    data
+        The run's data set, if not where its study says.
+    with_scores
+        Whether the members' scores are shown. People who see them lean towards them.
+
+    Returns
+    -------
+    int
+        How many units were written.
+
+    Raises
+    ------
+    MetaevalError
+        If the data set is not there, is another one, or has no texts; or the file is there already.
+    """
+    if Path(path).exists():
+        raise MetaevalError(f"{path} is there already, maybe with labels; give another name with --labels")
+    run = open_run(folder)
+    found = data_of(run, data)
+    if TEXT not in found.explanations:
+        raise MetaevalError(f"data set {found.name!r} has no explanation texts, so there is nothing to label")
+    asked = list(aspects or run.record["study"]["aspects"])
+    scores = [c for c in sheet.frame.columns if c.startswith(SCORE)] if with_scores else []
+    texts = [c for c in (*found.keys, "item_title", TEXT) if c in found.explanations]
+    shown = found.explanations[texts].astype(object).where(found.explanations[texts].notna(), "")
+    row_of = dict(
+        zip(keys_of(found), zip(unit_names(found), shown.itertuples(index=False), strict=True), strict=True)
+    )
+    rows = []
+    for key, values in zip(
+        sheet.frame[list(found.keys)].itertuples(index=False, name=None),
+        sheet.frame[scores].itertuples(index=False, name=None),
+        strict=True,
+    ):
+        name, cells = row_of[tuple(map(str, key))]
+        given = ["" if math.isnan(v) else f"{v:.15g}" for v in values]
+        rows.append([name, *(protected(str(c)) for c in cells), *("" for _ in asked), *given])
+    write_sheet(path, [UNIT, *texts, *(column_of(found, a) for a in asked), *scores], rows)
+    return len(rows)
+
+
+def _units(run: OpenRun, members: Sequence[str], aspects: Sequence[str]) -> pd.DataFrame:
+    """Return every unit and aspect with the panel's disagreement, the most disputed first."""
+    low, high, integer = run.record["data"]["scale"]
+    frame = run.scores.frame
+    known = list(run.record["study"]["aspects"])
+    for aspect in aspects:
+        if aspect not in known:
+            raise MetaevalError(
+                f"there is no aspect {aspect!r}{nearest(aspect, known)} (allowed: {', '.join(known)})"
+            )
+    own = frame[frame["evaluator"].isin(list(members))]
+    fitting = on_scale(own, Scale(low, high, bool(integer)), run.scores.kinds)
+    for name in members:
+        if name not in fitting:
+            scores = own.loc[own["evaluator"] == name, "score"].dropna()
+            off = scores[(scores < low) | (scores > high)]
+            such = f" (it has {off.iloc[0]:.4g})" if len(off) else ""
+            raise MetaevalError(
+                f"{name} does not score on the scale from {low:g} to {high:g}{such}: how far it is from the "
+                "others cannot be said; leave it out of the panel"
+            )
+    units = split_units(own[own["aspect"].isin(list(aspects or known))], members, low, high)
+    if units.empty:
+        raise MetaevalError("no unit has a score of two members of the panel; choose others with --judge")
+    return units

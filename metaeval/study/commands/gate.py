@@ -1,0 +1,218 @@
+"""A finished run → the gate: its scores against thresholds and against the last run that was accepted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.records import KEYS, Kind, Status
+from metaeval.judging.lost import lost_sentences
+from metaeval.runs.finished import open_run
+from metaeval.study.commands.dataset import column_of
+from metaeval.trust.calibration.identity import changes as identity_changes
+from metaeval.trust.calibration.identity import identity
+from metaeval.trust.gate.baseline import Baseline, read_baseline
+from metaeval.trust.gate.baseline import write_baseline as write_file
+from metaeval.trust.gate.checks import gate
+from metaeval.trust.gate.judge import judge_notes
+from metaeval.trust.gate.pairs import CALL_DIGITS, Scored, cells_of, usual_cluster
+from metaeval.trust.gate.rules import ALPHA, MAX_MISSING, Rules, joined, lowered
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.runs.finished import OpenRun
+    from metaeval.trust.gate.checks import GateResult
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a gate; what is None is as in the baseline, or as usual."""
+
+    least: Mapping[str, float]
+    max_drop: Mapping[str, float]
+    by: str | None = None
+    evaluator: str | None = None
+    generators: Sequence[str] = ()
+    cluster: str | None = None
+    alpha: float | None = None
+    max_missing: float | None = None
+    data: Path | None = None
+    """Where the run's data set lies, if not where its study says."""
+    calibration: Path | None = None
+    """A calibration, or the run folder that holds one; the run's own, if None."""
+
+    def rules(self, kept: Rules | None = None) -> Rules:
+        """Return thresholds alone, with what is left open as kept, or as usual."""
+        alpha = self.alpha if self.alpha is not None else kept.alpha if kept else ALPHA
+        missing = (
+            self.max_missing if self.max_missing is not None else kept.max_missing if kept else MAX_MISSING
+        )
+        return Rules(self.least, self.max_drop, alpha, missing)
+
+
+def gate_run(
+    folder: str | os.PathLike[str],
+    asked: Asked,
+    baseline: str | os.PathLike[str] | None = None,
+    *,
+    accept_judge_change: bool = False,
+) -> GateResult:
+    """Hold a finished run against thresholds and a baseline.
+
+    Parameters
+    ----------
+    folder
+        The run that scored the texts of the system as it is now.
+    asked
+        Thresholds and options.
+    baseline
+        A file that `baseline_of_run` wrote, or the folder of the last accepted run; None for means alone.
+    accept_judge_change
+        Compare even if the judge is not the one of the baseline.
+
+    Raises
+    ------
+    MetaevalError
+        If a run or the baseline cannot be used, less is asked for than in the baseline, or the judge changed.
+    """
+    run = open_run(folder)
+    kept = _baseline(run, asked, Path(baseline)) if baseline is not None else None
+    by = asked.by or (kept.by if kept else "")
+    if kept and kept.by and by != kept.by:
+        raise MetaevalError(
+            f"the baseline checks by {kept.by!r}, and --by says {by!r}: checks would be lost; leave --by "
+            "out, or write a new baseline"
+        )
+    if kept and asked.cluster not in (None, kept.cluster):
+        raise MetaevalError(
+            f"the baseline takes each {kept.cluster} as a cluster, and --cluster says {asked.cluster}, which "
+            "makes other intervals: leave --cluster out, or write a new baseline"
+        )
+    current = _scored(run, asked, by, kept.scored.evaluator if kept else None)
+    notes = lost_sentences(run.record)
+    rules = asked.rules(kept.rules if kept else None)
+    if kept:
+        rules = joined(rules, kept.rules, cells_of(current, kept.scored, by), str(baseline))
+        notes += _judge_changes(current, kept.scored, accept_judge_change)
+    if run.scores.kinds.get(current.evaluator) in (Kind.JUDGE, Kind.ENSEMBLE):
+        signature = run.scores.signatures[current.evaluator]
+        aspects = list(dict.fromkeys(a for a, _ in cells_of(current, None, "")))
+        notes += judge_notes(asked.calibration or run.folder, current.evaluator, signature, aspects)
+    cluster = asked.cluster or (kept.cluster if kept else None)
+    return gate(current, kept.scored if kept else None, rules, by=by, cluster=cluster, notes=notes)
+
+
+def baseline_of_run(
+    folder: str | os.PathLike[str], asked: Asked, path: str | os.PathLike[str]
+) -> tuple[list[Path], list[str]]:
+    """Write a run as the baseline of gates to come; thresholds of the file that is there are kept.
+
+    Returns
+    -------
+    list of Path
+        The files that were written.
+    list of str
+        Thresholds that are now lower than they were, as sentences.
+
+    Raises
+    ------
+    MetaevalError
+        If the run or the file cannot be used.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise MetaevalError(f"{target} is a folder; give the name of a file that ends in .json")
+    run = open_run(folder)
+    kept = read_baseline(target) if target.exists() else None
+    by = asked.by if asked.by is not None else kept.by if kept else ""
+    scored = _scored(run, asked, by, kept.scored.evaluator if kept else None)
+    rules = asked.rules(kept.rules if kept else None)
+    if kept:
+        least, drop = {**kept.rules.least, **asked.least}, {**kept.rules.max_drop, **asked.max_drop}
+        rules = replace(rules, least=least, max_drop=drop)
+    cells = cells_of(scored, None, by)
+    rules.check_names(cells)
+    cluster = asked.cluster or (kept.cluster if kept else usual_cluster(scored))
+    written = write_file(target, Baseline(scored, rules, by, cluster))
+    return written, lowered(rules, kept.rules, cells) if kept else []
+
+
+def _judge_changes(current: Scored, before: Scored, accepted: bool) -> list[str]:
+    """Say that the judge is another one than that of the baseline, or refuse to compare the two."""
+    changed = "; ".join(identity_changes(before.identity, current.identity))
+    if not changed:
+        return []
+    if not accepted:
+        raise MetaevalError(
+            f"the judge {current.evaluator} is not the one of the baseline: {changed}; scores of two judges "
+            "do not compare: run the accepted system with the new one and write a new baseline, or give "
+            "--accept-judge-change"
+        )
+    told = "a drop may be the judge's, not the system's"
+    return [f"THE JUDGE CHANGED since the baseline: {changed}; {told}."]
+
+
+def _baseline(run: OpenRun, asked: Asked, path: Path) -> Baseline:
+    """Read a baseline file; or make one of the folder of a run, which has no thresholds."""
+    if not path.is_dir():
+        return read_baseline(path)
+    before = open_run(path)
+    # The evaluator goes by one name in both runs; categories are those of the units of the run.
+    name = asked.evaluator or _only_judge(run)
+    scored = _scored(before, replace(asked, generators=(), data=None), "", name)
+    return Baseline(scored, Rules(), "", asked.cluster or (usual_cluster(scored)))
+
+
+def _scored(run: OpenRun, asked: Asked, by: str, usual: str | None) -> Scored:
+    """Return the scores that the gate is about."""
+    name = asked.evaluator or usual or _only_judge(run)
+    if name not in run.scores.evaluators:
+        known = list(run.scores.evaluators)
+        raise MetaevalError(
+            f"the run {run.folder} has no evaluator {name!r}{nearest(name, known)}; it has {', '.join(known)}"
+        )
+    record: Mapping[str, Any] = run.record["data"]
+    frame = run.scores.frame
+    frame = frame[(frame["evaluator"] == name) & (frame["status"] != Status.EXAMPLE.value)]
+    keys = [k for k in KEYS if k in frame.columns]
+    for generator in asked.generators:
+        known = sorted(map(str, frame["generator"].unique())) if "generator" in keys else []
+        if generator not in known:
+            raise MetaevalError(
+                f"the run has no generator {generator!r}{nearest(generator, known)}; "
+                f"it has {', '.join(known)}"
+            )
+    if asked.generators:
+        frame = frame[frame["generator"].isin(list(asked.generators))]
+    call = frame["call"].fillna("").astype(str).str[:CALL_DIGITS] if "call" in frame.columns else ""
+    found = frame[[*keys, "aspect", "score"]].assign(call=call, category="")
+    if by:
+        values = column_of(run, by, asked.data)
+        on = [c for c in values.columns if c != "category"]
+        found["category"] = found[on].astype(str).merge(values, how="left", on=on)["category"].to_numpy()
+    low, high, _ = record["scale"]
+    return Scored(
+        found.reset_index(drop=True),
+        name,
+        identity(run.scores.signatures[name]),
+        (float(low), float(high)),
+        str(record["name"]),
+        str(record["fingerprint"]),
+        run.scores.simulation.among([name]),
+    )
+
+
+def _only_judge(run: OpenRun) -> str:
+    kinds = run.scores.kinds
+    judges = [n for n in run.scores.evaluators if kinds.get(n) == Kind.JUDGE]
+    if len(judges) != 1:
+        have = f"{len(judges)} judges" if judges else "no judge"
+        raise MetaevalError(
+            f"the run {run.folder} has {have}: say with --evaluator whose scores the gate is about "
+            f"({', '.join(judges or list(run.scores.evaluators))})"
+        )
+    return judges[0]

@@ -1,0 +1,143 @@
+"""Scores and people's ratings to calibrate by: from a finished run, or a data set that is scored for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from metaeval import __version__, sources
+from metaeval.base.errors import MetaevalError
+from metaeval.base.records import USER_RATER, Scale, ScoreTable
+from metaeval.engine.intervals import Bootstrap
+from metaeval.kinds.registry import build
+from metaeval.kinds.scoring import score
+from metaeval.runs.finished import open_run
+from metaeval.runs.folder import SCORES
+from metaeval.study.commands.dataset import column_in, column_of
+from metaeval.study.pipeline import truth_ratings
+from metaeval.study.specs import recorded_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import pandas as pd
+
+    from metaeval.base.records import ExplanationSet
+
+RESAMPLES = 10_000
+"""Bootstrap resamples where no run says how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrating:
+    """How a calibration is made; the defaults are those of the command."""
+
+    evaluators: tuple[str, ...] = ()
+    """Names; all, if empty."""
+    aspects: tuple[str, ...] = ()
+    by: str | None = None
+    """A column of units or users: agreement in each of its values, too."""
+    cuts: tuple[float, ...] = ()
+    """A label of this or more is a pass; the verdict is then by kappa at the first."""
+    bands: str | None = None
+    measure: str | None = None
+    """What the verdict is by."""
+    truth: str | None = None
+    """Of a data set: the evaluator that is the truth."""
+    data: str | None = None
+    """Of a run: where its data set lies, if ``by`` needs it."""
+    resamples: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labelled:
+    """Scores and the truth, from a run or made for the purpose."""
+
+    scores: ScoreTable
+    truth: pd.DataFrame
+    truth_spec: str
+    scale: Scale
+    bootstrap: Bootstrap
+    about: Mapping[str, Any]
+    specs: Mapping[str, str]
+    categories: pd.DataFrame | None
+    """Key columns and ``category``, if parts are asked for."""
+
+
+def labelled_run(path: Path, how: Calibrating) -> Labelled:
+    """Take scores and truth from a finished run."""
+    run = open_run(path)
+    if how.truth is not None:
+        raise MetaevalError("--truth is for a data set; the truth of a run is its study's")
+    low, high, integer = run.record["data"]["scale"]
+    bootstrap = Bootstrap.of(run.record["study"]["bootstrap"]) or Bootstrap(RESAMPLES)
+    data = run.record["data"]
+    return Labelled(
+        run.scores,
+        run.truth,
+        run.record["truth"]["spec"],
+        Scale(low, high, bool(integer)),
+        _with(bootstrap, how),
+        {
+            "metaeval": __version__,
+            "data": {"name": data["name"], "fingerprint": data["fingerprint"], "scale": data["scale"]},
+            "truth": run.record["truth"]["signature"],
+            "scores": run.record["outputs"][SCORES],
+        },
+        {name: e["spec"] for name, e in run.record["evaluators"].items()},
+        None if how.by is None else column_of(run, how.by, how.data),
+    )
+
+
+def labelled_data(path: Path, how: Calibrating) -> Labelled:
+    """Score a data set with what is recorded in it."""
+    data = sources.load(path)
+    truth = _truth_of(data, how.truth)
+    names = recorded_names(data)
+    specs = {n: f"Recorded({n!r})" for n in names}
+    for rater in data.raters:
+        name = f"Annotator({rater!r})"
+        if rater != USER_RATER and name != truth:
+            specs[name] = name
+    if not specs:
+        raise MetaevalError(
+            f"data set {data.name!r} has no recorded scores and no further annotators to calibrate; score it "
+            "with a study first: metaeval run STUDY.yaml"
+        )
+    of_truth = score(data, [truth])
+    scale = [data.scale.min, data.scale.max, data.scale.integer]
+    return Labelled(
+        score(data, specs),
+        truth_ratings(of_truth),
+        truth,
+        data.scale,
+        _with(Bootstrap(RESAMPLES), how),
+        {
+            "metaeval": __version__,
+            "data": {"name": data.name, "fingerprint": data.fingerprint, "scale": scale},
+            "truth": dict(of_truth.signatures[truth]),
+        },
+        specs,
+        None if how.by is None else column_in(data, how.by),
+    )
+
+
+def _truth_of(data: ExplanationSet, given: str | None) -> str:
+    """Return the truth of a data set: what is given, the users, or the only annotator."""
+    if given is not None:
+        return str(build(given).spec)
+    if USER_RATER in data.raters:
+        return "User()"
+    if len(data.raters) == 1:
+        return f"Annotator({data.raters[0]!r})"
+    raise MetaevalError(
+        f"data set {data.name!r} has no rater {USER_RATER!r} and {len(data.raters)} others "
+        f"({', '.join(data.raters)}): say which is the truth, such as --truth \"Annotator('anna')\""
+    )
+
+
+def _with(bootstrap: Bootstrap, how: Calibrating) -> Bootstrap:
+    resamples = bootstrap.resamples if how.resamples is None else how.resamples
+    return replace(bootstrap, resamples=resamples, seed=bootstrap.seed if how.seed is None else how.seed)

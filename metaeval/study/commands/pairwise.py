@@ -1,0 +1,73 @@
+"""A finished run, or a file of recorded verdicts → the sheets of its verdicts on pairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.simulation import REAL
+from metaeval.runs.finished import open_run
+from metaeval.sources.studies.verdicts import read_verdicts
+from metaeval.trust.verdicts.sheets import pairwise_sheets
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from metaeval.engine.sheet import Sheet
+    from metaeval.evaluators.verdicts import Flips
+
+
+def pairwise_of(
+    path: str | os.PathLike[str],
+    evaluators: Sequence[str] = (),
+    *,
+    flips: Flips | None = None,
+    resamples: int = 1_000,
+    seed: int = 0,
+) -> list[Sheet]:
+    """Say what became of pairs, and how each pairwise evaluator ranks the generators.
+
+    Parameters
+    ----------
+    path
+        A finished run, or a file of recorded verdicts (`metaeval.sources.studies.verdicts`).
+    evaluators
+        Those that are wanted; all pairwise ones, if empty.
+    flips
+        ``tie`` or ``drop``; as each evaluator has it, if None, and ``tie`` for recorded verdicts.
+    resamples, seed
+        Of the users, or of the items in data without users.
+
+    Raises
+    ------
+    MetaevalError
+        If it is no finished run or file of verdicts, has no pairwise evaluator, or none of that name.
+    """
+    if Path(path).is_file():
+        verdicts, scores = read_verdicts(path), None
+    else:
+        run = open_run(path)
+        if run.verdicts is None:
+            raise MetaevalError(
+                f"the run in {path} has no verdicts on pairs; give its study a pairwise evaluator, such as "
+                "Pairwise('openai/gpt-4o')"
+            )
+        verdicts, scores = run.verdicts, run.scores
+    known = [str(e) for e in verdicts["evaluator"].unique()]
+    for name in evaluators:
+        if name not in known:
+            raise MetaevalError(
+                f"there are no verdicts of an evaluator {name!r}{nearest(name, known)} "
+                f"(there are: {', '.join(known)})"
+            )
+    wanted = [name for name in known if name in evaluators] if evaluators else known
+    signatures = scores.signatures if scores else {}
+    return pairwise_sheets(
+        verdicts[verdicts["evaluator"].isin(wanted)],
+        flips={name: flips or cast("Flips", signatures.get(name, {}).get("flips", "tie")) for name in wanted},
+        resamples=resamples,
+        seed=seed,
+        simulated=scores.simulation if scores else REAL,
+    )

@@ -1,0 +1,140 @@
+"""The evaluators of a study: short names put in, ``Recorded('*')`` spelt out, every spec built once."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from metaeval.base.errors import SpecError, nearest
+from metaeval.base.spec import EvaluatorSpec
+from metaeval.kinds.registry import build
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from metaeval.base.records import ExplanationSet
+    from metaeval.base.spec import Argument
+    from metaeval.study.file import Study
+
+
+def resolve_evaluators(study: Study, data: ExplanationSet, truth: EvaluatorSpec) -> dict[str, EvaluatorSpec]:
+    """Return the name and full spec of every evaluator of a study, in its order.
+
+    ``Recorded('*')`` stands for every recorded evaluator of the data whose name fits and that is not
+    named elsewhere in the study, as evaluator or truth; each goes by its recorded name.
+
+    Raises
+    ------
+    StudyError
+        If a spec cannot be read or built, is the truth or holds it, or a pattern fits nothing; with its line.
+    """
+    listed = study.evaluators
+    items: list[tuple[str | int, str]] = (
+        [*listed.items()] if isinstance(listed, dict) else [*enumerate(listed)]
+    )
+    found: dict[str, EvaluatorSpec] = {}
+    patterns: dict[str, EvaluatorSpec] = {}
+    for at, text in items:
+        spec = _read(study, text, "evaluators", at)
+        if why := holds_truth(spec, truth):
+            raise study.error(why, "evaluators", at)
+        name = at if isinstance(at, str) else str(spec)
+        if _pattern(spec, data) is not None:
+            patterns[name] = spec
+        elif name in found:
+            raise study.error(
+                f"{text!r} and an evaluator before it are both {name}; name it once", "evaluators", at
+            )
+        found[name] = spec
+    taken = {str(spec) for spec in found.values()} | parts_of(truth)
+    out: dict[str, EvaluatorSpec] = {}
+    for (at, _), (name, spec) in zip(items, found.items(), strict=True):
+        if name not in patterns:
+            out[name] = spec
+            continue
+        matching = _matching(spec, data)
+        if not matching:
+            known = recorded_names(data)
+            hint = nearest(str(spec.args[0]), known)
+            have = f" (recorded: {', '.join(known)})" if known else "; the data set has no recorded scores"
+            raise study.error(f"no recorded evaluator fits {spec}{hint}{have}", "evaluators", at)
+        for recorded in matching:
+            each = EvaluatorSpec("Recorded", (recorded,))
+            if str(each) not in taken:
+                taken.add(str(each))
+                out[str(each) if recorded in found or recorded in out else recorded] = each
+    return out
+
+
+def resolve_truth(study: Study) -> EvaluatorSpec:
+    """Return the full spec of the truth.
+
+    Raises
+    ------
+    StudyError
+        If it cannot be read or built.
+    """
+    return _read(study, study.truth, "truth")
+
+
+def holds_truth(spec: EvaluatorSpec, truth: EvaluatorSpec) -> str:
+    """Return a sentence if an evaluator is the truth, or made of it and others; else an empty text."""
+    whole = parts_of(truth)
+    if not whole <= parts_of(spec):
+        return ""
+    what = f"{spec} is" if parts_of(spec) == whole else f"{spec} holds"
+    return (
+        f"{what} the truth {truth}, and would agree with itself: leave it out of the evaluators, or choose "
+        "another truth"
+    )
+
+
+def parts_of(spec: EvaluatorSpec) -> frozenset[str]:
+    """Return the specs that an evaluator is made of: its own, or those of an ensemble's parts."""
+    parts = [part for argument in (*spec.args, *spec.kwargs.values()) for part in specs_in(argument)]
+    return frozenset().union(*map(parts_of, parts)) if parts else frozenset([str(spec)])
+
+
+def specs_in(argument: Argument) -> Iterator[EvaluatorSpec]:
+    """Yield the specs in an argument of one."""
+    if isinstance(argument, EvaluatorSpec):
+        yield argument
+    elif isinstance(argument, tuple):
+        for part in argument:
+            yield from specs_in(part)
+
+
+def recorded_names(data: ExplanationSet) -> list[str]:
+    """Return the names of the recorded evaluators, in the order of the data."""
+    return [] if data.scores is None else [str(n) for n in data.scores["evaluator"].unique()]
+
+
+def _read(study: Study, text: str, *where: str | int) -> EvaluatorSpec:
+    names = study.evaluators if isinstance(study.evaluators, dict) else {}
+    try:
+        return build(text, names).spec
+    except SpecError as error:
+        cut = text.count("(") != text.count(")") or text.count("'") % 2
+        hint = "; put a spec that has a comma in quotes" if cut else ""
+        raise study.error(f"{error}{hint}", *where) from error
+
+
+def _pattern(spec: EvaluatorSpec, data: ExplanationSet) -> re.Pattern[str] | None:
+    """Return what a ``Recorded`` with a star fits, unless the star is in the name of a recorded evaluator."""
+    match spec:
+        case EvaluatorSpec(name="Recorded", args=(str() as text,)) if "*" in text:
+            if text in recorded_names(data):
+                return None
+            return re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL)
+        case _:
+            return None
+
+
+def _matching(spec: EvaluatorSpec, data: ExplanationSet) -> list[str]:
+    pattern = _pattern(spec, data)
+    return [n for n in recorded_names(data) if pattern is not None and pattern.fullmatch(n)]
+
+
+def unknown_word(what: str, word: str, known: list[str]) -> str:
+    """Return the sentence for a word that the data set does not know."""
+    return f"the data set has no {what} {word!r}{nearest(word, known)} (it has: {', '.join(known)})"

@@ -1,0 +1,1 @@
+"""What sways a judge beside the quality of a text."""

@@ -1,0 +1,111 @@
+"""What something is worth to a judge, the truth held fixed: the regression behind verbosity and family.
+
+Ratings are noisy. A judge that sees what is good about a text sees more of it than one rating tells, and
+what goes along with quality, such as length, then seems to be worth something by itself (errors in
+variables; Fuller 1987, *Measurement Error Models*, ch. 1). If other people rated the same units, their mean
+serves as an instrument: what both have in common is held fixed, and neither's noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.trust.bias.within import Within
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metaeval.stats.coefficients.tables import Floats
+    from metaeval.trust.bias.arrays import Judged
+    from metaeval.trust.bias.clustered import Draws, Numbers
+
+_STRONG = 10  # F of an instrument that may be used
+_NORMAL = 1.96  # half the width of a 95 % interval in standard errors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenTruth:
+    """A coefficient, with the truth held fixed in two ways."""
+
+    best: Numbers
+    """Tested: freed of the noise of the ratings if other people rated the units, else as ``plain``."""
+    plain: Numbers
+    """The ratings held fixed as they are."""
+    instrument: bool
+    """Whether ``best`` is freed of noise."""
+    weak: bool = False
+    """Whether other people rated the units, but their ratings tell too little of the truth to be used."""
+
+
+def given_truth(data: Judged, response: Floats, columns: Sequence[Floats], draws: Draws) -> GivenTruth:
+    """Return the coefficient of the first column in response ~ columns + truth + user.
+
+    Parameters
+    ----------
+    data, draws
+        With the truth, and how clusters are drawn.
+    response
+        Shape (A, U); NaN where there is none.
+    columns
+        Each of shape (U,); NaN where there is none.
+    """
+    second = data.second
+    plain = _fits(data, response, columns, None)
+    if second is None:
+        number = coefficient(plain, draws)
+        return GivenTruth(number, number, instrument=False)
+    if _is_weak(data, response, columns, second, draws):
+        number = coefficient(plain, draws)
+        return GivenTruth(number, number, instrument=False, weak=True)
+    best = _fits(data, response, columns, second)
+    return GivenTruth(coefficient(best, draws), coefficient(plain, draws, tested=False), instrument=True)
+
+
+def coefficient(of_aspects: Sequence[Within], draws: Draws, *, tested: bool = True) -> Numbers:
+    """Return the coefficient of the first column in the regressions of all aspects, and their mean."""
+    return draws.numbers(
+        lambda weights: np.stack([r.coefficient(0, weights) for r in of_aspects]),
+        np.stack([r.contributions(0) for r in of_aspects]) if tested else None,
+    )
+
+
+def _is_weak(data: Judged, response: Floats, columns: Sequence[Floats], second: Floats, draws: Draws) -> bool:
+    """Say whether, in any aspect, an instrument is too weak for its results to be trusted.
+
+    That is F below 10 for its coefficient in truth ~ columns + instrument + user (Staiger & Stock 1997,
+    Econometrica 65, 557), the standard error taken from the bootstrap interval.
+    """
+    first_stage = []
+    for a, truth in enumerate(data.truth):
+        table = np.stack([second[a], *columns])
+        use = ~np.isnan(response[a] + truth + table.sum(axis=0))
+        who = data.cluster[use]
+        first_stage.append(Within.of(truth[use], table[:, use], who, data.n_clusters, effects=who))
+    found = coefficient(first_stage, draws, tested=False)
+    n = len(data.aspects)
+    error = (found.high[:n] - found.low[:n]) / (2 * _NORMAL)
+    strong = np.square(found.estimate[:n]) >= _STRONG * np.square(error)
+    return not bool(strong.all())
+
+
+def _fits(data: Judged, response: Floats, columns: Sequence[Floats], second: Floats | None) -> list[Within]:
+    found = []
+    for a in range(len(data.aspects)):
+        table = np.stack([*columns, data.truth[a]])
+        measured = table if second is None else np.stack([*columns, second[a]])
+        use = ~np.isnan(response[a] + table.sum(axis=0) + measured.sum(axis=0))
+        who = data.cluster[use]
+        found.append(
+            Within.of(
+                response[a, use],
+                table[:, use],
+                who,
+                data.n_clusters,
+                effects=who,
+                instruments=None if second is None else measured[:, use],
+            )
+        )
+    return found

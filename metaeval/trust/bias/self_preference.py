@@ -1,0 +1,104 @@
+"""Self-preference: whether a judge scores texts of its own family of models higher than people would.
+
+The score of a unit is regressed on whether its generator is of the judge's family and on the truth (and on
+the length of the text, if known), with the effects of users removed: the mean residual of the own family
+less that of all others, in points of the judge's scale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.trust.bias.given_truth import given_truth
+from metaeval.trust.bias.verbosity import doublings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.trust.bias.arrays import Judged
+    from metaeval.trust.bias.clustered import Draws, Numbers
+    from metaeval.trust.bias.given_truth import GivenTruth
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelfPreference:
+    """By how much a judge favours its own family."""
+
+    judge: str
+    family: str
+    own: tuple[str, ...]
+    """Generators of the judge's family."""
+    points: GivenTruth
+    """Points for the own family, the truth (and the length) held fixed."""
+    beyond_others: Numbers | None
+    """The same of the judge's score less the mean score of the judges of other families on the same unit,
+    without the texts of these families: what is good about the own family's texts, beyond the truth, these
+    judges see too. None without such judges."""
+    others: tuple[str, ...]
+    n_units: Ints
+    """Shape (A,)."""
+
+
+def own_generators(
+    generators: Sequence[str], family: str | None, families: Mapping[str, str | None]
+) -> tuple[str, ...]:
+    """Return the generators of a family; none if the family is not known, or all are of it."""
+    own = tuple(g for g in generators if family is not None and families.get(g) == family)
+    return own if len(own) < len(generators) else ()
+
+
+def own_family(data: Judged, judge: str, families: Mapping[str, str | None]) -> Floats | None:
+    """Return 1 for the units of the judge's family and 0 for others; None if that tells nothing."""
+    own = own_generators(data.generators, families.get(judge), families)
+    if not own:
+        return None
+    return np.isin(np.array(data.generators, dtype=object), own)[data.generator].astype(np.float64)
+
+
+def self_preference(
+    data: Judged, judge: str, families: Mapping[str, str | None], draws: Draws
+) -> SelfPreference | None:
+    """Measure how much higher a judge scores its own family.
+
+    Parameters
+    ----------
+    data, judge, draws
+        The scores, whose bias is measured, and how clusters are drawn.
+    families
+        Name of each judge and generator → its family, or None.
+
+    Returns
+    -------
+    SelfPreference or None
+        None if the judge has no family, or no generator or every generator is of it.
+    """
+    is_own = own_family(data, judge, families)
+    if is_own is None:
+        return None
+    family = str(families[judge])
+    scores, twice = data.scores[data.place(judge)], doublings(data)
+    columns = [is_own] if twice is None else [is_own, twice]
+    others = tuple(
+        j
+        for j in data.judges
+        if families.get(j) not in (None, family) and (j in data.rates) == (judge in data.rates)
+    )
+    beyond = None
+    if others:
+        theirs = np.mean([data.scores[data.place(j)] for j in others], axis=0)
+        favoured = [families.get(g) in {families[j] for j in others} for g in data.generators]
+        theirs = np.where(np.array(favoured)[data.generator], np.nan, theirs)
+        beyond = given_truth(data, scores - theirs, columns, draws).best
+    return SelfPreference(
+        judge,
+        family,
+        own_generators(data.generators, family, families),
+        given_truth(data, scores, columns, draws),
+        beyond,
+        others,
+        data.rated(judge).sum(axis=1),
+    )

@@ -1,0 +1,173 @@
+"""Sheets of the biases of judges: beside the leaderboard, the tests, and a sheet a bias."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from metaeval.base.counts import counted
+from metaeval.base.simulation import REAL
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.trust.bias.notes import sampling_note, testing_notes
+from metaeval.trust.bias.tables import (
+    repeatability_sheet,
+    scale_sheet,
+    self_preference_sheet,
+    verbosity_sheet,
+    wording_sheet,
+)
+from metaeval.trust.bias.verdicts.between import REPLICATE
+from metaeval.trust.bias.verdicts.tables import position_sheet, verdicts_between_sheet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.base.simulation import Simulation
+    from metaeval.engine.sheet import Form
+    from metaeval.trust.bias.biases import Biases, Test
+
+_BESIDE: Mapping[str, tuple[str, Form]] = {
+    "position": ("Shown first wins", "share"),
+    "flips": ("Flips", "share"),
+    "verbosity": ("Twice the length", "number"),
+    "self-preference": ("Own family", "number"),
+    "leniency": ("Leniency", "number"),
+    "central tendency": ("Spread", "number"),
+    "range use": ("Range use", "number"),
+    "wording": ("Other wording", "number"),
+    "repeatability": ("Repeated alike", "share"),
+}
+"""Number → how its column is called beside the leaderboard, and how it is printed."""
+
+
+def bias_sheets(
+    found: Biases,
+    ranking: pd.DataFrame | None = None,
+    *,
+    signatures: Mapping[str, Mapping[str, Any]] | None = None,
+    said: Sequence[str] = (),
+    simulated: Simulation = REAL,
+) -> list[Sheet]:
+    """Return the sheets that there is something for.
+
+    They are ``judges`` (beside the leaderboard), ``biases`` (the tests), ``position``, ``verdicts_between``,
+    ``verbosity``, ``self_preference``, ``scale``, ``wording`` and ``repeatability``.
+
+    Parameters
+    ----------
+    found
+        The result of `metaeval.trust.bias.biases.measure`.
+    ranking
+        The leaderboard: ``rank``, ``evaluator``, ``aspect``, ``level``, ``coefficient``, ``estimate``,
+        ``ci_low``, ``ci_high``; None for none.
+    signatures
+        Of the judges, for the names of prompts.
+    said
+        Sentences on what was left out and why.
+    simulated
+        What is: the data, or which evaluators.
+    """
+    ranks = {} if ranking is None else dict(zip(ranking["evaluator"], ranking["rank"], strict=True))
+    sheets = [
+        _judges(found, ranking),
+        _tests(found, said),
+        position_sheet(found),
+        verdicts_between_sheet(found, signatures or {}),
+        verbosity_sheet(found),
+        self_preference_sheet(found),
+        scale_sheet(found),
+        wording_sheet(found, ranks, signatures or {}),
+        repeatability_sheet(found),
+    ]
+    return [replace(s, simulated=simulated.among(_named(s.frame))) for s in sheets if s is not None]
+
+
+def _named(frame: pd.DataFrame) -> set[str]:
+    """Return the judges of a sheet; two that are compared stand in one cell."""
+    named = {str(v) for c in ("judge", "other") if c in frame for v in frame[c]}
+    return named | {part for name in named for part in name.split(" / ")}
+
+
+def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
+    """Return a row a judge: its place on the leaderboard, its numbers, and the biases that were found."""
+    names = list(dict.fromkeys(n for t in found.tests for n in t.judge.split(" / ")))
+    if not names:
+        return None
+    rows = []
+    for name in names:
+        own = [t for t in found.tests if name in t.judge.split(" / ")]
+        row: dict[str, Any] = {"judge": name}
+        for beside, estimates in _estimates(found, name, own).items():
+            row[beside] = sum(estimates) / len(estimates) if estimates else float("nan")
+        said = dict.fromkeys(t.found for t in own if t.has_bias) or dict.fromkeys(t.found for t in own)
+        row["found"] = "; ".join(said)
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    columns = [Column("judge", "Judge")]
+    notes = [
+        (
+            "What was found stands in words where a test is significant; the numbers are those tested below "
+            "(of verdicts on several aspects, their mean)."
+        ),
+    ]
+    if frame[["flips", "wording", "repeatability"]].notna().any(axis=None):
+        notes.append(
+            "Flips: pairs on which the two orders differ. Other wording: the mean absolute difference, in "
+            "points, to the same judge with another prompt. Repeated alike: the share of the same answers "
+            "when asked again. These three are not tested."
+        )
+    if ranking is not None and len(ranking):
+        first = ranking.iloc[0]
+        board = ranking[["rank", "evaluator", "estimate", "ci_low", "ci_high"]]
+        frame = frame.merge(board.rename(columns={"evaluator": "judge"}), on="judge", how="left")
+        frame = frame.sort_values("rank", kind="stable", ignore_index=True)
+        notes.append(
+            f"Rank and {first['coefficient']} × 100 are those of the leaderboard ({first['aspect']}, level "
+            f"{first['level']}), among all of its {counted(len(ranking), 'evaluator')}."
+        )
+        estimate = Column("estimate", str(first["coefficient"]), "hundred", "ci_low", "ci_high")
+        columns = [Column("rank", "Rank", "count"), *columns, estimate]
+    columns += [Column(b, title, form) for b, (title, form) in _BESIDE.items() if frame[b].notna().any()]
+    columns.append(Column("found", "Found"))
+    title = "The judges on the leaderboard, and their biases" if "rank" in frame else "The judges' biases"
+    return Sheet("judges", title, frame, tuple(columns), tuple(notes))
+
+
+def _estimates(found: Biases, judge: str, tests: Sequence[Test]) -> dict[str, list[float]]:
+    """Return what stands beside the leaderboard, each number as often as it was measured of the judge."""
+    # Shares of a win are no points, and stand in the sheet of verdicts alone.
+    of: dict[str, list[float]] = {
+        beside: [t.estimate for t in tests if t.bias == beside and not t.number.startswith("share")]
+        for beside in _BESIDE
+    }
+    of["flips"] = [float(p.flips.estimate[-1]) for p in found.position if p.judge == judge]
+    # The tests are of the shift of the mean; how far single answers are apart says more of a judge.
+    of["wording"] = [float(b.distance.estimate[-1]) for b in found.wording if judge in b.judges]
+    of["repeatability"] = [float(b.identical.estimate[-1]) for b in found.repeatability if judge in b.judges]
+    of["repeatability"] += [
+        float(b.identical.estimate[-1])
+        for b in found.verdicts_between
+        if judge in b.judges and b.differ_in == REPLICATE
+    ]
+    return of
+
+
+def _tests(found: Biases, said: Sequence[str]) -> Sheet | None:
+    if not found.tests:
+        return None
+    frame = pd.DataFrame(found.tests)
+    aspect = [Column("aspect", "Aspect")] if (frame["aspect"] != "").any() else []
+    columns = (
+        Column("judge", "Judge"),
+        Column("bias", "Bias"),
+        Column("number", "Number"),
+        *aspect,
+        Column("estimate", "Estimate", "number", "ci_low", "ci_high"),
+        Column("p", "p", "p"),
+        Column("p_holm", "p (Holm)", "p"),
+        Column("found", "Found"),
+    )
+    notes = (sampling_note(found), *testing_notes(found), *said)
+    return Sheet("biases", "Biases of the judges, tested", frame, columns, notes)

@@ -1,0 +1,104 @@
+"""How far pairwise judges are apart that differ in the wording of the prompt or the repetition alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metaeval.trust.bias.between import differing_in
+from metaeval.trust.bias.clustered import Draws, ratio, sums
+from metaeval.trust.bias.verdicts.position import Pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from metaeval.stats.coefficients.tables import Floats
+    from metaeval.trust.bias.clustered import Numbers
+
+PROMPT, REPLICATE = PARTS = ("prompt", "replicate")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VerdictsBetween:
+    """How far the verdicts of two judges are apart on the pairs that both answered in both orders."""
+
+    judges: tuple[str, str]
+    differ_in: str
+    """``prompt`` or ``replicate``."""
+    aspect: str
+    identical: Numbers
+    """The share of verdicts that are the same, order by order."""
+    shift: Numbers
+    """The share of verdicts for the text shown first: the second's less the first's. Tested.
+
+    A tie is half a verdict."""
+    n_pairs: int
+    n_clusters: int
+
+
+def verdicts_between(
+    pairs: Sequence[Pairs],
+    signatures: Mapping[str, Mapping[str, Any]],
+    *,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Iterator[VerdictsBetween]:
+    """Compare those judges, two by two and aspect by aspect, whose signatures differ in one part alone.
+
+    Parameters
+    ----------
+    pairs
+        Of all judges and aspects.
+    signatures
+        Name of a judge → its signature.
+    resamples, seed
+        Of the users, or of the items in verdicts without users.
+
+    Yields
+    ------
+    VerdictsBetween
+        Nothing where two judges have no pair in common.
+    """
+    of = {(p.judge, p.aspect): p for p in pairs}
+    judges = list(dict.fromkeys(p.judge for p in pairs))
+    for part in PARTS:
+        for group in differing_in(part, signatures, judges):
+            for one, other in combinations(group, 2):
+                for aspect in dict.fromkeys(p.aspect for p in pairs if p.judge == one):
+                    if (other, aspect) in of:
+                        both = of[one, aspect], of[other, aspect]
+                        yield from _between(*both, part, resamples=resamples, seed=seed)
+
+
+def _between(one: Pairs, other: Pairs, part: str, *, resamples: int, seed: int) -> Iterator[VerdictsBetween]:
+    keys = [c for c in one.frame.columns if not c.startswith("shown_")]
+    met = one.frame.merge(other.frame, on=keys, suffixes=("", "_other"))
+    if met.empty:
+        return
+    cluster, n_clusters = Pairs(one.judge, one.aspect, met, 0).clusters()
+    draws = Draws.of(n_clusters, resamples=resamples, seed=seed)
+
+    def total(values: Floats) -> Floats:
+        return sums(values[None], np.ones((1, len(values)), dtype=bool), cluster, n_clusters)
+
+    first, second, first_other, second_other = (
+        met[f"shown_{order}{whose}"].to_numpy(dtype=np.float64)
+        for whose in ("", "_other")
+        for order in ("first", "second")
+    )
+    n = total(np.ones(len(met)))
+    same = total(((first == first_other) * 1.0 + (second == second_other)) / 2)
+    # Values are what the pair's first text won, so in the second order the one shown first won the rest.
+    moved = total((first_other - second_other - first + second) / 2)
+    yield VerdictsBetween(
+        (one.judge, other.judge),
+        part,
+        one.aspect,
+        draws.numbers(lambda w: ratio(same @ w, n @ w), bounds=(0.0, 1.0)),
+        draws.numbers(lambda w: ratio(moved @ w, n @ w), moved, bounds=(-1.0, 1.0)),
+        len(met),
+        n_clusters,
+    )

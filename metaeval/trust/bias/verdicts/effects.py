@@ -1,0 +1,104 @@
+"""Verbosity and self-preference of a pairwise judge: what length and family do to who wins.
+
+What the first text of a pair won, the mean over both orders, less one half, is regressed through the origin
+on the differences of the two texts: of the binary logarithm of their lengths, of the truth, and of whether
+their generators are of the judge's family. Both orders together leave no room for the place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.trust.bias.clustered import Draws
+from metaeval.trust.bias.given_truth import coefficient
+from metaeval.trust.bias.within import Within
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import pandas as pd
+
+    from metaeval.stats.coefficients.tables import Floats
+    from metaeval.trust.bias.clustered import Numbers
+    from metaeval.trust.bias.verdicts.position import Pairs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairwiseEffects:
+    """Shares of a win, between 0 and 1, that something other than the truth is worth."""
+
+    judge: str
+    aspect: str
+    length: Numbers | None
+    """For a text twice as long as the other; tested. None if lengths are not known."""
+    family: Numbers | None
+    """For a text of the judge's own family against another's; tested. None if there is no such pair."""
+    n_pairs: int
+
+
+def pairwise_effects(
+    pairs: Pairs,
+    truth: pd.DataFrame,
+    length: pd.DataFrame | None,
+    own: Collection[str],
+    *,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> PairwiseEffects:
+    """Measure what length and family do to a judge's verdicts, given the truth.
+
+    Parameters
+    ----------
+    pairs
+        Of the judge.
+    truth
+        Key columns, ``aspect`` and ``rating``; for verdicts of no aspect, or of one that was not rated, the
+        mean over aspects.
+    length
+        Key columns and ``length``; None if lengths are not known.
+    own
+        The generators of the judge's family.
+    """
+    frame = pairs.frame
+    keys = [k for k in ("user_id", "item_id", "generator") if k in truth.columns]
+    of_aspect = truth[truth["aspect"] == pairs.aspect]
+    rated = (of_aspect if len(of_aspect) else truth).groupby(keys, observed=True)["rating"].mean()
+    better = _difference(frame, rated.reset_index(), "rating", keys)
+    cluster, n_clusters = pairs.clusters()
+    draws = Draws.of(n_clusters, resamples=resamples, seed=seed)
+    won = ((frame["shown_first"] + frame["shown_second"]) / 2 - 0.5).to_numpy(dtype=np.float64)
+
+    def fitted(column: Floats) -> Numbers | None:
+        use = ~np.isnan(column + better)
+        if not (column[use] != 0).any():
+            return None
+        fit = Within.of(won[use], np.stack([column, better])[:, use], cluster[use], n_clusters)
+        return coefficient([fit], draws)
+
+    longer = None
+    if length is not None:
+        logarithm = length[keys].assign(twice=np.log2(length["length"].where(length["length"] > 0)))
+        longer = fitted(_difference(frame, logarithm.drop_duplicates(keys), "twice", keys))
+    is_own = [frame[side].isin(list(own)).to_numpy(dtype=np.float64) for side in ("first", "second")]
+    return PairwiseEffects(
+        pairs.judge,
+        pairs.aspect,
+        longer,
+        fitted(is_own[0] - is_own[1]) if own else None,
+        int((~np.isnan(better)).sum()),
+    )
+
+
+def _difference(frame: pd.DataFrame, of_unit: pd.DataFrame, name: str, keys: list[str]) -> Floats:
+    """Return the value of each pair's first text less that of its second; NaN where one has none."""
+    others = [k for k in keys if k != "generator"]
+    values = of_unit.astype(dict.fromkeys(keys, str))
+    sides = []
+    for side in ("first", "second"):
+        wanted = frame[[*others, side]].rename(columns={side: "generator"}).astype(str)
+        sides.append(wanted.merge(values, on=keys, how="left")[name].to_numpy(dtype=np.float64))
+    difference: Floats = sides[0] - sides[1]
+    return difference

@@ -1,0 +1,131 @@
+"""Linear regression with the effects of groups removed, for many resamples of the clusters at once.
+
+What the regression needs is a small matrix of cross-products for each cluster. A resample is a weighted sum
+of them and a small system of equations; the contribution of a cluster to a coefficient is a product of two
+vectors with its matrix. A column that is measured with noise can be given an instrument: another measurement
+of the same thing, with noise of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+_SINGULAR = 1e-9  # determinant of a matrix of correlations below which its columns cannot be told apart
+_CONSTANT = 1e-12  # share of a column's spread that rounding may leave
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Within:
+    """Cross-products of p instruments with p columns and the response, by cluster."""
+
+    cross: Floats
+    """Shape (n_clusters, p, p + 1), the response last, everything in units of its spread."""
+    spread: Floats
+    """Shape (p + 1,): of the columns and the response, 0 for one that is constant within the groups."""
+
+    @classmethod
+    def of(
+        cls,
+        response: Floats,
+        columns: Floats,
+        cluster: Ints,
+        n_clusters: int,
+        *,
+        effects: Ints | None = None,
+        instruments: Floats | None = None,
+    ) -> Within:
+        """Collect what is needed of n units.
+
+        Parameters
+        ----------
+        response, columns
+            Shapes (n,) and (p, n), finite.
+        cluster
+            Shape (n,), in ``range(n_clusters)``.
+        effects
+            Shape (n,): the groups whose effects are removed (within transformation), each inside one
+            cluster; None for a regression through the origin.
+        instruments
+            Shape (p, n): of each column, the column itself, or another measurement of it; None for the
+            columns, which is least squares.
+        """
+        right, spread = _scaled(np.concatenate([columns, response[None]]), effects)
+        left = right[:-1] if instruments is None else _scaled(instruments, effects)[0]
+        cross = np.stack(
+            [[np.bincount(cluster, z * x, n_clusters) for x in right] for z in left],
+        ).transpose(2, 0, 1)
+        return cls(np.ascontiguousarray(cross, dtype=np.float64), spread)
+
+    def coefficient(self, column: int, weights: Floats) -> Floats:
+        """Return a column's coefficient under each column of weights.
+
+        Parameters
+        ----------
+        column
+            Of those given.
+        weights
+            How often each cluster is there, shape (n_clusters, B).
+
+        Returns
+        -------
+        ndarray
+            Shape (B,); NaN where it cannot be told from the other columns or from the effects. Another
+            column that is constant is left out.
+        """
+        n, p, _ = self.cross.shape
+        total = (weights.T @ self.cross.reshape(n, -1)).reshape(-1, p, p + 1)
+        count = np.maximum(np.abs(np.einsum("bii->bi", total[:, :, :-1])).max(axis=1, initial=0.0), 1e-300)
+        total = total / count[:, None, None]
+        system, right = total[:, :, :-1], total[:, :, -1]
+        there = np.abs(np.einsum("bii->bi", system)) > _CONSTANT
+        both = there[:, :, None] & there[:, None, :]
+        system = np.where(both, system, np.eye(p))
+        size = np.sqrt(np.abs(np.einsum("bii->bi", system)))
+        system = system / (size[:, :, None] * size[:, None, :])
+        told = np.abs(np.linalg.det(system)) > _SINGULAR
+        system[~told] = np.eye(p)
+        found = np.linalg.solve(system, np.where(there, right / size, 0.0)[:, :, None])[:, :, 0] / size
+        known = told & there[:, column] & (self.spread[column] > 0)
+        unit = self.spread[-1] / (self.spread[column] or 1.0)
+        return np.where(known, found[:, column] * unit, np.nan)
+
+    def contributions(self, column: int) -> Floats:
+        """Return what each cluster contributes to a column's coefficient, shape (n_clusters,).
+
+        It is the sum of the column, freed of the others, times the residual of the regression without it;
+        all contributions sum to the coefficient (Frisch, Waugh & Lovell). NaN if the coefficient is.
+        """
+        n, p, _ = self.cross.shape
+        if np.isnan(self.coefficient(column, np.ones((n, 1)))[0]):
+            return np.full(n, np.nan)
+        total = self.cross.sum(axis=0)
+        present = [i for i in range(p) if abs(total[i, i]) > _CONSTANT * np.abs(np.diagonal(total)).max()]
+        others = [i for i in present if i != column]
+        freed, residual = np.zeros(p), np.zeros(p + 1)
+        freed[present] = np.linalg.inv(total[np.ix_(present, present)])[present.index(column)]
+        residual[-1] = 1.0
+        if others:
+            residual[others] = -np.linalg.solve(total[np.ix_(others, others)], total[others, -1])
+        unit = self.spread[-1] / self.spread[column]
+        return np.asarray(np.einsum("i,cij,j->c", freed, self.cross, residual) * unit)
+
+
+def _scaled(table: Floats, effects: Ints | None) -> tuple[Floats, Floats]:
+    """Remove the effects, and divide by what spread is left; zeros where none is."""
+    table = np.asarray(table, dtype=np.float64)
+    if not table.shape[1]:
+        return table, np.zeros(len(table))
+    before = np.sqrt(np.square(table).mean(axis=1))
+    if effects is not None:
+        counts = np.maximum(np.bincount(effects), 1)
+        table = table - np.stack([np.bincount(effects, row) / counts for row in table])[:, effects]
+    spread = np.sqrt(np.square(table).mean(axis=1))
+    spread = np.where(spread > _CONSTANT * before, spread, 0.0)
+    there = spread > 0
+    return np.where(there[:, None], table / np.where(there, spread, 1.0)[:, None], 0.0), spread

@@ -1,0 +1,67 @@
+"""What an agreement allows a judge to be used for, in words: by the lower end of its interval."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from metaeval.base.errors import MetaevalError
+
+USABLE = "usable as a gate"
+TIGHTEN = "tighten the rubric"
+NOT_MEASURING = "not measuring it"
+UNKNOWN = "cannot be said"
+_WORDS = (NOT_MEASURING, TIGHTEN, USABLE)
+
+
+class Bands(NamedTuple):
+    """Where agreement is enough to tighten a rubric by, and where it is enough for a gate."""
+
+    tighten: float = 0.4
+    usable: float = 0.6
+
+    @classmethod
+    def read(cls, text: str | None) -> Bands:
+        """Read two numbers, such as ``0.4,0.6``.
+
+        Raises
+        ------
+        MetaevalError
+            If they are not two rising numbers in -1 … 1.
+        """
+        if text is None:
+            return cls()
+        try:
+            found = cls(*(float(word) for word in text.split(",")))
+            rises = text.count(",") == 1 and -1 <= found.tighten < found.usable <= 1
+        except (TypeError, ValueError):
+            rises = False
+        if not rises:
+            raise MetaevalError(f"--bands is {text!r}; give two rising numbers in -1 … 1, such as 0.4,0.6")
+        return found
+
+    def verdict(self, estimate: float, low: float) -> str:
+        """Return the words for an agreement with the lower end of its interval.
+
+        Where the estimate lies in a higher band than the lower end, more labels may settle it; that is said.
+        """
+        if math.isnan(low) or math.isnan(estimate):
+            return UNKNOWN
+        shown, seems = self._band(low), self._band(estimate)
+        return f"{_WORDS[shown]}, or too few labels to tell" if seems > shown else _WORDS[shown]
+
+    def sentence(self) -> str:
+        """Return what the words mean."""
+        return (
+            "The verdict is by the lower end of the interval, not by the estimate: "
+            f"{self.usable:g} or more is {USABLE}; {self.tighten:g} to {self.usable:g}: {TIGHTEN}; "
+            f"below {self.tighten:g}: {NOT_MEASURING}."
+        )
+
+    def _band(self, value: float) -> int:
+        return int(value >= self.tighten) + int(value >= self.usable)
+
+
+def is_usable(verdict: str) -> bool:
+    """Say whether a verdict allows a judge to be used as a gate."""
+    return verdict == USABLE

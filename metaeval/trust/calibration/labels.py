@@ -1,0 +1,242 @@
+"""How far evaluators agree with people: in labels, at cuts of the scale, and in order, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.progress import progress
+from metaeval.base.records import Status
+from metaeval.engine.alignment import align
+from metaeval.evaluators.grid import CODES, STATUSES
+from metaeval.stats.agreement.labels import KAPPAS, LabelAgreement
+from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.weighted.statistic import statistic
+from metaeval.stats.weighted.sums import Clusters
+from metaeval.trust.calibration.drawing import NOTHING, Draws, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from metaeval.base.records import Scale
+    from metaeval.engine.intervals import Bootstrap
+    from metaeval.engine.policy import Prepared
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+MOST_LABELS = 20
+"""Labels of a scale up to which they are compared as such; scores on a longer one are compared in order."""
+
+RANKS = ("spearman", "kendall")
+MEASURES = (*KAPPAS, "alpha", *RANKS)
+"""What a verdict can be by, beside kappa at a cut."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Agreement:
+    """An evaluator's agreement with people, for an aspect and perhaps a part of the units."""
+
+    evaluator: str
+    aspect: str
+    stratum: str
+    """The part of the units; empty for all."""
+    n_units: int
+    """Units with a label of people and one of the evaluator."""
+    n_clusters: int
+    statuses: Mapping[str, int]
+    """Units with a label of people and none of the evaluator, by the reason."""
+    measured: Mapping[str, Value]
+    """By measure: of `MEASURES`, and ``cut 3`` for kappa of 'three or more'."""
+    labels: tuple[float, ...] = ()
+    """The scale's labels; empty if scores or truth are no labels."""
+    table: Ints | None = None
+    """Shape (labels, labels): units by people's label and the evaluator's."""
+
+    def measure(self, wanted: str | None, cuts: Sequence[float] = ()) -> str:
+        """Return what the verdict is by: what is wanted; else kappa at the first cut, or of two labels.
+
+        Else, quadratic kappa of more labels, and Spearman's coefficient of scores that are no labels.
+        """
+        if wanted is not None:
+            return wanted
+        if cuts:
+            return cut_name(cuts[0])
+        if self.labels:
+            return "kappa" if len(self.labels) == 2 else "quadratic"
+        return "spearman"
+
+    def value(self, measure: str) -> Value:
+        """Return a measure; NaN if it is not defined for these scores."""
+        return self.measured.get(measure, NOTHING)
+
+
+def cut_name(cut: float) -> str:
+    """Return the name of kappa of 'this or more' against 'less'."""
+    return f"cut {cut:g}"
+
+
+def check_measure(given: str | None) -> None:
+    """See that a verdict can be by a measure.
+
+    Raises
+    ------
+    MetaevalError
+        If it is not known.
+    """
+    if given is not None and given not in MEASURES:
+        raise MetaevalError(
+            f"--measure {given!r} is not known{nearest(given, MEASURES)} (allowed: {', '.join(MEASURES)}, or "
+            "--cut for kappa of pass and fail)"
+        )
+
+
+def check_cuts(cuts: Sequence[float], scale: Scale) -> None:
+    """See that cuts part the scale.
+
+    Raises
+    ------
+    MetaevalError
+        If one does not.
+    """
+    for cut in cuts:
+        if not scale.min < cut <= scale.max:
+            raise MetaevalError(
+                f"--cut {cut:g} does not part the scale, {scale}: a label passes from the cut on, so give "
+                f"one above {scale.min:g}, up to {scale.max:g}"
+            )
+
+
+@one_thread()
+def agreements(
+    data: Prepared,
+    scores: pd.DataFrame,
+    truth: pd.DataFrame,
+    *,
+    scale: Scale,
+    bootstrap: Bootstrap,
+    cuts: Sequence[float] = (),
+    strata: Sequence[str] | None = None,
+) -> list[Agreement]:
+    """Measure the agreement of every evaluator with the truth, aspect by aspect.
+
+    Parameters
+    ----------
+    data
+        Scores and truth, what is missing dropped, units an evaluator's own; levels are not read.
+    scores, truth
+        The frames they were made of: statuses say why a score is missing.
+    scale
+        Of the truth.
+    bootstrap
+        How intervals are made: clusters, users by default, are resampled alike for all evaluators.
+    cuts
+        Where the scale is parted into fail and pass; every place of a scale of few labels, if empty.
+    strata
+        The part that each unit of ``data`` is in, shape (U,); None for none.
+
+    Returns
+    -------
+    list of Agreement
+        By evaluator and aspect, of all units first, then of each part by name. An evaluator that scored no
+        unit of an aspect has none.
+    """
+    clusters = data.clusters(data.cluster_name(bootstrap.cluster)).of_unit
+    reasons = _reasons(scores, truth)
+    draws = Draws(bootstrap)
+    parts: dict[str, Ints] = {"": np.arange(data.truth.shape[1])}
+    if strata is not None:
+        names = np.asarray(list(strata), dtype=object)
+        parts |= {str(name): np.flatnonzero(names == name) for name in sorted(set(names))}
+    found: list[Agreement] = []
+    with progress("agreement", len(data.evaluators)) as advance:
+        for e, evaluator in enumerate(data.evaluators):
+            for a, aspect in enumerate(data.aspects):
+                entering = np.zeros(data.truth.shape[1], dtype=bool)
+                entering[data.units(e, a)] = True
+                for name, part in parts.items() if entering.any() else ():
+                    units = part[entering[part]]
+                    x, y = data.scores[e, a, units], data.truth[a, units]
+                    of_all = found[-1] if name else None
+                    labels = labels_of(x, y, scale) if of_all is None else of_all.labels
+                    _, of_unit = np.unique(clusters[units], return_inverse=True)
+                    there = Clusters(of_unit, int(of_unit.max(initial=-1)) + 1)
+                    found.append(
+                        Agreement(
+                            evaluator,
+                            aspect,
+                            name,
+                            len(units),
+                            there.n,
+                            _counts(reasons[e, a, part]),
+                            dict(_values(x, y, labels, scale=scale, cuts=cuts, clusters=there, draws=draws)),
+                            labels,
+                            _table(_at(y, labels), _at(x, labels), len(labels)) if labels else None,
+                        )
+                    )
+            advance()
+    return found
+
+
+def _reasons(scores: pd.DataFrame, truth: pd.DataFrame) -> Ints:
+    """Return the code of each status, shape (E, A, U); -1 where there is no label of people."""
+    codes = pd.Index(STATUSES).get_indexer(pd.Index(scores["status"]))
+    found = align(scores.drop(columns="status").assign(score=codes.astype(np.float64)), truth, ["dataset"])
+    there = np.where(np.isnan(found.scores), float(CODES[Status.MISSING]), found.scores)
+    return np.where(np.isnan(found.truth), -1, there).astype(np.int64)
+
+
+def _counts(reasons: Ints) -> dict[str, int]:
+    """Count the reasons why there is no label of the evaluator."""
+    counts = np.bincount(reasons[reasons >= 0], minlength=len(STATUSES))
+    return {s.value: int(n) for s, n in zip(STATUSES, counts, strict=True) if n and s is not Status.OK}
+
+
+def labels_of(x: Floats, y: Floats, scale: Scale) -> tuple[float, ...]:
+    """Return the labels of a scale if scores and truth are among them, and they are few; else none."""
+    n = scale.max - scale.min + 1
+    if not scale.integer or n > MOST_LABELS or not len(x):
+        return ()
+    both = np.concatenate([x, y])
+    if both.min() < scale.min or both.max() > scale.max or (both % 1).any():
+        return ()
+    return tuple(float(v) for v in np.arange(scale.min, scale.max + 1))
+
+
+def _at(values: Floats, labels: Sequence[float]) -> Ints:
+    return np.rint(values - labels[0]).astype(np.int64)
+
+
+def _table(rows: Ints, columns: Ints, k: int) -> Ints:
+    return np.bincount(rows * k + columns, minlength=k * k).reshape(k, k)
+
+
+def _values(
+    x: Floats,
+    y: Floats,
+    labels: Sequence[float],
+    *,
+    scale: Scale,
+    cuts: Sequence[float],
+    clusters: Clusters,
+    draws: Draws,
+) -> Iterator[tuple[str, Value]]:
+    """Yield every measure that these scores have, with its interval."""
+    if not len(x):
+        return
+    if labels:
+        both = LabelAgreement.of(_at(x, labels), _at(y, labels), len(labels), clusters)
+        # A cut parts the scale before a label; named by the label.
+        names = [*KAPPAS, "alpha", *(cut_name(labels[c]) for c in range(1, len(labels)))]
+        yield from zip(names, draws.coefficients(both, clusters.n), strict=True)
+    if x.min() >= scale.min and x.max() <= scale.max:
+        # Of labels, what is left are cuts between two of them.
+        for cut in cuts if not labels else (c for c in cuts if c not in labels):
+            passed = LabelAgreement.of((x >= cut).astype(np.int64), (y >= cut).astype(np.int64), 2, clusters)
+            yield cut_name(cut), draws.coefficients(passed, clusters.n)[0]
+    everyone = Grouping(np.zeros(len(x), dtype=np.int64), 1)
+    ranked = statistic(x, y, everyone, clusters, RANKS)
+    yield from zip(RANKS, draws.coefficients(ranked, clusters.n), strict=True)

@@ -1,0 +1,76 @@
+"""Maps to people's scale as a sheet: what they mend, and what an evaluator adds to no judge at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from metaeval.base.simulation import REAL
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.trust.calibration.sheets import heads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from metaeval.base.simulation import Simulation
+    from metaeval.trust.calibration.maps import MapFit
+
+
+def map_sheet(fits: Sequence[MapFit], *, seed: int = 0, simulated: Simulation = REAL) -> Sheet | None:
+    """Return what maps to people's scale reach on users that they did not see; None without a map."""
+    if not fits:
+        return None
+    rows = []
+    for fit in fits:
+        row: dict[str, Any] = {"evaluator": fit.evaluator, "aspect": fit.aspect, "n_units": fit.n_units}
+        for name, values in (("mae", fit.mae), ("rmse", fit.rmse), ("pearson", fit.pearson)):
+            row |= {f"{name}_{way}": value for way, value in values.items()}
+        for name in ("mended", "added", "added_to_own"):
+            row |= dict(zip((name, f"{name}_low", f"{name}_high"), getattr(fit, name), strict=True))
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    with_own, with_raw = "mae_own_map" in frame, "mae_raw" in frame
+    every = [
+        Column("n_units", "Units", "count"),
+        Column("mae_raw", "MAE as it is", "number"),
+        Column("mae_map", "MAE, mapped", "number"),
+        Column("rmse_raw", "RMSE as it is", "number"),
+        Column("rmse_map", "RMSE, mapped", "number"),
+        Column("mended", "The map mends", "number", "mended_low", "mended_high"),
+        Column("rmse_mean", "RMSE, no judge", "number"),
+        Column("added", "The judge adds", "number", "added_low", "added_high"),
+        Column("pearson_raw", "r as it is", "number"),
+        Column("pearson_map", "r, mapped", "number"),
+        Column("rmse_own_map", "RMSE, user's map", "number"),
+        Column("rmse_own_mean", "RMSE, no judge, user's mean", "number"),
+        Column("added_to_own", "The judge adds to it", "number", "added_to_own_low", "added_to_own_high"),
+        Column("pearson_own_map", "r, user's map", "number"),
+    ]
+    columns = [c for c in every if c.name in frame and (with_own or "own" not in c.name)]
+    return Sheet(
+        "maps",
+        "Maps to people's scale, on users they did not see",
+        frame,
+        (*heads(fits), *columns),
+        tuple(_map_notes(seed=seed, with_own=with_own, with_raw=with_raw)),
+        simulated,
+    )
+
+
+def _map_notes(*, seed: int, with_own: bool, with_raw: bool) -> Iterator[str]:
+    who = "users" if with_own else "items"
+    yield (
+        "Errors in points: mean absolute (MAE), and root mean square (RMSE), which maps are fitted by. "
+        "Mapped: by the map that never falls and fits best, of "
+        f"other {who} (isotonic; ten folds of {who}, seed {seed}). No judge: the mean rating of other {who}. "
+        "What the map mends, and the judge adds, is how much smaller the RMSE is with it."
+    )
+    if with_raw:
+        yield "As it is: the score taken for a rating, where it lies on the scale."
+    if with_own:
+        yield (
+            "The user's map: the common one, and the user's shift and slope from the user's labels of other "
+            "items, shrunken towards none (best linear unbiased prediction; variances from other users). The "
+            "user's mean: the shift alone, and no judge."
+        )

@@ -1,0 +1,166 @@
+"""How much a map from scores to people's scale mends an evaluator's error, on users that it did not see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.base.progress import progress
+from metaeval.stats.agreement.raters import mean_absolute_error
+from metaeval.stats.coefficients.grouped import pearson
+from metaeval.stats.regression.isotonic import cross_fitted, isotonic
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.weighted.sums import Clusters
+from metaeval.trust.calibration.drawing import NOTHING, Draws, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.base.records import Scale
+    from metaeval.engine.intervals import Bootstrap
+    from metaeval.engine.policy import Prepared
+    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.regression.isotonic import Isotonic
+
+RAW, MEAN, MAP, OWN_MEAN, OWN_MAP = "raw", "mean", "map", "own_mean", "own_map"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MapFit:
+    """Maps of one evaluator and aspect; errors are in points of people's scale, out of sample.
+
+    By way of predicting: ``raw``, the score as it is, if scores lie on the scale; ``mean``, the mean rating
+    of other users, without a score; ``map``, the isotonic map of other users; and with the user's own labels
+    of other items ``own_mean``, the mean and the user's shift, and ``own_map``, the map and the user's shift
+    and slope.
+    """
+
+    evaluator: str
+    aspect: str
+    n_units: int
+    n_clusters: int
+    map: Isotonic
+    """Fitted on all units: the one to use."""
+    mae: Mapping[str, float]
+    rmse: Mapping[str, float]
+    pearson: Mapping[str, float]
+    """Of what was predicted and people's rating; NaN for a constant."""
+    mended: Value
+    """How much smaller the root mean squared error of ``map`` is than that of ``raw``."""
+    added: Value
+    """The same of ``map`` against ``mean``: what the evaluator says of users that it has no labels of."""
+    added_to_own: Value
+    """The same of ``own_map`` against ``own_mean``."""
+
+
+@one_thread()
+def map_fits(data: Prepared, *, scale: Scale, bootstrap: Bootstrap) -> list[MapFit]:
+    """Fit and cross-fit maps for every evaluator and aspect.
+
+    Parameters
+    ----------
+    data
+        Scores and truth, what is missing dropped, units an evaluator's own.
+    scale
+        Of the truth.
+    bootstrap
+        Of the intervals. Folds are of users, or of items where there are no users, drawn by its seed.
+
+    Returns
+    -------
+    list of MapFit
+        By evaluator and aspect, without those that have units of fewer than two users.
+    """
+    with_users = "user_id" in data.keys
+    who = data.clusters(data.cluster_name(None)).of_unit
+    block = _blocks(data) if with_users else None
+    draws = Draws(bootstrap)
+    found = []
+    with progress("maps", len(data.evaluators)) as advance:
+        for e, evaluator in enumerate(data.evaluators):
+            for a, aspect in enumerate(data.aspects):
+                units = np.arange(data.truth.shape[1])[data.units(e, a)]
+                _, of_unit = np.unique(who[units], return_inverse=True)
+                clusters = Clusters(of_unit, int(of_unit.max(initial=-1)) + 1)
+                if clusters.n < 2:
+                    continue
+                x, y = data.scores[e, a, units], data.truth[a, units]
+                own = None if block is None else block[units]
+                said = _said(x, y, clusters, block=own, scale=scale, seed=bootstrap.seed)
+                found.append(_fit((evaluator, aspect), x, y, clusters, said=said, draws=draws))
+            advance()
+    return found
+
+
+def _blocks(data: Prepared) -> Ints:
+    """Return what is left out together of a user's own units: those of one item, else each alone."""
+    if "item_id" in data.keys:
+        return np.asarray(data.keys["item_id"], dtype=np.int64)
+    return np.arange(data.truth.shape[1])
+
+
+def _said(
+    x: Floats, y: Floats, clusters: Clusters, *, block: Ints | None, scale: Scale, seed: int
+) -> dict[str, Floats]:
+    """Return what each way of predicting says of each unit."""
+    fitted = cross_fitted(x, y, clusters, block=block, bounds=(scale.min, scale.max), seed=seed)
+    said = {MEAN: fitted.mean, MAP: fitted.common}
+    if x.min() >= scale.min and x.max() <= scale.max:
+        said[RAW] = x
+    if block is not None:
+        said |= {OWN_MEAN: fitted.own_mean, OWN_MAP: fitted.own}
+    return said
+
+
+def _fit(
+    of: tuple[str, str],
+    x: Floats,
+    y: Floats,
+    clusters: Clusters,
+    *,
+    said: Mapping[str, Floats],
+    draws: Draws,
+) -> MapFit:
+    errors = {name: np.abs(values - y) for name, values in said.items()}
+    pairs = [(RAW, MAP), (MEAN, MAP), (OWN_MEAN, OWN_MAP)]
+    there = [p for p in pairs if p[0] in errors and p[1] in errors]
+    gains = _Gains.of(errors, there, clusters)
+    by_pair = dict(zip(there, draws.numbers(gains, clusters.n), strict=True))
+    mended, added, added_to_own = (by_pair.get(p, NOTHING) for p in pairs)
+    return MapFit(
+        *of,
+        len(x),
+        clusters.n,
+        isotonic(x, y),
+        {name: mean_absolute_error(values, y) for name, values in said.items()},
+        {name: float(np.sqrt(np.square(e).mean())) for name, e in errors.items()},
+        # Means of folds differ a little, and fall where their fold is high: no coefficient of that is told.
+        {name: np.nan if name == MEAN else float(pearson(values, y)) for name, values in said.items()},
+        mended,
+        added,
+        added_to_own,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Gains:
+    """By how much root mean squared errors are smaller, as a function of the clusters' weights."""
+
+    squares: Floats
+    """Shape (2 · pairs, n_clusters): sums of squared errors, of the first of each pair, then the second."""
+    counts: Floats
+    """Shape (n_clusters,)."""
+
+    @classmethod
+    def of(cls, errors: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], clusters: Clusters) -> _Gains:
+        """Sum up by cluster."""
+        names = [one for one, _ in pairs] + [other for _, other in pairs]
+        sums = [np.bincount(clusters.of_unit, np.square(errors[n]), clusters.n) for n in names]
+        return cls(np.stack(sums), np.bincount(clusters.of_unit, minlength=clusters.n).astype(np.float64))
+
+    def at(self, weights: Floats) -> Floats:
+        """Return the differences, shape (pairs, columns)."""
+        first, second = np.split(np.sqrt((self.squares @ weights) / (self.counts @ weights)), 2)
+        return np.asarray(first - second)

@@ -1,0 +1,146 @@
+"""The scores that a gate compares: a system's texts as one judge scored them, now and at the baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.base.counts import counted
+from metaeval.base.errors import MetaevalError
+from metaeval.base.records import KEYS
+from metaeval.base.simulation import REAL
+from metaeval.engine.policy import CLUSTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from metaeval.base.simulation import Simulation
+
+
+CALL_DIGITS = 16
+"""Of the key of a question that are kept: enough to see that it is the same one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """One judge's scores of one system's texts."""
+
+    frame: pd.DataFrame
+    """Key columns, ``category`` (empty if there are none), ``aspect``, ``score`` (NaN for none) and ``call``
+    (the first digits of the key of the question that was asked; empty if unknown)."""
+    evaluator: str
+    identity: Mapping[str, object]
+    """What makes the judge this one; see `metaeval.trust.calibration.identity.identity`."""
+    scale: tuple[float, float]
+    data: str
+    fingerprint: str
+    simulated: Simulation = REAL
+
+    @property
+    def keys(self) -> list[str]:
+        """The key columns."""
+        return [k for k in KEYS if k in self.frame.columns]
+
+    @property
+    def generators(self) -> list[str]:
+        """The systems whose texts were scored."""
+        return sorted(map(str, self.frame["generator"].unique())) if "generator" in self.frame else []
+
+
+def usual_cluster(scored: Scored) -> str:
+    """Return what units are clustered by if nobody says otherwise: users, or items where there are none."""
+    return "user" if "user_id" in scored.keys else "item"
+
+
+def cells_of(current: Scored, baseline: Scored | None, by: str) -> list[tuple[str, str]]:
+    """Return every aspect, alone and with each category of the run or of the baseline.
+
+    An aspect or category that the baseline has and the run has not is a cell too: none slips out of the gate.
+    """
+    frames = [current.frame, *([baseline.frame] if baseline else [])]
+    aspects = list(dict.fromkeys(str(aspect) for f in frames for aspect in f["aspect"].unique()))
+    categories = sorted({str(c) for f in frames for c in f["category"].unique()} - {""}) if by else []
+    return [(aspect, category) for aspect in aspects for category in ("", *categories)]
+
+
+def paired(current: Scored, baseline: Scored) -> tuple[pd.DataFrame, list[str]]:
+    """Match the units of a run with those of a baseline.
+
+    Returns
+    -------
+    DataFrame
+        A row a unit of the baseline, or of both, and aspect: key columns, ``category``, ``aspect``,
+        ``score``, ``before``, and ``same``, whether the very same question was asked and got the same score.
+    list of str
+        Sentences on what could not be matched.
+
+    Raises
+    ------
+    MetaevalError
+        If their scales or key columns differ, or no unit is in both.
+    """
+    if current.scale != baseline.scale:
+        (a, b), (c, d) = baseline.scale, current.scale
+        raise MetaevalError(
+            f"the baseline's scale is {a:g} to {b:g} and the run's is {c:g} to {d:g}: scores on different "
+            "scales cannot be compared; write a new baseline"
+        )
+    if current.keys != baseline.keys:
+        raise MetaevalError(
+            f"the baseline's units are named by {', '.join(baseline.keys)} and the run's by "
+            f"{', '.join(current.keys)}; write a new baseline"
+        )
+    keys, notes = current.keys, []
+    ours, theirs = current.generators, baseline.generators
+    if not set(ours) & set(theirs):
+        if len(ours) != 1 or len(theirs) != 1:
+            raise MetaevalError(
+                f"the run has the generators {', '.join(ours)} and the baseline has {', '.join(theirs)}: "
+                "give the one to compare with --generator"
+            )
+        keys = [k for k in keys if k != "generator"]
+        notes.append(f"The texts of {ours[0]} are compared with those of {theirs[0]} in the baseline.")
+    by = [*keys, "aspect"]
+    before = baseline.frame[[*by, "category", "score", "call"]]
+    before = before.rename(columns={"score": "before", "call": "asked", "category": "old_category"})
+    both = current.frame.merge(before, on=by, how="outer", indicator=True)
+    if not (both["_merge"] == "both").any():
+        raise MetaevalError(
+            f"no unit of the run is in the baseline: they are matched by {', '.join(keys)}; "
+            "compare runs on the same users and items"
+        )
+    added = both["_merge"] == "left_only"
+    if added.any():
+        units = both.loc[added, keys].drop_duplicates()
+        notes.append(f"{counted(len(units), 'unit')} of the run not in the baseline, and in no comparison.")
+    both = both[~added].reset_index(drop=True)
+    both["category"] = both["category"].fillna(both["old_category"]).fillna("")
+    whole = current.fingerprint == baseline.fingerprint and current.identity == baseline.identity
+    asked = whole | ((both["call"] == both["asked"]) & (both["call"].fillna("") != ""))
+    both["same"] = asked & (both["score"] == both["before"])
+    return both.drop(columns=["_merge", "old_category", "asked", "call"]), notes
+
+
+def ends(current: Scored, baseline: Scored | None) -> tuple[float, float]:
+    """Return the lowest and highest score that there can be: the scale's, unless there are scores off it."""
+    scores = [s.frame["score"].to_numpy(float) for s in (current, *([baseline] if baseline else []))]
+    given = np.concatenate([*scores, np.asarray(current.scale, dtype=float)])
+    return float(np.nanmin(given)), float(np.nanmax(given))
+
+
+def cell(frame: pd.DataFrame, aspect: str, category: str) -> pd.DataFrame:
+    """Return the rows of an aspect, or of a category within it."""
+    there = frame["aspect"] == aspect
+    return frame[there & (frame["category"] == category)] if category else frame[there]
+
+
+def clusters_of(frame: pd.DataFrame, cluster: str) -> ArrayLike:
+    """Return the cluster of each row: its user, item or generator, or the row alone."""
+    if cluster == "unit":
+        return np.arange(len(frame))
+    return [str(v) for v in frame[CLUSTERS[cluster]]]

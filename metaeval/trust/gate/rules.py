@@ -1,0 +1,159 @@
+"""What a gate asks for: the lowest mean and the largest drop by aspect and category, and how sure to be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from metaeval.base.errors import MetaevalError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+EVERY = "*"
+"""The key of a threshold that holds for every aspect that has none of its own."""
+ALPHA = 0.05
+MAX_MISSING = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Thresholds by aspect, by ``aspect/category``, or by `EVERY`; the nearest one to a cell holds."""
+
+    least: Mapping[str, float] = field(default_factory=dict)
+    """The mean score that a cell must have."""
+    max_drop: Mapping[str, float] = field(default_factory=dict)
+    """By how much the mean may be below the baseline's: the margin of non-inferiority."""
+    alpha: float = ALPHA
+    max_missing: float = MAX_MISSING
+    """The share of the units that may lack a score for a cell to pass."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 0.5:
+            raise MetaevalError(f"alpha is {self.alpha!r}; give a number above 0 and below 0.5")
+        if not 0 <= self.max_missing < 1:
+            raise MetaevalError(
+                f"the share that may be missing is {self.max_missing!r}; give a number from 0 to 1"
+            )
+        for key, drop in self.max_drop.items():
+            if not drop > 0:
+                raise MetaevalError(
+                    f"the largest drop of {key!r} is {drop:g}; give a number above 0: "
+                    "no sample can show that there is no drop at all"
+                )
+
+    def least_of(self, aspect: str, category: str) -> float | None:
+        """Return the lowest mean that is allowed in a cell; the category is empty for the whole aspect."""
+        return _of(self.least, aspect, category)
+
+    def max_drop_of(self, aspect: str, category: str) -> float | None:
+        """Return the largest drop that is allowed in a cell."""
+        return _of(self.max_drop, aspect, category)
+
+    def check_names(self, cells: Sequence[tuple[str, str]]) -> None:
+        """See that every threshold is one of a cell.
+
+        Raises
+        ------
+        MetaevalError
+            If one is not.
+        """
+        known = [EVERY, *dict.fromkeys(a for a, _ in cells), *(f"{a}/{c}" for a, c in cells if c)]
+        for key in (*self.least, *self.max_drop):
+            if key not in known:
+                hint = nearest(key, known)
+                raise MetaevalError(
+                    f"there is nothing called {key!r} to check{hint} (allowed: {', '.join(known)})"
+                )
+
+
+def _of(thresholds: Mapping[str, float], aspect: str, category: str) -> float | None:
+    keys = (_name(aspect, category), aspect, EVERY)
+    return next((thresholds[k] for k in keys if k in thresholds), None)
+
+
+def read_thresholds(given: Iterable[str], option: str) -> dict[str, float]:
+    """Read thresholds as they are typed: ``aspect=4.2``, ``aspect/category=4.2``, or ``4.2`` for all.
+
+    Raises
+    ------
+    MetaevalError
+        If one is no number, or an aspect is given twice.
+    """
+    found: dict[str, float] = {}
+    for text in given:
+        name, _, number = text.rpartition("=")
+        key = name.strip() or EVERY
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise MetaevalError(
+                f"{option} {text!r} is no threshold; give a number, or one for an aspect as in ASPECT=4.2"
+            )
+        if key in found:
+            raise MetaevalError(
+                f"{option} gives {'all aspects' if key == EVERY else key} twice; give it once"
+            )
+        found[key] = value
+    return found
+
+
+def joined(asked: Rules, kept: Rules, cells: Sequence[tuple[str, str]], where: str) -> Rules:
+    """Return rules that hold what is asked for now and what a baseline file asks for.
+
+    A bar is never lowered in passing: who asks for less than the file is refused, so that lowering it is a
+    change of the file that others see.
+
+    Parameters
+    ----------
+    asked, kept
+        What the command line says, and what the file says.
+    cells
+        Aspects and categories (empty for the whole aspect) that are checked.
+    where
+        The name of the file.
+
+    Raises
+    ------
+    MetaevalError
+        If less is asked for than the file does.
+    """
+    asked.check_names(cells)
+    for less in lowered(asked, kept, cells):
+        raise MetaevalError(
+            f"{less} is asked for, less than {where} asks for: a bar is lowered in that file, where the "
+            "change is seen; change it there, or leave the option out"
+        )
+    least, max_drop = {**kept.least}, {**kept.max_drop}
+    for cell in cells:
+        for into, bound in ((least, asked.least_of(*cell)), (max_drop, asked.max_drop_of(*cell))):
+            if bound is not None:
+                into[_name(*cell)] = bound
+    return Rules(least, max_drop, asked.alpha, asked.max_missing)
+
+
+def lowered(new: Rules, old: Rules, cells: Sequence[tuple[str, str]]) -> list[str]:
+    """Return what new rules ask less of than old ones, such as ``a mean of 4 for clarity instead of 4.2``.
+
+    A threshold that the new rules do not name is not lowered.
+    """
+    found = []
+    for cell in cells:
+        now, then = new.least_of(*cell), old.least_of(*cell)
+        if now is not None and then is not None and now < then:
+            found.append(f"a mean of {now:g} for {_name(*cell)} instead of {then:g}")
+        now, then = new.max_drop_of(*cell), old.max_drop_of(*cell)
+        if now is not None and then is not None and now > then:
+            found.append(f"a drop of up to {now:g} for {_name(*cell)} instead of {then:g}")
+    if new.alpha > old.alpha:
+        found.append(f"an alpha of {new.alpha:g} instead of {old.alpha:g}")
+    if new.max_missing > old.max_missing:
+        found.append(f"a share of {new.max_missing:g} without a score instead of {old.max_missing:g}")
+    return found
+
+
+def _name(aspect: str, category: str) -> str:
+    return f"{aspect}/{category}" if category else aspect

@@ -1,0 +1,1 @@
+"""Golden sets: drawn, labelled by people, taken back."""

@@ -1,0 +1,154 @@
+"""Labels of a golden set to a spreadsheet: a row a unit, a column an aspect to fill in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from metaeval.base.errors import DataError, nearest
+from metaeval.base.formulas import protected
+from metaeval.sources.dataset.folder import checked_by, read_folder
+from metaeval.trust.labelling.spreadsheet import write_sheet
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from metaeval.base.records import ExplanationSet
+
+UNIT = "unit"
+"""The column with a short name of each unit: programs turn an id such as 007 or 1-2 into something else."""
+
+TEXT = "explanation"
+
+_DIGITS = 12
+
+
+def unit_names(data: ExplanationSet) -> list[str]:
+    """Return a short name for every unit, made of its key; no program takes it for a number or a date."""
+    keys = zip(*(data.explanations[k] for k in data.keys), strict=True)
+    digests = [hashlib.sha256(json.dumps(key).encode()).hexdigest() for key in keys]
+    digits = _DIGITS
+    while len({d[:digits] for d in digests}) < len(digests):
+        digits += 4
+    return [f"u-{d[:digits]}" for d in digests]
+
+
+def export_labels(
+    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    rater: str,
+    aspects: Sequence[str] = (),
+    show: Sequence[str] = (),
+    blind: bool = False,
+    separator: str = "comma",
+    force: bool = False,
+) -> ExplanationSet:
+    """Write a table for people to label: a row a unit, a column an aspect, labels that are there filled in.
+
+    Parameters
+    ----------
+    folder
+        The data set.
+    path
+        The CSV file to write; see `metaeval.trust.labelling.spreadsheet`.
+    rater
+        Whose labels they are to be.
+    aspects
+        Aspects to label; all, if there is none.
+    show
+        Further columns of the explanations to show, such as ``reference``.
+    blind
+        Leave the keys out and mix the rows, so that nobody sees who wrote what.
+    separator
+        ``comma``, ``semicolon`` (decimal commas then, as programs in many countries have it) or ``tab``.
+    force
+        Replace a file that is there, with the labels in it.
+
+    Returns
+    -------
+    ExplanationSet
+        The data set.
+
+    Raises
+    ------
+    DataError
+        If the data set cannot be read or has no texts, an aspect or column is unknown, or the file is there.
+    """
+    data = read(folder)
+    check_rater(rater)
+    if TEXT not in data.explanations:
+        raise DataError(f"data set {data.name!r} has no explanation texts, so there is nothing to label")
+    for what, names, known in (
+        ("aspect", aspects, list(data.aspects)),
+        ("column", show, [str(c) for c in data.explanations.columns]),
+    ):
+        for name in names:
+            if name not in known:
+                raise DataError(
+                    f"data set {data.name!r} has no {what} {name!r}{nearest(name, known)} "
+                    f"(it has: {', '.join(known)})"
+                )
+    if UNIT in show:
+        raise DataError(f"a column {UNIT!r} is written already, to know the rows by; rename yours to show it")
+    if Path(path).exists() and not force:
+        raise DataError(f"{path} is there already, maybe with labels; replace it with --force")
+    asked = list(aspects or data.aspects)
+    labels = labels_of(data, rater, asked)
+    context = [c for c in ("item_title", *show) if c in data.explanations]
+    texts = list(dict.fromkeys([*([] if blind else data.keys), *context, TEXT]))
+    columns = [UNIT, *texts, *(column_of(data, a) for a in asked)]
+    names = unit_names(data)
+    decimal = "," if separator == "semicolon" else "."
+    cells = [
+        [
+            protected(str(v))
+            for v in data.explanations[c].astype(object).where(data.explanations[c].notna(), "")
+        ]
+        for c in texts
+    ]
+    for aspect in asked:
+        given = (labels.get((*key, aspect)) for key in keys_of(data))
+        cells.append(["" if g is None else f"{g:.15g}".replace(".", decimal) for g in given])
+    rows = zip(names, *cells, strict=True)
+    write_sheet(path, columns, sorted(rows) if blind else rows, separator)
+    return data
+
+
+def read(folder: str | os.PathLike[str]) -> ExplanationSet:
+    """Return the data set in a folder; raise `DataError` with every problem if there is any."""
+    data, problems = read_folder(Path(folder))
+    if data is None:
+        raise DataError(problems, listed_by=checked_by(folder))
+    return data
+
+
+def check_rater(rater: str) -> None:
+    """Raise `DataError` if the rater has no name."""
+    if not rater.strip():
+        raise DataError("the rater has no name; say whose labels they are with --rater NAME")
+
+
+def keys_of(data: ExplanationSet) -> list[tuple[str, ...]]:
+    """Return the key of every unit."""
+    return list(zip(*(data.explanations[k] for k in data.keys), strict=True))
+
+
+def column_of(data: ExplanationSet, aspect: str) -> str:
+    """Return the column of an aspect: its name, unless a text or key has it."""
+    taken = {UNIT, *map(str, data.explanations.columns)}
+    name = aspect
+    while name in taken or (name != aspect and name in data.aspects):
+        name = f"label: {name}"
+    return name
+
+
+def labels_of(data: ExplanationSet, rater: str, aspects: Sequence[str]) -> dict[tuple[str, ...], float]:
+    """Return (*key, aspect) → rating, of what the rater has rated."""
+    rows = data.ratings[(data.ratings["rater"] == rater) & data.ratings["aspect"].isin(list(aspects))]
+    names = zip(*(rows[c] for c in (*data.keys, "aspect")), strict=True)
+    return {name: r for name, r in zip(names, rows["rating"].tolist(), strict=True) if not math.isnan(r)}

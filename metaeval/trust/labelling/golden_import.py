@@ -1,0 +1,292 @@
+"""Labels of a golden set, back from a spreadsheet: what does not fit is said with its row and column."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+import tempfile
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from metaeval.base.counts import counted
+from metaeval.base.errors import DataError, Problem, nearest
+from metaeval.base.files import replacing
+from metaeval.base.formulas import unprotected
+from metaeval.sources import load
+from metaeval.sources.dataset.folder import FORMATS, refuse_if_in_the_way, save
+from metaeval.trust.labelling.golden_files import (
+    TEXT,
+    UNIT,
+    check_rater,
+    column_of,
+    keys_of,
+    labels_of,
+    read,
+    unit_names,
+)
+from metaeval.trust.labelling.spreadsheet import read_sheet
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.base.records import ExplanationSet, Scale
+    from metaeval.trust.labelling.spreadsheet import Spreadsheet
+
+_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Labelled:
+    """What `import_labels` brought."""
+
+    data: ExplanationSet
+    """The data set with the labels among its ratings."""
+    rater: str
+    units: Mapping[str, int]
+    """Aspect → units that the file labels."""
+    new: int
+    replaced: int
+    same: int
+    """Labels that were there already, as they are in the file."""
+    unused: tuple[str, ...]
+    """Columns of the file that are no aspect, key or text of the data set."""
+
+    def lines(self) -> list[str]:
+        """Return what was read, for people."""
+        done = ", ".join(f"{aspect} {n:,}" for aspect, n in self.units.items() if n) or "none"
+        lines = [
+            f"labels of {self.rater!r}, of {counted(len(self.data), 'unit')}: {done}",
+            f"{self.new:,} new, {self.replaced:,} replaced, {self.same:,} there already",
+        ]
+        hints = [f"{c!r}{nearest(c, self.data.aspects)}" for c in self.unused]
+        return [*lines, *([f"columns that were not used: {', '.join(hints)}"] if hints else [])]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as plain JSON values."""
+        counts = {"new": self.new, "replaced": self.replaced, "same": self.same}
+        return {
+            "rater": self.rater,
+            "labelled": dict(self.units),
+            **counts,
+            "unused": list(self.unused),
+            "fingerprint": self.data.fingerprint,
+        }
+
+
+def import_labels(
+    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    rater: str,
+    replace: bool = False,
+    out: str | os.PathLike[str] | None = None,
+) -> Labelled:
+    """Take labels that people filled in into the ratings of a data set.
+
+    An empty cell is not labelled: it adds nothing, and takes no label away. A decimal comma is a point.
+
+    Parameters
+    ----------
+    folder
+        The data set; its file of ratings is replaced, in full or not at all, unless there is an ``out``.
+    path
+        The table, as `metaeval.trust.labelling.golden_files.export_labels` wrote it and a spreadsheet program
+        saved it.
+    rater
+        Whose labels they are.
+    replace
+        Replace labels of this rater that are there and differ.
+    out
+        The folder of a new data set with the labels; ``folder`` is then left as it is.
+
+    Raises
+    ------
+    DataError
+        With every problem found, by row and column: a unit that is unknown or stands twice, a text that was
+        changed, a label that is no number or not on the scale, or differs from one that is there. Nothing is
+        written then.
+    """
+    if out is not None:
+        refuse_if_in_the_way(Path(out), force=False)
+    data = read(folder) if out is None else load(folder)
+    check_rater(rater)
+    columns = {column_of(data, a): a for a in data.aspects}
+    own = [UNIT, *map(str, data.explanations.columns)]
+    sheet = read_sheet(path, {*own, *columns})
+    aspects = {c: columns[c] for c in sheet.columns if c in columns}
+    if not aspects:
+        hint = next((h for c in sheet.columns if c not in own and (h := nearest(c, columns))), "")
+        message = f"has no column of an aspect{hint} (aspects: {', '.join(columns)})"
+        raise DataError([Problem(sheet.name, 1, None, message)])
+    units = _units(sheet, data)
+    labels, problems = _labels(sheet, units, aspects, data)
+    problems += [p for p in units if isinstance(p, Problem)] + _changed_texts(sheet, units, data)
+    there = labels_of(data, rater, list(aspects.values()))
+    old = [there.get((*label.key, label.aspect)) for label in labels]
+    differ = [(n, o) for n, o in zip(labels, old, strict=True) if o is not None and o != n.value]
+    if not replace:
+        problems += [_differs(sheet.name, new, value, rater) for new, value in differ]
+    if problems:
+        raise DataError(sorted(problems, key=lambda p: (p.row or 0, p.column or "")))
+    changes = {(*n.key, n.aspect): n.value for n, o in zip(labels, old, strict=True) if o != n.value}
+    made = dataclasses.replace(data, ratings=_with_labels(data, rater, changes))
+    if out is not None:
+        save(made, out)
+    elif changes:
+        _write_ratings(made, Path(folder))
+    return Labelled(
+        made,
+        rater,
+        {aspect: sum(label.aspect == aspect for label in labels) for aspect in aspects.values()},
+        new=len(changes) - len(differ),
+        replaced=len(differ),
+        same=len(labels) - len(changes),
+        unused=tuple(c for c in sheet.columns if c and c not in own and c not in columns),
+    )
+
+
+class _Label(NamedTuple):
+    row: int
+    """As the program shows it."""
+    column: str
+    key: tuple[str, ...]
+    aspect: str
+    value: float
+
+
+def _labels(
+    sheet: Spreadsheet, units: Sequence[int | Problem], aspects: Mapping[str, str], data: ExplanationSet
+) -> tuple[list[_Label], list[Problem]]:
+    """Return the labels in the columns of aspects, and what is wrong with others."""
+    labels: list[_Label] = []
+    problems: list[Problem] = []
+    keys = keys_of(data)
+    for number, row, unit in zip(sheet.numbers, sheet.rows, units, strict=True):
+        for column, cell in zip(sheet.columns, row, strict=True):
+            value = _label(cell, data.scale) if column in aspects else None
+            if isinstance(value, str):
+                problems.append(Problem(sheet.name, number, column, value))
+            elif value is not None and isinstance(unit, int):
+                labels.append(_Label(number, column, keys[unit], aspects[column], value))
+    return labels, problems
+
+
+def _differs(file: str, new: _Label, old: float, rater: str) -> Problem:
+    message = (
+        f"is {new.value:g}, and {rater!r} gave it {old:g} already; correct it, or take the labels of "
+        "the file with --replace"
+    )
+    return Problem(file, new.row, new.column, message)
+
+
+def _units(sheet: Spreadsheet, data: ExplanationSet) -> list[int | Problem]:
+    """Return for each row the position of its unit, or what is wrong."""
+    known: list[tuple[str, ...]]
+    if UNIT in sheet.columns:
+        named, known = [UNIT], [(name,) for name in unit_names(data)]
+    else:
+        named, known = list(data.keys), keys_of(data)
+        absent = [k for k in named if k not in sheet.columns]
+        if absent:
+            message = (
+                f"has neither the column {UNIT!r} nor {', '.join(map(repr, absent))}, to know the unit by"
+            )
+            raise DataError([Problem(sheet.name, 1, None, message)])
+    positions = {key: i for i, key in enumerate(known)}
+    at = [sheet.columns.index(c) for c in named]
+    found: list[int | Problem] = []
+    first: dict[int, int] = {}
+    for number, row in zip(sheet.numbers, sheet.rows, strict=True):
+        key = tuple(unprotected(row[i]) for i in at)
+        position = positions.get(key, positions.get(tuple(k.strip() for k in key)))
+        if position is None:
+            found.append(_stranger(sheet.name, number, named, key, positions))
+        elif position in first:
+            message = f"the unit is already in row {first[position]}; keep one"
+            found.append(Problem(sheet.name, number, named[0] if len(named) == 1 else None, message))
+        else:
+            first[position] = number
+            found.append(position)
+    return found
+
+
+def _stranger(
+    file: str, number: int, named: list[str], key: tuple[str, ...], positions: Mapping[tuple[str, ...], int]
+) -> Problem:
+    for i, (name, value) in enumerate(zip(named, key, strict=True)):
+        known = {k[i] for k in positions}
+        if value not in known:
+            message = f"is {value!r}, which the data set does not have{nearest(value, sorted(known))}"
+            return Problem(file, number, name, message)
+    return Problem(file, number, None, f"the data set has no unit ({', '.join(key)})")
+
+
+def _changed_texts(sheet: Spreadsheet, units: Sequence[int | Problem], data: ExplanationSet) -> list[Problem]:
+    """Return a problem for each row whose text is not that of its unit: what was labelled is another text."""
+    if TEXT not in sheet.columns or TEXT not in data.explanations:
+        return []
+    at = sheet.columns.index(TEXT)
+    texts = data.explanations[TEXT].tolist()
+    problems = []
+    for number, row, unit in zip(sheet.numbers, sheet.rows, units, strict=True):
+        if isinstance(unit, int) and _plain(texts[unit]) not in (
+            _plain(row[at]),
+            _plain(unprotected(row[at])),
+        ):
+            message = (
+                "is not the text of this unit in the data set; was the column sorted by itself, or the text "
+                "edited or cut off?"
+            )
+            problems.append(Problem(sheet.name, number, TEXT, message))
+    return problems
+
+
+def _plain(text: str) -> str:
+    """Return a text without what programs change when they save it: line ends, blanks around, composition."""
+    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+
+
+def _label(cell: str, scale: Scale) -> float | str | None:
+    """Return the label in a cell, None if it is empty, or what is wrong with it."""
+    text = unicodedata.normalize("NFKC", unprotected(cell)).strip().replace("−", "-")
+    if not text:
+        return None
+    if not _NUMBER.fullmatch(text):
+        return f"is {text[:40]!r}; it may be a number, or empty where there is no label"
+    if _THOUSANDS.fullmatch(text) and scale.max >= 1000:
+        return f"is {text!r}, which may be read in two ways; write thousands without a comma"
+    label = float(text.replace(",", ".")) + 0.0
+    return label if label in scale else f"the label {text} is not on the scale; allowed are {scale}"
+
+
+def _with_labels(data: ExplanationSet, rater: str, new: Mapping[tuple[str, ...], float]) -> pd.DataFrame:
+    """Return the ratings with new labels: in their rows where there are some, else in rows at the end."""
+    left = dict(new)
+    ratings = data.ratings.copy()
+    values = ratings["rating"].tolist()
+    names = zip(*(ratings[c] for c in (*data.keys, "aspect")), strict=True)
+    for at, (who, name) in enumerate(zip(ratings["rater"], names, strict=True)):
+        if who == rater and name in left:
+            values[at] = left.pop(name)
+    ratings["rating"] = values
+    if not left:
+        return ratings
+    columns = [*data.keys, "aspect"]
+    more = pd.DataFrame([dict(zip(columns, name, strict=True)) for name in left])
+    more = more.assign(rater=rater, rating=list(left.values()))
+    for column in ratings.columns.difference(more.columns):
+        more[column] = ""  # what else a rating says, nobody said of these
+    return pd.concat([ratings, more[list(ratings.columns)]], ignore_index=True)
+
+
+def _write_ratings(data: ExplanationSet, folder: Path) -> None:
+    suffix = next(f for f in FORMATS if (folder / f"ratings.{f}").is_file())
+    with tempfile.TemporaryDirectory() as made, replacing(folder / f"ratings.{suffix}") as temporary:
+        whole = save(data, Path(made) / "whole", suffix)
+        shutil.copyfile(whole / f"ratings.{suffix}", temporary)

@@ -1,0 +1,1 @@
+"""Panels of judges: where they split, what they gain."""

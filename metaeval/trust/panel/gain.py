@@ -1,0 +1,216 @@
+"""How much a panel gains over its best member, chosen on some users and judged, as the panel, on the others.
+
+The member that agrees best with all users does so partly by chance, and nobody knows beforehand who it will
+be. So it is chosen without those on whom it is judged (cross-fitting): that is what a panel has to beat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.base.errors import MetaevalError
+from metaeval.base.progress import progress
+from metaeval.base.records import AVERAGE
+from metaeval.evaluators.ensemble import Ensemble, Majority, Mean, Median
+from metaeval.evaluators.recorded import Recorded
+from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import Resamples, interval, left_out
+from metaeval.stats.weighted.statistic import Clusters, statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from metaeval.engine.policy import Prepared
+    from metaeval.stats.coefficients.tables import Floats
+    from metaeval.stats.weighted.statistic import Statistic
+
+PANELS: tuple[type[Ensemble], ...] = (Mean, Median, Majority)
+"""Of two members all three are the mean, and only that one is looked at."""
+COEFFICIENT = "pearson"
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """One way to make a panel, beside its best member, at one level for one aspect."""
+
+    level: str
+    aspect: str
+    """An aspect, or ``average``: the best member is then the best on average."""
+    panel: str
+    """``Mean``, ``Median`` or ``Majority``."""
+    best: str
+    """The best member on all users."""
+    flattered: float
+    """Its agreement on all users, on whom it was chosen."""
+    best_member: float
+    """Mean agreement on held-out users of the member that was best on the others."""
+    of_panel: float
+    """Mean agreement of the panel on the same held-out users."""
+    gain: float
+    """The panel less the best member."""
+    ci_low: float
+    ci_high: float
+    same: float
+    """Share of the splits in which the member that was chosen was the best on all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """How members are chosen and judged."""
+
+    resamples: int = 1_000
+    """Bootstrap resamples of the held-out clusters, on whom what was chosen is judged."""
+    folds: int = 5
+    repeats: int = 2
+    """How often the clusters are split into folds anew."""
+    confidence: float = 0.95
+    seed: int = 0
+
+
+@one_thread()
+def panel_gains(data: Prepared, how: Fitting | None = None) -> list[Gain]:
+    """Compare panels of all members with the best one of them, by Pearson's r.
+
+    Parameters
+    ----------
+    data
+        The members' scores and the truth, on the units that all of them have.
+    how
+        Resamples, folds and seed.
+
+    Raises
+    ------
+    MetaevalError
+        If there are fewer than two members or two clusters.
+    """
+    how = how or Fitting()
+    names = data.evaluators
+    if len(names) < 2:
+        raise MetaevalError(f"a panel has two members or more, not {len(names)}; give them with --judge")
+    clusters = data.clusters(data.cluster_name(None))
+    if clusters.n < 2:
+        raise MetaevalError(
+            f"all units are of one {data.cluster_name(None)}: the best member is chosen on some and judged "
+            "on others, so that two or more are needed"
+        )
+    found: list[Gain] = []
+    with progress("panels", len(data.policy.levels)) as advance:
+        for level in data.policy.levels:
+            found += _gains(data, level, clusters, how)
+            advance()
+    return found
+
+
+def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iterator[Gain]:
+    agreement = _Agreement.of(data, level, clusters)
+    names, k, panels = data.evaluators, len(data.evaluators), panels_of(data)
+    whole = np.ones((clusters.n, 1))
+    resamples = Resamples(clusters.n, how.resamples, how.seed).blocks()
+    weights = np.concatenate([whole, *resamples, *left_out(clusters.n)], axis=1)
+    on_all = agreement.at(whole)[..., 0]
+    best = np.argmax(_known(on_all[:k]), axis=0)
+    shape = (len(panels) + 1, on_all.shape[1], weights.shape[1])
+    totals, judged_by = np.zeros(shape), np.zeros(shape[1:])
+    same, n_splits = np.zeros(on_all.shape[1]), 0
+    for held in _held_out(clusters.n, how):
+        chosen = np.argmax(_known(agreement.at(whole * (1 - held)[:, None])[:k]), axis=0)
+        # The choices stay as they are: made anew in resamples they would err twice, and flatter the panel.
+        judged = agreement.at(weights * held[:, None])
+        member = np.take_along_axis(judged[:k], chosen[None], axis=0)
+        values = np.concatenate([member, judged[k:]])
+        defined = ~np.isnan(values).any(axis=0)
+        weight = np.where(defined, held @ weights, 0.0)
+        totals += np.where(defined, values, 0.0) * weight
+        judged_by += weight
+        same += chosen[:, 0] == best
+        n_splits += 1
+    means = np.divide(totals, judged_by, out=np.full(shape, np.nan), where=judged_by > 0)
+    gains = means[1:] - means[0]
+    drawn, without = np.split(gains[..., 1:], [how.resamples], axis=-1)
+    # A fold has a few clusters only, of which a bootstrap varies too little: the jackknife makes up for it.
+    low, high = interval(gains[..., 0], drawn, without, n_clusters=clusters.n, confidence=how.confidence)
+    if data.groupings[level].between:
+        # Of the correlation of resampled means, which are noisier than means, intervals would not hold.
+        low, high = np.full((2, *low.shape), np.nan)
+    for a, aspect in enumerate(agreement.aspects):
+        for p, panel in enumerate(panels):
+            yield Gain(
+                level,
+                aspect,
+                panel.__name__,
+                names[best[a]],
+                float(on_all[best[a], a]),
+                float(means[0, a, 0]),
+                float(means[1 + p, a, 0]),
+                float(gains[p, a, 0]),
+                float(low[p, a]),
+                float(high[p, a]),
+                float(same[a] / n_splits),
+            )
+
+
+def panels_of(data: Prepared) -> tuple[type[Ensemble], ...]:
+    """Return the ways to make a panel that can differ."""
+    return PANELS if len(data.evaluators) > 2 else PANELS[:1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Agreement:
+    """The agreement of members, then panels, with the truth, as a function of the clusters' weights."""
+
+    statistics: list[list[Statistic]]
+    """By member or panel, and aspect."""
+    aspects: list[str]
+
+    @classmethod
+    def of(cls, data: Prepared, level: str, clusters: Clusters) -> _Agreement:
+        panels = panels_of(data)
+        statistics: list[list[Statistic]] = [[] for _ in range(len(data.evaluators) + len(panels))]
+        parts = [Recorded(name) for name in data.evaluators]
+        for a, aspect in enumerate(data.aspects):
+            there = np.ones(data.truth.shape[1], bool) if data.mask is None else data.mask[:, a].all(axis=0)
+            if not there.any():
+                raise MetaevalError(f"no unit has a score for {aspect!r} from all members; choose others")
+            members = data.scores[:, a, there]
+            g = data.groupings[level]
+            grouping = Grouping(g.group[there], g.n_groups, g.between)
+            of_units = Clusters(clusters.of_unit[there], clusters.n)
+            made = [panel(*parts).middle(members) for panel in panels]
+            for row, scores in zip(statistics, [*members, *made], strict=True):
+                row.append(
+                    statistic(
+                        scores,
+                        data.truth[a, there],
+                        grouping,
+                        of_units,
+                        [COEFFICIENT],
+                        undefined=data.policy.undefined,
+                    )
+                )
+        return cls(statistics, [*data.aspects, *([AVERAGE] if len(data.aspects) > 1 else [])])
+
+    def at(self, weights: Floats) -> Floats:
+        """Return shape (members + panels, aspects, columns); of several aspects the last is their mean."""
+        found = np.stack([np.stack([s.at(weights)[0] for s in row]) for row in self.statistics])
+        if found.shape[1] == 1:
+            return found
+        return np.concatenate([found, found.mean(axis=1, keepdims=True)], axis=1)
+
+
+def _known(values: Floats) -> Floats:
+    return np.where(np.isnan(values), -np.inf, values)
+
+
+def _held_out(n_clusters: int, how: Fitting) -> Iterator[Floats]:
+    """Yield ones for the clusters of a fold and zeros elsewhere, fold after fold of each random split."""
+    rng = np.random.default_rng([how.seed, 1])
+    folds = min(how.folds, n_clusters)
+    for _ in range(how.repeats):
+        fold = np.empty(n_clusters, dtype=np.int64)
+        fold[rng.permutation(n_clusters)] = np.arange(n_clusters) % folds
+        for f in range(folds):
+            yield (fold == f).astype(np.float64)

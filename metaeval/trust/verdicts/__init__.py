@@ -1,0 +1,1 @@
+"""Verdicts on pairs: strengths, rates, accuracy."""

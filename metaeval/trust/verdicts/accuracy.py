@@ -1,0 +1,167 @@
+"""Verdicts against gold preferences: how often a judge is right, in each order and in both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metaeval.base.counts import counted
+from metaeval.base.errors import DataError, nearest
+from metaeval.base.records import FIRST, SECOND
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, comparisons_of, pair_keys
+from metaeval.trust.verdicts.rates import clusters_of, missing_counts, share_intervals, shown_first_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+
+_NAMED = (WINNERS.index(FIRST), WINNERS.index(SECOND))
+_SHARES = ("accuracy", "first_share")
+ALL = "all"
+"""The group that holds all pairs."""
+
+
+def accuracy_sheet(
+    verdicts: pd.DataFrame, by: Sequence[str] = (), *, resamples: int = 10_000, seed: int = 0
+) -> Sheet:
+    """Count right verdicts of each evaluator, over all pairs and within each group.
+
+    Parameters
+    ----------
+    verdicts
+        As `metaeval.evaluators.verdicts` says, with ``gold``: ``first``, ``second``, ``tie``, or empty.
+    by
+        Columns that name a group.
+    resamples, seed
+        Of users, or of items in verdicts without users.
+
+    Returns
+    -------
+    Sheet
+        A row an evaluator, aspect and group. A verdict is right if it is the gold one. A missing verdict
+        counts as wrong, and in ``missing``.
+
+    Raises
+    ------
+    DataError
+        If there is no gold preference, or a pair has two, or no column of that name.
+    """
+    import pandas as pd
+
+    compared = _with_gold(verdicts, by)
+    known = compared[compared["gold"] != NO_VERDICT]
+    if known.empty:
+        raise DataError("no pair has a gold preference, so no verdict is right or wrong")
+    rows: list[dict[str, Any]] = []
+    for aspect, of_aspect in known.groupby("aspect", sort=False, observed=True):
+        groups = [(ALL, of_aspect)]
+        if by:
+            named = of_aspect.groupby(list(by), sort=True, observed=True)
+            groups += [(", ".join(map(str, name)), group) for name, group in named]
+        for group, part in groups:
+            rows += [{"aspect": aspect, "group": group, **row} for row in _rows(part, resamples, seed)]
+    frame = pd.DataFrame(rows)
+    place = {name: i for i, name in enumerate(dict.fromkeys(frame["evaluator"]))}
+    frame = frame.sort_values("evaluator", key=lambda c: c.map(place), kind="stable", ignore_index=True)
+    return _sheet(frame, by, len(compared) - len(known), _how(verdicts, resamples, seed))
+
+
+def _with_gold(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return the comparisons with their gold codes and groups."""
+    if "gold" not in verdicts:
+        raise DataError(
+            "the verdicts have no column 'gold'; say in the map where the right ones stand, and import again"
+        )
+    for column in by:
+        if column not in verdicts:
+            raise DataError(
+                f"the verdicts have no column to count by that is called {column!r}; keep it with `keep` of "
+                f"the map, and import again{nearest(column, map(str, verdicts.columns))}"
+            )
+    compared = comparisons_of(verdicts)
+    names = [*pair_keys(verdicts), "first", "second", "aspect", "evaluator"]
+    extra = verdicts[[*names, "gold", *by]].drop_duplicates()
+    again = extra.duplicated(names).to_numpy()
+    if again.any():
+        first = extra.iloc[int(again.argmax())]
+        raise DataError(
+            f"the two orders of a pair differ in {', '.join(['gold', *by])}: "
+            + ", ".join(f"{n} {first[n]!r}" for n in names)
+        )
+    compared = compared.merge(extra, on=names, how="left", validate="one_to_one")
+    compared["gold"] = compared["gold"].map({w: i for i, w in enumerate(WINNERS[:-1])}).fillna(NO_VERDICT)
+    return compared
+
+
+def _rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield a row an evaluator, all of them on the same resamples."""
+    cluster, n_clusters = clusters_of(comparisons)
+    evaluators = comparisons["evaluator"].astype(str).to_numpy()
+    names = list(dict.fromkeys(evaluators))
+    here = np.stack([evaluators == name for name in names], axis=1)
+    gold = comparisons["gold"].to_numpy()
+    one, two = (comparisons[c].to_numpy() for c in ("shown_first", "shown_second"))
+    right = np.stack([one == gold, two == gold])
+    for_first, named = shown_first_counts(comparisons)
+    hits = np.concatenate([here * right.sum(axis=0)[:, None], here * for_first[:, None]], axis=1)
+    of = np.concatenate([here * 2, here * named[:, None]], axis=1)
+    shares = share_intervals(hits, of, cluster, n_clusters, resamples=resamples, seed=seed)
+    missing = missing_counts(comparisons)
+    same = (one == two) & np.isin(one, _NAMED)
+    for at, name in enumerate(names):
+        mine = here[:, at]
+        row: dict[str, Any] = {
+            "evaluator": name,
+            "pairs": int(mine.sum()),
+            "right_first": int(right[0, mine].sum()),
+            "right_second": int(right[1, mine].sum()),
+            "right_both": int((right[0] & right[1])[mine].sum()),
+            "same_winner": int(same[mine].sum()),
+            "missing": int(missing[mine].sum()),
+        }
+        for what, place in zip(_SHARES, (at, at + len(names)), strict=True):
+            row |= {
+                f"{what}{end}": float(values[place])
+                for end, values in zip(("", "_low", "_high"), shares, strict=True)
+            }
+        yield row
+
+
+def _how(verdicts: pd.DataFrame, resamples: int, seed: int) -> str:
+    whom = {"user_id": "users", "item_id": "items"}[pair_keys(verdicts)[0]]
+    return (
+        f"Brackets hold 95 % bootstrap intervals (percentiles, widened for few clusters; {resamples:,} "
+        f"resamples of {whom}, seed {seed}); one without width says that all were alike, no more."
+    )
+
+
+def _sheet(frame: pd.DataFrame, by: Sequence[str], without: int, how: str) -> Sheet:
+    aspects = [Column("aspect", "Aspect")] if (frame["aspect"] != "").any() else []
+    groups = [Column("group", ", ".join(by).capitalize())] if by else []
+    notes = [
+        "A verdict is right if it is the gold preference.",
+        "A missing verdict counts as wrong, and so does a tie where the gold preference is none.",
+        "Swapped: the side that comes second by its name was shown first.",
+        "Accuracy: right verdicts of both orders over all that were due.",
+        "Same winner: pairs on which both orders name the same text.",
+        "For the first shown: of all verdicts that name a text, those for the one shown first; 50 % is even.",
+        *([f"{counted(without, 'comparison')} without a gold preference left out."] if without else []),
+        how,
+    ]
+    columns = (
+        Column("evaluator", "Evaluator"),
+        *aspects,
+        *groups,
+        Column("pairs", "Pairs", "count"),
+        Column("right_first", "Right, unswapped", "count"),
+        Column("right_second", "Right, swapped", "count"),
+        Column("right_both", "Right in both", "count"),
+        Column("same_winner", "Same winner", "count"),
+        Column("missing", "Missing verdicts", "count"),
+        Column("accuracy", "Accuracy", "share", "accuracy_low", "accuracy_high"),
+        Column("first_share", "For the first shown", "share", "first_share_low", "first_share_high"),
+    )
+    return Sheet("accuracy", "Verdicts against gold preferences", frame, columns, tuple(notes))

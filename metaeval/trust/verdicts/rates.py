@@ -1,0 +1,90 @@
+"""Shares of verdicts, with intervals from resampled users, or items in verdicts without users."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.base.records import FIRST, SECOND
+from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, pair_keys
+from metaeval.stats.resampling.weights import Resamples, expanded, percentile_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+CONFIDENCE = 0.95
+_FIRST, _SECOND = WINNERS.index(FIRST), WINNERS.index(SECOND)
+
+
+def clusters_of(comparisons: pd.DataFrame) -> tuple[Ints, int]:
+    """Return the cluster of each comparison, its user or else its item, and how many there are."""
+    import pandas as pd
+
+    codes, names = pd.factorize(comparisons[pair_keys(comparisons)[0]])
+    return codes.astype(np.int64), len(names)
+
+
+def share_intervals(
+    hits: ArrayLike, of: ArrayLike, cluster: Ints, n_clusters: int, *, resamples: int, seed: int
+) -> tuple[Floats, Floats, Floats]:
+    """Return shares of hits, and the ends of their 95 % bootstrap intervals, widened for few clusters.
+
+    Parameters
+    ----------
+    hits, of
+        Counts of each row, shape (rows, shares): a share is the sum of ``hits`` over that of ``of``.
+    cluster, n_clusters
+        The cluster of each row, shape (rows,), in ``range(n_clusters)``.
+    resamples, seed
+        Of the clusters.
+
+    Returns
+    -------
+    share, low, high
+        Shape (shares,); NaN where there is nothing to have a share of.
+    """
+    counts = np.stack([np.asarray(hits, dtype=np.float64), np.asarray(of, dtype=np.float64)])
+    sums = np.zeros((2, n_clusters, counts.shape[-1]))
+    for part, values in zip(sums, counts, strict=True):
+        np.add.at(part, cluster, values)
+    blocks = [
+        _ratio(*(weights.T @ s for s in sums)) for weights in Resamples(n_clusters, resamples, seed).blocks()
+    ]
+    replicates = np.concatenate([np.zeros((0, counts.shape[-1])), *blocks])
+    low, high = percentile_interval(replicates.T, expanded(CONFIDENCE, n_clusters))
+    return _ratio(*sums.sum(axis=1)), low, high
+
+
+def _ratio(hits: Floats, of: Floats) -> Floats:
+    ratio: Floats = np.divide(hits, of, out=np.full(np.shape(of), np.nan), where=of > 0)
+    return ratio
+
+
+def shown_first_counts(comparisons: pd.DataFrame) -> tuple[Floats, Floats]:
+    """Return, for each comparison, verdicts for the text shown first, and verdicts that name a text.
+
+    Parameters
+    ----------
+    comparisons
+        As `metaeval.evaluators.verdicts.comparisons_of` returns them.
+
+    Returns
+    -------
+    for_first, named
+        Shape (comparisons,): 0, 1 or 2.
+    """
+    one, two = (comparisons[c].to_numpy() for c in ("shown_first", "shown_second"))
+    for_first = (one == _FIRST).astype(np.float64) + (two == _SECOND)
+    named = sum(np.isin(v, (_FIRST, _SECOND)).astype(np.float64) for v in (one, two))
+    return for_first, np.asarray(named)
+
+
+def missing_counts(comparisons: pd.DataFrame) -> Ints:
+    """Return how many of the two verdicts of each comparison are missing, shape (comparisons,)."""
+    shown = comparisons[["shown_first", "shown_second"]].to_numpy()
+    counts: Ints = (shown == NO_VERDICT).sum(axis=1)
+    return counts

@@ -1,0 +1,321 @@
+"""`me.compare`: what is tested, corrections against statsmodels, options and errors."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+import metaeval as me
+from metaeval.base.errors import DataError, MetaevalError
+from metaeval.base.records import AVERAGE
+from metaeval.engine.comparison import By, Comparisons, compare_prepared
+from metaeval.engine.comparison import Tests as How  # under its own name it would be collected
+from metaeval.engine.policy import Policy, prepare
+from metaeval.engine.ranking import tests_sentence as sentence
+from tests.stats import naive
+
+KEYS = ["user_id", "item_id", "generator"]
+
+
+def judges(seed=0, users=30, items=3, generators=6, names=("good", "twin", "weak", "shuffled", "Random")):
+    """Return scores and truth of two aspects.
+
+    ``twin`` differs from ``good`` in its noise only, ``weak`` has more of it, ``shuffled`` gives the scores
+    of ``good`` to other units, and ``Random`` throws dice.
+    """
+    rng = np.random.default_rng(seed)
+    user, item, generator = (
+        a.ravel() for a in np.meshgrid(*map(np.arange, (users, items, generators)), indexing="ij")
+    )
+    n = len(user)
+    unit = pd.DataFrame(
+        {"user_id": [f"u{u}" for u in user], "item_id": item, "generator": [f"g{g}" for g in generator]}
+    )
+
+    def likert(values):
+        return np.clip(np.rint(values), 1, 5)
+
+    truth, scores = [], []
+    for aspect in ("clear", "true"):
+        signal = rng.normal(size=n)
+        rating = likert(3 + 0.5 * rng.normal(size=users)[user] + signal + 0.5 * rng.normal(size=n))
+        good = likert(3 + signal + 0.7 * rng.normal(size=n))
+        made = {
+            "good": good,
+            "twin": likert(3 + signal + 0.7 * rng.normal(size=n)),
+            "weak": likert(3 + signal + 2.5 * rng.normal(size=n)),
+            "shuffled": rng.permutation(good),
+            "Random": rng.integers(1, 6, n).astype(float),
+        }
+        truth.append(unit.assign(aspect=aspect, rating=rating))
+        scores += [unit.assign(evaluator=e, aspect=aspect, score=made[e]) for e in names]
+    return pd.concat(scores, ignore_index=True), pd.concat(truth, ignore_index=True)
+
+
+@pytest.mark.parametrize("level", ["dataset", "user", "pair", "item", "generator"])
+@pytest.mark.parametrize("aspect", ["clear", AVERAGE])
+def test_differences_are_those_of_the_correlations(level, aspect):
+    data = judges(users=8)
+    frame = me.correlate(*data, levels=[level]).frame
+    for coefficient in naive.COEFFICIENTS:
+        found = me.compare(*data, aspect=aspect, level=level, coefficient=coefficient, permutations=10)
+        rows = frame[(frame["aspect"] == aspect) & (frame["coefficient"] == coefficient)]
+        estimates = rows.set_index("evaluator")["estimate"].loc[list(found.evaluators)].to_numpy()
+        expected = estimates[:, None] - estimates
+        np.fill_diagonal(expected, np.nan)
+        np.testing.assert_allclose(found.difference, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
+def test_differences_between_generators_whose_means_tie(coefficient):
+    """Standardized scores are rounded; the means of generators tie where those of their scores do."""
+    for seed in range(20):
+        scores, truth = judges(seed, users=3, items=1, generators=8, names=("good", "weak"))
+        frame = me.correlate(scores, truth, levels=["generator"], coefficients=[coefficient]).frame
+        found = me.compare(
+            scores, truth, aspect="clear", level="generator", coefficient=coefficient, permutations=1
+        )
+        good, weak = (
+            frame[frame["aspect"] == "clear"].set_index("evaluator")["estimate"].loc[["good", "weak"]]
+        )
+        assert found.difference[0, 1] == pytest.approx(good - weak, abs=1e-9)
+
+
+@pytest.mark.parametrize("level", ["dataset", "user", "pair"])
+@pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
+def test_what_differs_is_seen_to_differ(level, coefficient):
+    found = me.compare(*judges(), level=level, coefficient=coefficient, permutations=2000)
+    at = {name: i for i, name in enumerate(found.evaluators)}
+
+    def p(one, other):
+        return found.p_corrected[at[one], at[other]]
+
+    assert p("good", "twin") > 0.05
+    assert p("shuffled", "Random") > 0.05
+    for better in ("good", "twin"):
+        for worse in ("weak", "shuffled", "Random"):
+            assert p(better, worse) < 0.05
+            assert found.p_greater[at[better], at[worse]] < 0.01
+            assert found.p_greater[at[worse], at[better]] > 0.99
+
+
+@pytest.mark.parametrize(("correction", "name"), [("holm", "holm"), ("bh", "fdr_bh")])
+def test_corrections_are_those_of_statsmodels(correction, name):
+    found = me.compare(*judges(users=6), correction=correction, permutations=200)
+    upper = np.triu_indices(len(found.evaluators), 1)
+    expected = multipletests(found.p[upper], method=name)[1]
+    np.testing.assert_allclose(found.p_corrected[upper], expected, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(found.p_corrected, found.p_corrected.T)
+    frame = found.frame
+    for column, method in (("p_holm", "holm"), ("p_bh", "fdr_bh")):
+        np.testing.assert_allclose(
+            frame[column], multipletests(frame["p"], method=method)[1], rtol=0, atol=1e-12
+        )
+
+
+def test_without_a_correction_p_stays():
+    found = me.compare(*judges(users=6), correction="none", permutations=50)
+    np.testing.assert_array_equal(found.p_corrected, found.p)
+
+
+def test_a_family_is_the_pairs_that_could_be_tested():
+    scores, truth = judges(users=6)
+    scores.loc[scores["evaluator"] == "weak", "score"] = 2.0
+    found = me.compare(scores, truth, permutations=200)
+    weak = found.evaluators.index("weak")
+    assert np.isnan(found.p[weak]).all()
+    assert np.isnan(found.p_corrected[:, weak]).all()
+    tested = found.frame.dropna(subset="p")
+    assert len(tested) == 6
+    np.testing.assert_allclose(tested["p_holm"], multipletests(tested["p"], method="holm")[1], atol=1e-12)
+
+
+def test_more_permutations_where_there_are_many_pairs():
+    scores, truth = judges(users=12, items=1, names=("good",))
+    many = pd.concat(scores.assign(evaluator=f"E{i}") for i in range(12))
+    found = me.compare(many, truth, permutations=100)
+    n = found.policy["permutations"]
+    assert found.policy["pairs"] == 66
+    assert 66 / (n + 1) <= 0.05  # the smallest p-value there can be is significant after Holm's correction
+    assert me.compare(many, truth, permutations=100, correction="none").policy["permutations"] == 100
+    assert me.compare(many, truth, permutations=5000).policy["permutations"] == 5000
+
+
+def test_a_frame_makes_the_comparisons_again(tmp_path):
+    found = me.compare(
+        *judges(users=6), level="user", coefficient="kendall", permutations=100, correction="bh"
+    )
+    found.frame.to_csv(tmp_path / "tests.csv", index=False)
+    read = pd.read_csv(tmp_path / "tests.csv")
+    again = Comparisons.of_frame(read, found.policy)
+    assert (again.by, again.evaluators, again.policy) == (found.by, found.evaluators, found.policy)
+    for field in ("difference", "p", "p_corrected", "p_williams"):
+        np.testing.assert_array_equal(getattr(again, field), getattr(found, field), err_msg=field)
+    better = found.difference > 0
+    np.testing.assert_array_equal(again.p_greater[better], found.p_greater[better])
+    pd.testing.assert_frame_equal(again.frame, found.frame)
+
+
+def test_a_frame_names_the_better_one_first():
+    frame = me.compare(*judges(), aspect="true", permutations=20).frame
+    assert (frame["difference"] >= 0).all()
+    assert len(frame) == 10
+    assert set(frame["aspect"]) == {"true"}
+    assert frame["p_williams"].notna().all()
+
+
+def test_williams_stands_beside_pearson_alone():
+    def williams(**options):
+        return me.compare(*judges(users=5), permutations=10, **options).p_williams
+
+    assert np.isfinite(williams(aspect="clear")[0, 1])
+    assert np.isfinite(williams(aspect="clear", level="generator")[0, 1])
+    for options in ({}, {"aspect": "clear", "level": "user"}, {"aspect": "clear", "coefficient": "spearman"}):
+        assert np.isnan(williams(**options)).all()
+
+
+def test_williams_and_permutations_of_units_say_about_the_same():
+    """Units of this study are independent, but for the users' own level; swapped one by one."""
+    found = me.compare(*judges(), aspect="clear", swap="unit", permutations=3000)
+    upper = np.triu_indices(5, 1)
+    one, other = found.p[upper], found.p_williams[upper]
+    np.testing.assert_allclose(one[one > 0.05], other[one > 0.05], atol=0.1)
+    assert (other[one < 0.001] < 0.01).all()
+
+
+def test_the_seed_decides():
+    one, two, three = (me.compare(*judges(users=6), permutations=60, seed=s) for s in (0, 0, 1))
+    pd.testing.assert_frame_equal(one.frame, two.frame)
+    assert (one.frame["p"] != three.frame["p"]).any()
+    assert one.policy["seed"] == 0
+
+
+@pytest.mark.parametrize("shuffled", ["scores", "truth"])
+def test_the_order_of_rows_does_not_matter(shuffled):
+    scores, truth = judges(users=6)
+    expected = me.compare(scores, truth, permutations=200).frame
+    if shuffled == "scores":
+        scores = scores.sample(frac=1, random_state=1)
+    else:
+        truth = truth.sample(frac=1, random_state=1)
+    found = me.compare(scores, truth, permutations=200).frame
+
+    def ordered(frame):
+        return frame.sort_values("difference", ignore_index=True)
+
+    pd.testing.assert_frame_equal(ordered(found), ordered(expected), atol=1e-9)
+
+
+def test_without_users_items_are_swapped():
+    scores, truth = judges(users=1, items=20)
+    found = me.compare(*(f.drop(columns="user_id") for f in (scores, truth)), permutations=50)
+    assert found.policy["swap"] == "item"
+    assert me.compare(scores, truth, permutations=50).policy["swap"] == "user"
+    with pytest.raises(DataError, match="no column 'user_id' to resample by user"):
+        me.compare(*(f.drop(columns="user_id") for f in (scores, truth)), swap="user")
+
+
+def test_one_evaluator_has_nobody_to_differ_from():
+    found = me.compare(*judges(names=("good",)), permutations=10)
+    assert found.p.shape == (1, 1)
+    assert np.isnan(found.p).all()
+    assert found.frame.empty
+
+
+def test_evaluators_are_compared_on_the_units_that_all_scored():
+    scores, truth = judges(users=10, names=("good", "weak"))
+    gone = (scores["evaluator"] == "weak") & scores["user_id"].isin(["u0", "u1"])
+    found = me.compare(scores[~gone], truth, permutations=300)
+    rest = ~scores["user_id"].isin(["u0", "u1"])
+    expected = me.compare(scores[rest], truth[~truth["user_id"].isin(["u0", "u1"])], permutations=300)
+    np.testing.assert_allclose(found.difference, expected.difference, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("level", ["dataset", "user", "pair", "generator"])
+@pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
+def test_evaluators_may_be_compared_on_their_own_units(level, coefficient):
+    scores, truth = judges(users=10)
+    scores = scores[np.random.default_rng(0).random(len(scores)) < 0.8]
+    found = me.compare(scores, truth, level=level, coefficient=coefficient, units="own", permutations=100)
+    off = ~np.eye(5, dtype=bool)
+    assert np.isfinite(found.p[off]).all()
+    np.testing.assert_array_equal(found.p[off], found.p.T[off])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"aspect": "cleer"}, r"there is no aspect 'cleer'.*clear.*\(aspects: clear, true, average\)"),
+        ({"level": "usr"}, "levels: 'usr' is not allowed"),
+        ({"coefficient": "tau"}, "coefficients: 'tau' is not allowed"),
+        ({"swap": "users"}, "swap: 'users' is not allowed"),
+        (
+            {"correction": "bonferroni"},
+            r"correction: 'bonferroni' is not allowed \(allowed: holm, bh, none\)",
+        ),
+        ({"permutations": 0}, "permutations is 0; give a whole number, 1 or more"),
+        ({"permutations": 1e4}, "permutations is 10000.0"),
+        ({"alpha": 5}, "alpha is 5; give a number between 0 and 1"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
+def test_options_are_checked(options, message):
+    with pytest.raises(MetaevalError, match=message):
+        me.compare(*judges(users=4), **options)
+
+
+def test_a_column_prints_as_words():
+    assert str(By()) == "average, dataset level, pearson"
+
+
+def test_own_units_are_compared_on_those_that_both_have():
+    """One of two equally good evaluators has no scores for the users that are hard: that must not help it."""
+    significant = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        unit = pd.MultiIndex.from_product([range(20), range(12)], names=["user_id", "item_id"]).to_frame(
+            index=False
+        )
+        rating = rng.normal(size=len(unit))
+        truth = unit.assign(aspect="a", rating=rating)
+        hard = unit["user_id"] >= 10
+        full = unit.assign(evaluator="full", score=rating + rng.normal(size=len(unit)) * np.where(hard, 4, 1))
+        easy = unit.assign(evaluator="easy", score=rating + rng.normal(size=len(unit)))[~hard]
+        found = me.compare(pd.concat([full, easy]), truth, level="user", units="own", permutations=199)
+        significant += found.frame["p"].item() <= 0.05
+    assert significant <= 4
+
+
+def test_few_users_are_said_to_be_too_few():
+    scores, truth = judges(users=4)
+    tests = me.compare(scores, truth, permutations=200)
+    assert tests.policy["least_p"] == 2**-3
+    result = me.correlate(scores, truth, levels=["dataset"], coefficients=["pearson"])
+    notes = " ".join(me.leaderboard(result, tests=tests).ranking.notes)
+    assert "There are too few users to tell anybody apart" in notes
+    assert tests.policy["permutations"] == 200  # more would not help
+
+
+def test_so_many_permutations_are_made_that_a_correction_with_others_leaves_something():
+    """One of 703 tests: with 10,000 permutations no p that is corrected with the others is below 0.07."""
+    scores, truth = judges()
+    data = prepare(scores, truth, Policy.of(["dataset"], ["pearson"], None, "skip", "common"))
+    alone = compare_prepared(data, By(AVERAGE), How(permutations=50))
+    together = compare_prepared(data, By(AVERAGE), How(permutations=50), corrected_with=703)
+    assert together.policy["permutations"] > alone.policy["permutations"]
+    assert 703 * together.policy["least_p"] <= 0.05
+
+
+def test_the_reason_why_no_pair_can_be_significant_is_said():
+    many = {
+        "permutations": 200_000,
+        "least_p": 1 / 200_001,
+        "pairs": 11_000,
+        "n_clusters": 60,
+        "swap": "user",
+    }
+    rest = {"correction": "holm", "alpha": 0.05, "seed": 0}
+    assert "too few permutations for so many pairs" in sentence({**many, **rest})
+    assert "440,000" in sentence({**many, **rest})
+    few = {**many, "permutations": 10_000, "least_p": 2.0**-9, "n_clusters": 10, "pairs": 703}
+    assert "too few users to tell anybody apart" in sentence({**few, **rest})

@@ -1,0 +1,278 @@
+"""`me.correlate(..., bootstrap=...)`: options, what is resampled, and intervals against the slow way."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import metaeval as me
+from metaeval.base.errors import DataError, MetaevalError
+from metaeval.base.records import AVERAGE
+from metaeval.engine import intervals
+from metaeval.engine.intervals import Bootstrap
+from metaeval.sources.studies.recexp import import_recexp
+from metaeval.stats.resampling.weights import Resamples
+
+KEYS = ["user_id", "item_id", "generator"]
+CELL = ["evaluator", "aspect", "level", "coefficient"]
+ENDS = ["ci_low", "ci_high"]
+
+
+def frames(seed=0, users=12, items=3, generators=4, evaluators=("one", "two"), keys=tuple(KEYS)):
+    """Return scores and truth of two aspects; users, scores and truth have effects of their own."""
+    rng = np.random.default_rng(seed)
+    user, item, generator = (
+        a.ravel() for a in np.meshgrid(*map(np.arange, (users, items, generators)), indexing="ij")
+    )
+    n = len(user)
+    unit = pd.DataFrame(
+        {"user_id": [f"u{u}" for u in user], "item_id": item + 100, "generator": [f"g{g}" for g in generator]}
+    )
+    if "user_id" not in keys:
+        unit["item_id"] = [f"{u}-{i}" for u, i in zip(user, item, strict=True)]
+    unit = unit[list(keys)]
+    truth, scores = [], []
+    for aspect in ("clear", "true"):
+        rating = np.clip(np.rint(3 + rng.normal(size=users)[user] + rng.normal(size=n)), 1, 5)
+        truth.append(unit.assign(aspect=aspect, rating=rating))
+        for e in evaluators:
+            score = rating + rng.normal(size=users)[user] + 1.5 * rng.normal(size=n)
+            scores.append(unit.assign(evaluator=e, aspect=aspect, score=score))
+    return pd.concat(scores, ignore_index=True), pd.concat(truth, ignore_index=True)
+
+
+def test_no_bootstrap_is_no_interval():
+    frame = me.correlate(*frames()).frame
+    assert frame[ENDS].isna().all(axis=None)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_estimates_stay_and_lie_within_their_intervals(method):
+    plain = me.correlate(*frames()).frame
+    frame = me.correlate(*frames(), bootstrap={"resamples": 500, "method": method}).frame
+    pd.testing.assert_frame_equal(frame.drop(columns=ENDS), plain.drop(columns=ENDS))
+    assert (frame["ci_low"] < frame["estimate"]).all()
+    assert (frame["estimate"] < frame["ci_high"]).all()
+    assert frame[["ci_low", "ci_high"]].abs().max(axis=None) <= 1
+
+
+@pytest.mark.parametrize("cluster", ["user", "item"])
+def test_intervals_are_those_of_frames_put_together_from_the_drawn_clusters(cluster):
+    scores, truth = frames(users=8)
+    n = 40
+    options = {"resamples": n, "cluster": cluster, "confidence": 0.8, "seed": 3, "expand": False}
+    levels = ["dataset", "user", "pair"]
+    frame = me.correlate(scores, truth, levels=levels, bootstrap=options).frame.set_index(CELL)
+    column = f"{cluster}_id"
+    names = sorted(truth[column].unique(), key=str)  # clusters are numbered by name
+    weights = np.concatenate(list(Resamples(len(names), n, 3).blocks()), axis=1).astype(int)
+    replicates = []
+    for drawn in weights.T:
+        copies = [
+            [
+                # A cluster drawn twice is two clusters: its units come under another name.
+                part.assign(**{c: part[c].astype(str) + f"/{k}" for c in KEYS if c != "generator"})
+                if cluster == "user"
+                else part.assign(item_id=part["item_id"].astype(str) + f"/{k}")
+                for name, times in zip(names, drawn, strict=True)
+                for k in range(times)
+                for part in [given[given[column] == name]]
+            ]
+            for given in (scores, truth)
+        ]
+        found = me.correlate(*(pd.concat(c) for c in copies), levels=levels).frame
+        replicates.append(found.set_index(CELL)["estimate"])
+    values = pd.concat(replicates, axis=1).loc[frame.index]
+    expected = np.quantile(values, [0.1, 0.9], axis=1)
+    np.testing.assert_allclose(frame[ENDS].to_numpy().T, expected, rtol=0, atol=1e-9)
+
+
+def test_the_average_is_resampled_with_its_aspects():
+    """Aspects that go together leave an average as uncertain as they are; independent ones do not."""
+    scores, truth = frames(users=30, evaluators=("one",))
+    alike = [
+        pd.concat([f[f["aspect"] == "clear"], f[f["aspect"] == "clear"].assign(aspect="true")])
+        for f in (scores, truth)
+    ]
+    options = {"resamples": 2000}
+    frame = me.correlate(*alike, bootstrap=options).frame
+    ends = {a: frame[frame["aspect"] == a][ENDS].to_numpy() for a in ("clear", "true", AVERAGE)}
+    np.testing.assert_array_equal(ends["clear"], ends["true"])
+    np.testing.assert_allclose(ends["clear"], ends[AVERAGE], rtol=0, atol=1e-12)
+    frame = me.correlate(scores, truth, bootstrap=options).frame.assign(
+        width=lambda f: f["ci_high"] - f["ci_low"]
+    )
+    width = frame.groupby("aspect")["width"].mean()
+    assert width[AVERAGE] < 0.85 * width[["clear", "true"]].mean()
+
+
+def test_every_evaluator_meets_the_same_resamples():
+    scores, truth = frames(evaluators=("one",))
+    twice = pd.concat([scores, scores.assign(evaluator="same", score=2 * scores["score"])])
+    frame = me.correlate(twice, truth, bootstrap={"resamples": 200}).frame
+    one, same = (frame[frame["evaluator"] == e][ENDS].to_numpy() for e in ("one", "same"))
+    np.testing.assert_allclose(one, same, rtol=0, atol=1e-9)
+
+
+def test_the_seed_decides_and_the_option_goes_before_the_argument():
+    def ends(argument=0, **options):
+        return me.correlate(*frames(), bootstrap={"resamples": 100, **options}, seed=argument).frame[ENDS]
+
+    pd.testing.assert_frame_equal(ends(), ends())
+    pd.testing.assert_frame_equal(ends(5), ends(seed=5))
+    pd.testing.assert_frame_equal(ends(1, seed=5), ends(2, seed=5))
+    assert (ends(0) != ends(1)).any(axis=None)
+
+
+def test_more_confidence_is_a_wider_interval():
+    frame = {
+        c: me.correlate(*frames(), bootstrap={"resamples": 500, "confidence": c}).frame for c in (0.5, 0.95)
+    }
+    assert (frame[0.95]["ci_low"] < frame[0.5]["ci_low"]).all()
+    assert (frame[0.5]["ci_high"] < frame[0.95]["ci_high"]).all()
+
+
+@pytest.mark.parametrize("shuffled", ["scores", "truth"])
+def test_the_order_of_rows_does_not_matter(shuffled):
+    scores, truth = frames()
+    expected = me.correlate(scores, truth, bootstrap={"resamples": 200}).frame
+    if shuffled == "scores":
+        scores = scores.groupby("evaluator", sort=False).sample(frac=1, random_state=1)
+    else:
+        truth = truth.groupby("aspect", sort=False).sample(frac=1, random_state=1)
+    found = me.correlate(scores, truth, bootstrap={"resamples": 200}).frame
+    pd.testing.assert_frame_equal(
+        found.sort_values(CELL, ignore_index=True), expected.sort_values(CELL, ignore_index=True), atol=1e-9
+    )
+
+
+def test_few_clusters_widen_an_interval():
+    def width(users, **options):
+        data = frames(users=users, evaluators=("one",))
+        frame = me.correlate(*data, levels=["user"], bootstrap={"resamples": 2000, **options}).frame
+        return frame["ci_high"] - frame["ci_low"]
+
+    few, many = (width(n) / width(n, expand=False) for n in (6, 60))
+    assert (few > 1.1).all()
+    assert (many < 1.1).all()
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_one_user_has_no_interval(method):
+    frame = me.correlate(*frames(users=1), bootstrap={"resamples": 50, "method": method}).frame
+    assert frame["estimate"].notna().any()
+    assert frame[ENDS].isna().all(axis=None)
+
+
+def test_without_users_items_are_resampled():
+    data = frames(keys=("item_id", "generator"))
+    result = me.correlate(*data, levels=["dataset", "item"], bootstrap={"resamples": 200})
+    assert result.policy["bootstrap"]["cluster"] == "item"
+    assert result.policy["bootstrap"]["n_clusters"] == 36
+    same = me.correlate(*data, levels=["dataset", "item"], bootstrap={"resamples": 200, "cluster": "item"})
+    pd.testing.assert_frame_equal(result.frame, same.frame)
+    with pytest.raises(
+        DataError, match="no column 'user_id' to resample by user; resample by item, generator or unit"
+    ):
+        me.correlate(*data, levels=["dataset"], bootstrap={"cluster": "user"})
+
+
+def test_the_policy_says_what_was_resampled():
+    policy = me.correlate(*frames(), bootstrap={"resamples": 20, "method": "bca"}, seed=4).policy
+    assert policy["bootstrap"] == {
+        "resamples": 20,
+        "cluster": "user",
+        "confidence": 0.95,
+        "method": "bca",
+        "seed": 4,
+        "expand": True,
+        "n_clusters": 12,
+    }
+    assert "bootstrap" not in me.correlate(*frames()).policy
+
+
+def test_users_without_a_unit_are_not_resampled():
+    """Half of the users did not answer; that says nothing of how certain the others' answers are."""
+    scores, truth = frames(users=10)
+    answered = truth["user_id"].isin([f"u{i}" for i in range(5)])
+    silent = truth.assign(rating=truth["rating"].where(answered))
+    few, all_ = (me.correlate(scores, t, bootstrap={"resamples": 2000}) for t in (truth[answered], silent))
+    assert few.policy["bootstrap"]["n_clusters"] == 5
+    width = [(r.frame["ci_high"] - r.frame["ci_low"]).mean() for r in (few, all_)]
+    assert width[1] == pytest.approx(width[0], rel=0.05)
+
+
+def test_constant_scores_have_no_interval():
+    scores, truth = frames()
+    scores.loc[scores["evaluator"] == "one", "score"] = 2.0
+    frame = me.correlate(scores, truth, bootstrap={"resamples": 50}).frame
+    one = frame["evaluator"] == "one"
+    assert frame.loc[one, ENDS].isna().all(axis=None)
+    assert frame.loc[~one, ENDS].notna().all(axis=None)
+
+
+def test_missing_scores_are_left_out_of_every_resample():
+    scores, truth = frames()
+    gone = np.random.default_rng(0).random(len(scores)) < 0.2
+    dropped = me.correlate(scores[~gone], truth, units="own", bootstrap={"resamples": 300}).frame
+    as_nan = scores.assign(score=scores["score"].mask(gone))
+    pd.testing.assert_frame_equal(
+        dropped, me.correlate(as_nan, truth, units="own", bootstrap={"resamples": 300}).frame
+    )
+    assert (dropped["ci_low"] < dropped["estimate"]).all()
+
+
+def test_resamples_that_are_not_kept_are_drawn_again(monkeypatch):
+    expected = me.correlate(*frames(), bootstrap={"resamples": 3000}).frame
+    monkeypatch.setattr(intervals, "_KEPT", 0)
+    pd.testing.assert_frame_equal(me.correlate(*frames(), bootstrap={"resamples": 3000}).frame, expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (100, r"bootstrap must be a mapping, such as \{'resamples': 10000\}, not 100"),
+        ({"resample": 100}, r"'resample' is not allowed \(allowed: resamples, .*did you mean.*'?resamples"),
+        ({"cluster": "users"}, "bootstrap cluster: 'users' is not allowed .*user"),
+        ({"cluster": ["user"]}, "bootstrap cluster: .* is not allowed"),
+        ({"method": "basic"}, r"bootstrap method: 'basic' is not allowed \(allowed: percentile, bca\)"),
+        ({"resamples": 0}, "bootstrap resamples is 0; give a whole number, 1 or more"),
+        ({"resamples": 1e4}, "bootstrap resamples is 10000.0; give a whole number"),
+        ({"resamples": True}, "bootstrap resamples is True"),
+        ({"expand": 1}, "bootstrap expand is 1; give true or false"),
+        ({"seed": -1}, "bootstrap seed is -1; give a whole number, 0 or more"),
+        ({"confidence": 95}, "bootstrap confidence is 95; give a number between 0 and 1"),
+        ({"confidence": "95%"}, "bootstrap confidence is '95%'"),
+    ],
+)
+def test_options_are_checked(options, message):
+    with pytest.raises(MetaevalError, match=message):
+        me.correlate(*frames(), bootstrap=options)
+
+
+def test_no_options_are_the_defaults():
+    assert Bootstrap.of(None) is None
+    assert Bootstrap.of({}, seed=7) == Bootstrap(seed=7)
+    assert Bootstrap.of({"seed": 0}, seed=7) == Bootstrap(seed=0)
+
+
+def test_users_repeat_in_recexp_so_units_overstate_certainty(real_data, tmp_path):
+    """A user's ratings and an evaluator's scores both go with the user: units are not independent."""
+    import_recexp(real_data / "recexp", tmp_path / "recexp")
+    data = me.load(tmp_path / "recexp")
+    table = me.score(data, ["BLEU(n=4)", "ROUGE('L')", "Length()", "Annotator('1')", "Annotator('2')"])
+    truth = data.ratings[data.ratings["rater"] == "user"].drop(columns="rater")
+    width = {}
+    for cluster in ("user", "unit"):
+        frame = me.correlate(
+            table,
+            truth,
+            levels=["dataset"],
+            coefficients=["pearson"],
+            missing={"truth": 3, "score": 0},
+            bootstrap={"resamples": 500, "cluster": cluster},
+        ).frame.set_index(CELL)
+        width[cluster] = frame["ci_high"] - frame["ci_low"]
+    ratio = width["unit"] / width["user"]
+    assert (ratio < 1).mean() > 0.8
+    assert ratio.median() < 0.85
+    assert (ratio.xs(AVERAGE, level="aspect") < 0.95).all()

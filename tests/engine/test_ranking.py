@@ -1,0 +1,215 @@
+"""The ranking of evaluators: order, clusters, verdicts, counts and costs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import metaeval as me
+from metaeval.base.errors import MetaevalError
+from metaeval.base.records import AVERAGE, Correlations
+from metaeval.engine.comparison import By
+from metaeval.engine.ranking import default_by, ranking
+from metaeval.engine.standings import policy_sentences
+from tests.engine.test_comparison import judges
+
+
+def ranked(data=None, by=None, **options):
+    data = data or judges()
+    result = me.correlate(*data, levels=["dataset", "user", "pair"], bootstrap={"resamples": 300})
+    by = by or By()
+    tests = me.compare(*data, **by._asdict(), permutations=1000, **options)
+    return ranking(result, tests=tests)
+
+
+def cluster_of(sheet):
+    return dict(zip(sheet.frame["evaluator"], sheet.frame["cluster"], strict=True))
+
+
+@pytest.mark.parametrize("level", ["dataset", "user", "pair"])
+def test_twins_share_a_cluster_and_a_shuffled_judge_is_with_random(level):
+    """In nearly all studies: at 5 %, a study in forty tells twins apart by chance."""
+    by = By(level=level)
+    together = 0
+    for seed in range(12):
+        data = judges(seed)
+        result = me.correlate(*data, levels=[level], coefficients=["pearson"])
+        clusters = cluster_of(ranking(result, tests=me.compare(*data, level=level, permutations=1000), by=by))
+        assert int(clusters["shuffled"]) > int(clusters["weak"]) > 1
+        together += clusters["good"] == clusters["twin"] and clusters["shuffled"] == clusters["Random"]
+    assert together >= 10
+
+
+def test_rows_come_best_first_with_their_verdict():
+    sheet = ranked()
+    frame = sheet.frame
+    assert frame["estimate"].is_monotonic_decreasing
+    assert frame["rank"].tolist() == ["1", "2", "3", "4", "5"]
+    assert frame["verdict"].iloc[0] == "best"
+    assert frame["verdict"].iloc[1].startswith("p = ")
+    assert (frame["verdict"].iloc[2:].str.startswith("worse, p ")).all()
+    assert frame["worse_than_best"].tolist() == [False, False, True, True, True]
+    assert [c.name for c in sheet.columns] == ["rank", "cluster", "label", "estimate", "verdict"]
+    assert sheet.columns[3][3:] == ("ci_low", "ci_high")
+
+
+def test_notes_say_what_was_done():
+    notes = " ".join(ranked(by=By("clear", "user", "kendall"), correction="bh").notes)
+    for part in (
+        "Ordered by clear, user level, kendall, × 100.",
+        "95 % bootstrap intervals (percentiles, widened for few clusters; 300 resamples of 30 users, seed 0)",
+        "1,000 swaps of standardized scores by user",
+        "Benjamini and Hochberg's correction over 10 pairs, seed 0",
+        "not significantly different from a cluster's best (p > 0.05)",
+    ):
+        assert part in notes
+
+
+def test_without_tests_and_intervals_there_is_the_order_alone():
+    sheet = ranking(me.correlate(*judges()))
+    assert [c.name for c in sheet.columns] == ["rank", "label", "estimate"]
+    assert sheet.notes == ("Ordered by the average over aspects, dataset level, pearson, × 100.",)
+
+
+def test_any_column_may_order_the_board():
+    result = me.correlate(*judges())
+    for by in (By("clear", "pair", "spearman"), By(AVERAGE, "user", "kendall")):
+        frame = ranking(result, by=by).frame
+        found = result.frame
+        chosen = found[
+            (found["aspect"] == by.aspect)
+            & (found["level"] == by.level)
+            & (found["coefficient"] == by.coefficient)
+        ].sort_values("estimate", ascending=False)
+        assert frame["evaluator"].tolist() == chosen["evaluator"].tolist()
+
+
+def test_the_default_column_is_the_average_or_the_only_aspect():
+    scores, truth = judges()
+    assert default_by(me.correlate(scores, truth)) == By()
+    one = me.correlate(scores, truth[truth["aspect"] == "true"], levels=["user"], coefficients=["kendall"])
+    assert default_by(one) == By("true", "user", "kendall")
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        (By("cleer"), r"no aspect 'cleer' to order by.*clear.*\(it has: clear, true, average\)"),
+        (By(level="item"), r"no level 'item' to order by.*\(it has: dataset, user, pair\)"),
+        (By(coefficient="tau"), "no coefficient 'tau' to order by"),
+    ],
+)
+def test_a_column_that_is_not_there(by, message):
+    with pytest.raises(MetaevalError, match=message):
+        ranking(me.correlate(*judges(users=4)), by=by)
+
+
+def test_tests_of_another_column_are_refused():
+    data = judges(users=4)
+    tests = me.compare(*data, level="user", permutations=10)
+    with pytest.raises(
+        MetaevalError, match="tests are by average, user level, pearson, not by average, dataset"
+    ):
+        ranking(me.correlate(*data), by=By(), tests=tests)
+    assert (
+        ranking(me.correlate(*data), tests=tests)
+        .notes[0]
+        .startswith("Ordered by the average over aspects, user")
+    )
+
+
+def test_undefined_evaluators_stand_at_the_end_without_rank_or_cluster():
+    scores, truth = judges()
+    scores.loc[scores["evaluator"] == "good", "score"] = 3.0
+    frame = ranked((scores, truth)).frame
+    last = frame.iloc[-1]
+    assert (last["evaluator"], last["rank"], last["cluster"], last["verdict"]) == ("good", "", "", "")
+    assert frame["verdict"].iloc[0] == "best"
+
+
+def test_nobody_is_best_where_nothing_is_defined():
+    scores, truth = judges(users=4)
+    frame = ranked((scores.assign(score=1.0), truth)).frame
+    assert (frame["rank"] == "").all()
+    assert (frame["cluster"] == "").all()
+    assert (frame["verdict"] == "").all()
+
+
+def test_counts_are_shown_where_there_are_any():
+    scores, truth = judges()
+    scores = scores.drop(scores[scores["evaluator"] == "weak"].index[:5])
+    sheet = ranking(me.correlate(scores, truth))
+    assert [c.name for c in sheet.columns][-1] == "n_missing"
+    counts = sheet.frame.set_index("evaluator")["n_missing"]
+    assert counts["weak"] == 5
+    assert counts.drop("weak").eq(0).all()
+
+
+def test_costs_stand_in_the_same_row():
+    costs = pd.DataFrame(
+        {
+            "evaluator": ["weak", "good"],
+            "parse_rate": [0.5, 1.0],
+            "usd_per_text": [0.01, 0.02],
+            "seconds_per_text": [1.0, 2.0],
+            "tokens_per_text": [100.0, 200.0],
+        }
+    )
+    sheet = ranking(me.correlate(*judges()), costs=costs)
+    rows = sheet.frame.set_index("evaluator")
+    assert rows.loc["weak", "usd_per_text"] == 0.01
+    assert np.isnan(rows.loc["Random", "usd_per_text"])
+    assert [c.name for c in sheet.columns][-4:] == list(costs.columns[1:])
+    assert "usd_per_text" not in ranking(me.correlate(*judges()), costs=costs[:0]).frame
+
+
+def test_the_simulated_are_called_so():
+    result = me.correlate(*judges(users=4))
+    marked = Correlations(result.frame, result.policy, {}, False, frozenset({"good"}))
+    labels = ranking(marked).frame.set_index("evaluator")["label"]
+    assert labels["good"] == "good (simulated)"
+    assert labels["weak"] == "weak"
+
+
+def test_equals_share_a_rank_and_what_is_undefined_has_none():
+    scores, truth = judges()
+    good = scores[scores["evaluator"] == "good"]
+    same, constant = good.assign(evaluator="same"), good.assign(evaluator="constant", score=1.0)
+    result = me.correlate(pd.concat([constant, scores, same]), truth, levels=["dataset"])
+    frame = ranking(result).frame.set_index("evaluator")
+    assert frame.loc["good", "estimate"] == frame.loc["same", "estimate"]
+    assert frame.loc["good", "rank"] == frame.loc["same", "rank"]
+    assert frame.loc["constant", "rank"] == ""
+    assert sorted(map(int, frame["rank"].drop("constant"))) != [1, 2, 3, 4, 5, 6]
+
+
+def by_generator(generators):
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_product([range(20), range(2), range(generators)])
+    unit = index.to_frame(index=False, name=["user_id", "item_id", "generator"])
+    rating = unit["generator"] / 2 + rng.normal(size=len(unit))
+    truth = unit.assign(aspect="fit", rating=rating)
+    score = unit["generator"] / 2 + rng.normal(size=len(unit))
+    options = {"levels": ["generator"], "coefficients": ["pearson"], "bootstrap": {"resamples": 400}}
+    return me.correlate(unit.assign(aspect="fit", evaluator="judge", score=score), truth, **options)
+
+
+def test_at_generator_level_the_corrected_estimate_has_the_interval():
+    result = by_generator(6)
+    sheet = ranking(result)
+    columns = {c.name: c for c in sheet.columns}
+    assert (columns["estimate"].low, columns["corrected"].low) == ("", "ci_low")
+    row = sheet.frame.iloc[0]
+    assert row["ci_low"] < row["corrected"] < row["ci_high"]
+    assert any("Corrected: the correlation of the means that very many users" in n for n in sheet.notes)
+    assert not any("No interval" in n for n in sheet.notes)
+
+
+def test_without_an_interval_at_generator_level_the_reason_is_told():
+    result = by_generator(4)
+    assert result.policy["no_interval"] == {"few_generators": {"judge": ["fit"]}}
+    frame = result.frame
+    assert frame["estimate"].notna().all()
+    assert frame[["corrected", "ci_low", "ci_high"]].isna().all(axis=None)
+    told = "No interval at generator level where there are fewer than 5 generators: judge (fit)."
+    assert told in ranking(result).notes
+    assert told in policy_sentences(result.policy)

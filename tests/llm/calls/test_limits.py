@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metaeval.base.errors import MetaevalError
+from metaeval.llm.calls.client import RetryableError
+from metaeval.llm.calls.limits import Budget, Limits, Pace, Purse, nano, wait_before
+from metaeval.llm.calls.price import Prices
+from metaeval.llm.calls.request import Message, Request
+
+RANDOM_BUDGETS = int(os.environ.get("METAEVAL_RANDOM_BUDGETS", "1000"))
+
+
+def test_concurrency_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Limits().in_flight == 32
+    monkeypatch.setenv("METAEVAL_CONCURRENCY", "5")
+    assert Limits().in_flight == 5
+    monkeypatch.setenv("METAEVAL_CONCURRENCY", "many")
+    with pytest.raises(MetaevalError, match="METAEVAL_CONCURRENCY is 'many'"):
+        Limits()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"in_flight": 0},
+        {"requests_per_minute": 0},
+        {"reply_seconds": -1},
+        {"retries": -1},
+        {"patience_seconds": math.inf},
+    ],
+)
+def test_wrong_limits(wrong: dict[str, int]) -> None:
+    with pytest.raises(MetaevalError, match=f"^{next(iter(wrong))} is"):
+        Limits(**wrong)
+
+
+def test_a_pace_never_exceeds_its_minute() -> None:
+    pace, now, times = Pace(60), 100.0, []
+    for _ in range(5):
+        wait = pace.reserve(now)
+        times.append(now + wait)
+    assert times == [100, 101, 102, 103, 104]
+    assert pace.reserve(200.0) == 0  # what was not used is not saved up
+    assert pace.reserve(200.0, 30) == 1
+    assert pace.reserve(200.0) == 31
+    pace.correct(-20)
+    assert pace.reserve(200.0) == 12
+    assert Pace(None).reserve(5.0, 1e9) == 0
+
+
+def test_waits_grow_and_keep_to_what_was_asked() -> None:
+    error = RetryableError("busy")
+    assert [wait_before(n, error, 1.0) for n in range(4)] == [0.5, 1, 2, 4]
+    assert wait_before(50, error, 1.0) == 60
+    assert wait_before(3, error, 0.0) == 0  # full jitter
+    asked = RetryableError("busy", retry_after=10)
+    assert 10 <= wait_before(0, asked, 0.0) < wait_before(0, asked, 1.0) <= 11
+
+
+def request(max_tokens: int | None = 10) -> Request:
+    limit = {} if max_tokens is None else {"max_tokens": max_tokens}
+    return Request("openai", "m", (Message("user", "x" * 1000),), limit)
+
+
+PRICES = Prices({"m": {"input": 1000, "output": 1000}})  # 0.001 USD a token
+
+
+def test_a_purse_sets_aside_what_a_call_may_cost() -> None:
+    async def go() -> None:
+        usd = PRICES.at_most(request())
+        assert usd is not None
+        assert usd > 1.0
+        purse = Purse(Budget(max_usd=2.5 * usd), PRICES)
+        bound = nano(usd)
+        first, second = await purse.reserve(request()), await purse.reserve(request())
+        assert first == second == bound
+        third = asyncio.create_task(purse.reserve(request()))
+        await asyncio.sleep(0)
+        assert not third.done()  # there may be enough when the others have cost less than they might
+        purse.settle(bound, bound // 10)
+        assert await third == bound
+        purse.settle(bound, bound)
+        purse.settle(bound, bound)
+        assert await purse.reserve(request()) is None
+        assert "USD is used up" in purse.empty
+        assert purse.calls == 3
+
+    asyncio.run(go())
+
+
+def test_a_purse_counts_calls() -> None:
+    async def go() -> None:
+        purse = Purse(Budget(max_calls=2), Prices())
+        assert [await purse.reserve(request()) for _ in range(3)] == [0, 0, None]
+        assert purse.empty == "the budget of 2 calls is used up"
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("prices", "max_tokens", "why"), [({}, 10, "price is unknown"), (PRICES, None, "max_tokens")]
+)
+def test_a_limit_in_money_needs_an_upper_bound(prices: object, max_tokens: int | None, why: str) -> None:
+    purse = Purse(Budget(max_usd=1), prices if isinstance(prices, Prices) else Prices())
+    with pytest.raises(MetaevalError, match=why):
+        asyncio.run(purse.reserve(request(max_tokens)))
+
+
+@pytest.mark.parametrize("wrong", [-1, math.inf, math.nan, 1e300])
+def test_wrong_budget(wrong: float) -> None:
+    with pytest.raises(MetaevalError, match=re.escape(f"max_usd is {wrong}")):
+        Budget(max_usd=wrong)
+
+
+def test_what_can_be_paid_to_the_cent_is_paid() -> None:
+    async def go() -> int:
+        prices = Prices({"m": {"input": 0, "output": 1000}})  # 0.01 USD for 10 tokens
+        purse = Purse(Budget(max_usd=0.03), prices)
+        while (reserved := await purse.reserve(request())) is not None:
+            purse.settle(reserved, nano(0.01))
+        return purse.calls
+
+    assert asyncio.run(go()) == 3
+
+
+@settings(max_examples=RANDOM_BUDGETS, deadline=None)
+@given(
+    budget=st.floats(0, 2),
+    price=st.tuples(st.floats(0, 5000), st.floats(0, 5000)),
+    shares=st.lists(st.floats(0, 1), min_size=1, max_size=40),
+    workers=st.integers(1, 8),
+)
+def test_a_budget_is_kept_and_nobody_waits_for_ever(
+    budget: float, price: tuple[float, float], shares: list[float], workers: int
+) -> None:
+    prices = Prices({"m": {"input": price[0], "output": price[1]}})
+    bound = prices.at_most(request())
+    assert bound is not None
+    paid: list[float] = []
+
+    async def work(purse: Purse, replies: list[float]) -> None:
+        while replies:
+            cost = bound * replies.pop()
+            reserved = await purse.reserve(request())
+            if reserved is not None:
+                for _ in range(len(replies) % 3):
+                    await asyncio.sleep(0)
+                paid.append(cost)
+                purse.settle(reserved, nano(cost))
+
+    async def go() -> Purse:
+        purse, replies = Purse(Budget(max_usd=budget), prices), list(shares)
+        await asyncio.wait_for(asyncio.gather(*(work(purse, replies) for _ in range(workers))), 10)
+        return purse
+
+    purse = asyncio.run(go())
+    assert sum(paid) <= budget * (1 + 1e-12) + 1e-12 * len(paid)
+    assert purse.spent == pytest.approx(sum(paid), abs=1e-9 * (len(paid) + 1))
+    if len(paid) < len(shares):  # nothing that could be paid for was refused
+        assert budget - sum(paid) < bound + 1e-9 * (len(paid) + 2)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+
+from metaeval.base.errors import MetaevalError
+from metaeval.llm.calls.price import Prices, prompt_at_most, tokens_about, tokens_at_most
+from metaeval.llm.calls.request import CallFailure, Message, Reply, Request
+
+REPLY = Reply(text="x", prompt_tokens=1_000_000, completion_tokens=100_000)
+
+
+def request(model: str = "gpt-4o", provider: str = "openai", **more: object) -> Request:
+    return Request(provider, model, (Message("user", "How is it? 好看吗"),), {"max_tokens": 100}, **more)
+
+
+def test_prices_come_from_the_library_and_are_the_same_twice() -> None:
+    prices = Prices()
+    once = prices.cost(request(), REPLY)
+    assert once is not None
+    assert once > 0
+    assert prices.cost(request(), REPLY) == pytest.approx(once)
+    cached = prices.cost(request(), REPLY._replace(cached_tokens=500_000))
+    assert cached is not None
+    assert cached < once
+    assert Prices().cost(request(), REPLY._replace(cached_tokens=500_000)) == pytest.approx(cached)
+
+
+def test_a_resolved_name_helps() -> None:
+    assert Prices().cost(request("my-deployment"), REPLY._replace(model="gpt-4o-2024-08-06")) is not None
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        request("no-such-model"),
+        request(base_url="http://localhost:8000/v1"),
+        request("qwen-plus", "dashscope"),
+    ],
+)
+def test_an_unknown_price_is_none_and_not_nothing(unknown: Request) -> None:
+    prices = Prices()
+    assert prices.cost(unknown, REPLY) is None
+    assert prices.at_most(unknown) is None
+    assert not prices.known(unknown)
+
+
+def test_given_prices_go_first() -> None:
+    price = {"input": 1, "output": 2, "cached": 0.5}
+    for name in ("gpt-4o", "openai/gpt-4o"):
+        prices = Prices({name: price})
+        assert prices.cost(request(), REPLY) == pytest.approx(1.2)
+        assert prices.cost(request(), REPLY._replace(cached_tokens=1_000_000)) == pytest.approx(0.7)
+    assert Prices({"dashscope/gpt-4o": price}).cost(request(base_url="http://localhost/v1"), REPLY) is None
+
+
+def test_simulated_models_and_errors_cost_nothing() -> None:
+    assert Prices().cost(request("x", "simulated"), REPLY) == 0
+    assert Prices().at_most(request("x", "simulated")) == 0
+    lost = Reply(error=CallFailure("transport", "lost"))
+    assert Prices().cost(request("no-such-model"), lost) == 0
+    assert Prices().cost(request(), Reply(text="no usage said")) is None
+
+
+@pytest.mark.parametrize(
+    ("price", "message"),
+    [
+        ({"input": 1, "ouput": 2}, "did you mean 'output'"),
+        ({"input": 1}, "output is None"),
+        ({"input": -1, "output": 2}, "input is -1"),
+        ({"input": "1", "output": 2}, "input is '1'"),
+    ],
+)
+def test_wrong_prices(price: dict[str, object], message: str) -> None:
+    with pytest.raises(MetaevalError, match=message):
+        Prices({"m": price})
+
+
+def test_bounds_on_tokens() -> None:
+    asked = request()
+    assert prompt_at_most(asked) > len(asked.messages[0].content.encode())
+    assert tokens_at_most(asked) == prompt_at_most(asked) + 100
+    assert tokens_about(asked) < prompt_at_most(asked)
+    assert tokens_at_most(Request("openai", "m", asked.messages)) is None
+    # A schema is sent too, and counts.
+    assert prompt_at_most(request(schema={"type": "object"})) > prompt_at_most(asked)

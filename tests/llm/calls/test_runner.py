@@ -1,0 +1,455 @@
+"""Runs over the real SDKs against a server on the loopback address."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from metaeval.base.errors import MetaevalError, StoppedError
+from metaeval.llm.calls.limits import Budget, Limits
+from metaeval.llm.calls.price import Prices
+from metaeval.llm.calls.request import Message, Reply, Request
+from metaeval.llm.calls.runner import Run
+from metaeval.llm.calls.work import Lost
+from metaeval.llm.store.replies import Store
+from tests.llm.asking import FAST, KEY, FakeTime, no_sleep, requests, run
+from tests.llm.server import (
+    ANSWER,
+    CUT,
+    DROP,
+    EMPTY,
+    HANG,
+    INVALID_JSON,
+    LENGTH,
+    PROSE,
+    REFUSED,
+    Act,
+    Server,
+    always,
+    error,
+    first,
+    serving,
+)
+
+if TYPE_CHECKING:
+    from metaeval.llm.providers import Connection
+
+ALL = ("openai", "dashscope")
+
+
+def texts(answers: list[Any]) -> list[str]:
+    return [a.reply.text for a in sorted(answers)]
+
+
+def test_from_store_is_what_was_there_before(store: Store) -> None:
+    """Neither what equals a request of the same run, nor what the budget kept from being sent."""
+    with serving() as server:
+        fresh = Run([*requests(10, server.openai)] * 4, store, limits=FAST)
+        assert len(list(fresh)) == 40
+        assert (fresh.tally.calls, fresh.tally.from_store) == (10, 0)
+        later = run(server, store, 20, budget=Budget(max_calls=4))
+        assert len(list(later)) == 20
+        assert (later.tally.calls, later.tally.from_store) == (4, 10)
+
+
+@pytest.mark.parametrize("provider", ALL)
+def test_nothing_is_paid_twice(store: Store, provider: str) -> None:
+    with serving() as server:
+        once = run(server, store, 40, provider)
+        answers = list(once)
+        assert sorted(a.position for a in answers) == list(range(40))
+        assert (once.tally.calls, once.tally.done, once.tally.failed, once.tally.from_store) == (40, 40, 0, 0)
+        assert len(server.log) == 40
+        assert 1 < server.most_in_flight <= FAST.in_flight
+        assert all(a.reply.service_seconds > 0 and a.reply.queue_seconds >= 0 for a in answers)
+        twice = run(server, store, 40, provider)
+        again = list(twice)
+        assert len(server.log) == 40
+        assert (twice.tally.calls, twice.tally.from_store) == (0, 40)
+        assert [a.replies for a in sorted(again)] == [a.replies for a in sorted(answers)]
+        assert all(a.from_store for a in again)
+
+
+def test_another_request_is_another_call(store: Store) -> None:
+    changes: list[dict[str, Any]] = [{}, {"replicate": 1}, {"schema": {"properties": {}}}]
+    with serving() as server:
+        for number, change in enumerate(changes, start=1):
+            list(Run(requests(3, server.openai, **change), store, limits=FAST))
+            assert len(server.log) == 3 * number
+
+
+def test_the_same_request_is_sent_once_however_often_it_comes(store: Store) -> None:
+    with serving(delay=0.02) as server:
+        same = [r for r in requests(5, server.openai) for _ in range(6)]
+        answers = list(Run(same, store, limits=FAST))
+        assert len(answers) == 30
+        assert len(server.log) == 5
+
+
+@pytest.mark.parametrize("provider", ALL)
+@pytest.mark.parametrize(
+    "act",
+    [
+        error(429, "rate_limit_exceeded", "slow down", Retry_After="0.2"),
+        error(500, "InternalError"),
+        error(503, "ServiceUnavailable"),
+        CUT,
+        DROP,
+        INVALID_JSON,
+    ],
+    ids=lambda a: f"{a.kind}{a.status}",
+)
+def test_what_passes_is_tried_again(store: Store, provider: str, act: Act) -> None:
+    with serving(first(act)) as server:
+        started = time.monotonic()
+        work = run(server, store, 4, provider)
+        assert texts(list(work)) == ["Summary: 3"] * 4
+        assert work.tally.calls == len(server.log) == 8
+        if act.headers:
+            assert time.monotonic() - started >= 0.2
+        list(run(server, store, 4, provider))
+        assert len(server.log) == 8
+
+
+@pytest.mark.parametrize("provider", ALL)
+def test_a_hang_ends(store: Store, provider: str) -> None:
+    with serving(first(HANG)) as server:
+        limits = Limits(reply_seconds=0.7, retries=3)
+        assert texts(list(run(server, store, 2, provider, limits=limits))) == ["Summary: 3"] * 2
+
+
+def test_a_failure_of_transport_is_kept_but_asked_again(store: Store) -> None:
+    broken = [0, 3, 7]
+
+    def behave(body: dict[str, Any], _before: int) -> Act:
+        bad = any(f"text {i}?" in body["messages"][0]["content"] for i in broken)
+        return error(500, "InternalError", "broken") if bad else ANSWER
+
+    with serving(behave) as server:
+        time = FakeTime()
+        work = run(server, store, 10, clock=time.clock, sleep=time.sleep)
+        answers = sorted(work)
+        lost = [a.position for a in answers if a.reply.error == ("transport", "broken", "InternalError")]
+        assert lost == broken
+        assert work.tally.failed == 3
+        assert work.tally.lost == {("openai/m", "transport", "InternalError"): Lost("broken", 3)}
+        # Offline it is what it was; the next run asks again.
+        offline = run(server, store, 10, offline=True)
+        assert [a.replies for a in sorted(offline)] == [a.replies for a in answers]
+        assert offline.tally.lost == work.tally.lost
+        broken.clear()
+        asked = len(server.log)
+        again = run(server, store, 10)
+        assert texts(list(again)) == ["Summary: 3"] * 10
+        assert again.tally.lost == {}
+        list(run(server, store, 10))
+        assert len(server.log) == asked + 3
+
+
+@pytest.mark.parametrize("act", [EMPTY, LENGTH, PROSE, REFUSED, error(400, "content_filter", "blocked")])
+def test_what_was_said_is_kept_as_it_is(store: Store, act: Act) -> None:
+    with serving(always(act)) as server:
+        answers = list(run(server, store, 3))
+        assert all(a.reply.final for a in answers)
+        assert [a.replies for a in sorted(run(server, store, 3))] == [a.replies for a in sorted(answers)]
+        assert len(server.log) == 3
+
+
+def parsed(_position: int, reply: Reply) -> bool:
+    return reply.text == "Summary: 3"
+
+
+def test_an_unusable_reply_is_asked_again_as_another_attempt(store: Store) -> None:
+    with serving(first(PROSE, PROSE)) as server:
+        answers = list(run(server, store, 3, usable=parsed, attempts=3))
+        assert len(server.log) == 9
+        assert all([r.text for r in a.replies] == [PROSE.text, PROSE.text, "Summary: 3"] for a in answers)
+        bodies = [str(seen.body) for seen in server.log]
+        assert len(set(bodies)) == 3  # the same settings: what is sent does not say which attempt it is
+        again = list(run(server, store, 3, usable=parsed, attempts=3))
+        assert [a.replies for a in sorted(again)] == [a.replies for a in sorted(answers)]
+        assert len(server.log) == 9
+
+
+def test_attempts_end(store: Store) -> None:
+    with serving(always(PROSE)) as server:
+        work = run(server, store, 3, usable=parsed, attempts=2)
+        assert all(len(a.replies) == 2 for a in work)
+        assert work.tally.failed == 3
+        # A better parser needs no new call, and a stricter one offline makes none.
+        assert all(len(a.replies) == 1 for a in run(server, store, 3, attempts=2))
+        offline = run(server, store, 3, usable=lambda _position, _reply: False, attempts=9, offline=True)
+        assert all(len(a.replies) == 2 for a in offline)
+        assert len(server.log) == 6
+    with pytest.raises(MetaevalError, match="attempts is 0"):
+        Run([], store, attempts=0)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        error(401, "invalid_api_key", f"Incorrect API key provided: {KEY}."),
+        error(404, "model_not_found", "The model `m` does not exist."),
+        error(429, "insufficient_quota", "You exceeded your current quota."),
+    ],
+    ids=lambda a: a.body["code"],
+)
+def test_the_same_refusal_of_every_call_stops_the_run(store: Store, act: Act) -> None:
+    with serving(always(act)) as server:
+        with pytest.raises(StoppedError) as caught:
+            list(run(server, store, 500))
+        assert len(server.log) == 3
+        words = act.body["message"].replace(KEY, "[key]").rstrip(".")
+        assert words in str(caught.value)
+        assert KEY not in str(caught.value)
+        assert caught.value.exit_code == 3
+
+
+def test_fewer_calls_than_that_stop_it_too(store: Store) -> None:
+    with serving(always(error(401, "invalid_api_key", "wrong key"))) as server:
+        with pytest.raises(StoppedError, match="wrong key"):
+            list(run(server, store, 1))
+        assert len(server.log) == 1
+
+
+def test_what_was_answered_before_it_stopped_is_kept(store: Store) -> None:
+    left = [20]
+
+    def behave(_body: dict[str, Any], _before: int) -> Act:
+        left[0] -= 1
+        return ANSWER if left[0] >= 0 else error(429, "insufficient_quota", "no money left")
+
+    with serving(behave) as server:
+        with pytest.raises(StoppedError, match="no money left"):
+            list(run(server, store, 500))
+        assert len(server.log) <= 20 + 2 * FAST.in_flight
+        left[0] = 10**6
+        work = run(server, store, 500)
+        assert len(list(work)) == 500
+        assert work.tally.from_store == 20
+
+
+def test_one_bad_request_among_many_does_not(store: Store) -> None:
+    def behave(body: dict[str, Any], _before: int) -> Act:
+        bad = any(f"text {i}?" in body["messages"][0]["content"] for i in (0, 1, 2, 50))
+        return error(400, "context_length_exceeded", "too long") if bad else ANSWER
+
+    with serving(behave) as server:
+        answers = sorted(run(server, store, 60))
+        assert [a.position for a in answers if a.reply.error] == [0, 1, 2, 50]
+        assert answers[0].reply.error == ("rejected", "too long", "context_length_exceeded")
+        assert len(server.log) == 60
+
+
+def test_requests_that_are_all_rejected_stop_it(store: Store) -> None:
+    with serving(always(error(400, "unsupported_parameter", "no seed here"))) as server:
+        with pytest.raises(StoppedError, match="no seed here"):
+            list(run(server, store, 500))
+        assert len(server.log) == 10
+
+
+def test_max_calls(store: Store) -> None:
+    with serving() as server:
+        work = run(server, store, 30, budget=Budget(max_calls=12))
+        answers = list(work)
+        assert len(server.log) == work.tally.calls == 12
+        assert len(answers) == 30
+        assert sum(a.reply.error is not None and a.reply.error.kind == "budget" for a in answers) == 18
+        assert work.tally.stopped == "the budget of 12 calls is used up"
+        rest = run(server, store, 30)
+        assert all(a.reply.final for a in rest)
+        assert len(server.log) == 30
+        assert rest.tally.stopped == ""
+
+
+def test_max_usd(store: Store) -> None:
+    prices = Prices({"m": {"input": 1000, "output": 1000}})  # a reply of the server costs 0.11 USD
+    with serving() as server:
+        work = run(server, store, 60, budget=Budget(max_usd=2.0), prices=prices)
+        assert len(list(work)) == 60
+        assert 0 < len(server.log) < 60
+        assert work.tally.usd <= 2.0
+        assert work.tally.usd == pytest.approx(0.11 * len(server.log))
+        assert "2 USD is used up" in work.tally.stopped
+        with pytest.raises(MetaevalError, match="its price is unknown"):
+            list(run(server, store, 60, budget=Budget(max_usd=2.0)))
+
+
+def test_lost_calls_count_as_spent(store: Store) -> None:
+    prices = Prices({"m": {"input": 1000, "output": 1000}})
+    with serving(always(CUT)) as server:
+        work = run(server, store, 5, budget=Budget(max_usd=0.5), prices=prices, sleep=no_sleep)
+        assert {a.reply.error.kind for a in work if a.reply.error} <= {"budget", "transport"}
+        assert 0 < len(server.log) <= 5
+
+
+def test_requests_a_minute(store: Store) -> None:
+    with serving() as server:
+        started = time.monotonic()
+        list(run(server, store, 11, limits=Limits(in_flight=8, requests_per_minute=1200)))
+        assert time.monotonic() - started >= 0.5
+        waits: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            waits.append(seconds)
+
+        slow = Limits(in_flight=1, tokens_per_minute=60)
+        list(Run(requests(3, server.openai, replicate=1), store, limits=slow, sleep=sleep, clock=lambda: 0.0))
+        # The server's replies took 110 tokens each, and the limit is one a second.
+        assert [round(w) for w in waits] == [110, 220]
+
+
+def test_waiting_for_a_reply_counts_apart_from_waiting_for_a_place(store: Store) -> None:
+    with serving(delay=0.1) as server:
+        answers = sorted(run(server, store, 3, limits=Limits(in_flight=1)))
+        assert all(0.1 <= a.reply.service_seconds < 0.3 for a in answers)
+        assert answers[2].reply.queue_seconds > 0.1
+
+
+def test_offline_makes_no_client_and_counts_what_is_missing(store: Store) -> None:
+    def no_client(_connection: Connection) -> Any:
+        raise AssertionError
+
+    with serving() as server:
+        list(run(server, store, 4))
+    assert len(list(run(server, store, 4, offline=True, clients=no_client))) == 4
+    with pytest.raises(MetaevalError, match=r"6 of 10 replies are not in the store"):
+        list(run(server, store, 10, offline=True, clients=no_client))
+
+
+def test_a_missing_key_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    asked = [Request("openai", "m", (Message("user", "?"),))]
+    with pytest.raises(MetaevalError, match="OPENAI_API_KEY is not set"):
+        list(Run(asked, store))
+
+
+def test_it_works_inside_a_running_loop(store: Store) -> None:
+    async def notebook(server: Server) -> int:
+        return len(list(run(server, store, 3)))
+
+    with serving() as server:
+        assert asyncio.run(notebook(server)) == 3
+
+
+def test_who_stops_iterating_ends_it(store: Store) -> None:
+    with serving(delay=0.05) as server:
+        for answer in run(server, store, 1000):
+            assert answer.reply.final
+            break
+        assert len(server.log) < 100
+        asked = len(server.log)
+        time.sleep(0.2)
+        assert len(server.log) == asked
+        assert next(iter(run(server, store, 1))).from_store  # the first that were answered are on file
+
+
+def test_errors_of_the_caller_come_through(store: Store) -> None:
+    def usable(_position: int, _reply: Reply) -> bool:
+        raise ZeroDivisionError
+
+    def broken() -> Any:
+        yield from requests(2, server.openai)
+        raise KeyError("mine")
+
+    with serving() as server:
+        with pytest.raises(ZeroDivisionError):
+            list(run(server, store, 3, usable=usable))
+        with pytest.raises(KeyError, match="mine"):
+            list(Run(broken(), store, limits=FAST))
+
+
+def test_requests_are_taken_as_they_are_needed(store: Store) -> None:
+    taken = [0]
+
+    def many() -> Any:
+        for request in requests(100_000, server.openai):
+            taken[0] += 1
+            yield request
+
+    with serving() as server:
+        for _ in Run(many(), store, limits=FAST):
+            break
+    assert taken[0] < 1000
+
+
+def test_simulated_models_need_no_server(store: Store) -> None:
+    asked = [Request("simulated", "transport=0.3", (Message("user", f"{i}"),)) for i in range(50)]
+    limits = Limits(retries=0)
+    answers = list(Run(asked, store, limits=limits, draw=lambda: 0.5))
+    lost = [a for a in answers if a.reply.error]
+    assert 0 < len(lost) < 40
+    assert all(a.reply.error.kind == "transport" for a in lost)
+
+
+def test_the_key_is_in_no_file(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    echo = Act(text=f"Your key is {KEY}", headers={"X-Echo": KEY})
+    acts = [ANSWER, echo, error(400, "bad", f"key {KEY}"), error(500, "x", f"Bearer {KEY}")]
+    with serving(lambda body, _before: acts[int(body["messages"][0]["content"][-2]) % 4]) as server:
+        for provider in ALL:
+            behave = server.behave
+            if provider == "dashscope":
+                server.behave = lambda body, before: acts[before % 4]
+            time = FakeTime()
+            list(run(server, store, 8, provider, clock=time.clock, sleep=time.sleep))
+            server.behave = behave
+        assert all(seen.authorization == f"Bearer {KEY}" for seen in server.log)
+    store.close()
+    for file in store.path.parent.iterdir():
+        assert KEY.encode() not in file.read_bytes(), file
+    printed = capsys.readouterr()
+    assert KEY not in printed.out + printed.err
+
+
+def test_a_run_that_cannot_start_says_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> Any:
+        raise OSError("too many open files")
+
+    monkeypatch.setattr(asyncio.events, "new_event_loop", full)
+    outcome: list[BaseException] = []
+
+    def go() -> None:
+        try:
+            list(run_without_server(store))
+        except OSError as caught:
+            outcome.append(caught)
+
+    thread = threading.Thread(target=go, daemon=True)
+    thread.start()
+    thread.join(10)  # it used to wait for answers for ever
+    assert [str(e) for e in outcome] == ["too many open files"]
+
+
+def run_without_server(store: Store) -> Run:
+    return Run([Request("simulated", "m", (Message("user", "?"),))], store)
+
+
+def test_the_claims_of_a_run_that_stands_still_are_waited_for_for_a_stated_time(store: Store) -> None:
+    # As if it were another process that was suspended: it is alive, and does nothing.
+    with serving() as server, Store(store.path) as other:
+        asked = list(requests(5, server.openai))
+        assert asyncio.run(other.claim(asked[3].key)).ours
+        limits = Limits(in_flight=2, call_seconds=0.5)
+        with pytest.raises(StoppedError, match=r"another run on the store .* is asking 1 of the same"):
+            list(Run(asked, store, limits=limits))
+        assert len(server.log) == 4
+    with serving(port=server.port) as server:
+        again = Run(asked, store, limits=limits)
+        assert len(list(again)) == 5
+        assert again.tally.from_store == 4
+
+
+@pytest.mark.parametrize("key", ["sk-schl\u00fcssel-4711", "sk-\udcff-4711", "sk-two\nlines-4711"])
+def test_a_key_that_is_none_is_said_in_a_sentence(
+    store: Store, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with serving() as server:
+        with pytest.raises(MetaevalError, match="OPENAI_API_KEY holds a character that no key has") as caught:
+            list(run(server, store, 3))
+        assert "4711" not in str(caught.value)
+        assert server.log == []

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from metaeval.base.errors import MetaevalError
+from metaeval.llm.calls.request import CallFailure, Message, Reply, Request, well_formed
+from metaeval.llm.store import tools as store_tools
+from metaeval.llm.store.replies import Store, default_path
+from tests.llm.asking import requests
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+URL = "http://127.0.0.1:9/v1"
+LOST = Reply(error=CallFailure("transport", "lost", "timeout"))
+
+
+def one(i: int = 0) -> Request:
+    return list(requests(i + 1, URL))[i]
+
+
+def test_what_is_put_is_got(store: Store) -> None:
+    reply = Reply(
+        text="a\x00b 好",
+        finish_reason="stop",
+        refusal="no",
+        model="m-1",
+        fingerprint="fp",
+        prompt_tokens=1,
+        completion_tokens=2,
+        cached_tokens=0,
+        queue_seconds=0.5,
+        service_seconds=1.5,
+        raw='{"a": 1}',
+    )
+    assert store.get(one().key) is None
+    assert store.put(one(), reply) == reply
+    assert store.get(one().key) == reply
+    with Store(store.path) as again:
+        assert again.get_many([one(1).key, one().key, one().key]) == {one().key: reply}
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(st.characters()), reason=st.none() | st.text())
+def test_any_text_survives(store: Store, text: str, reason: str | None) -> None:
+    reply = Reply(text=well_formed(text), finish_reason=reason and well_formed(reason), raw=well_formed(text))
+    asked = Request("openai", "m", (Message("user", text),))
+    store.put(asked, reply)
+    assert store.get(asked.key) is not None
+
+
+def test_the_first_reply_stays_but_a_failure_makes_room(store: Store) -> None:
+    assert store.put(one(), LOST) == LOST
+    assert store.get(one().key) == LOST
+    assert store.put(one(), Reply("first")).text == "first"
+    assert store.put(one(), Reply("second")).text == "first"
+    assert store.put(one(), LOST).text == "first"
+    assert store.get(one().key) == Reply("first")
+
+
+def test_a_claim_is_given_once(store: Store) -> None:
+    async def go() -> None:
+        key = one().key
+        with Store(store.path) as other:
+            assert (await store.claim(key)).ours
+            assert not (await store.claim(key)).ours  # another task of the same run
+            assert not (await other.claim(key)).ours
+            store.release(key)
+            await asyncio.to_thread(store.flush)
+            assert (await other.claim(key)).ours
+            await other.put_soon(one(), Reply("x"))
+            assert (await store.claim(key)).reply == Reply("x")
+            await other.put_soon(one(1), LOST)
+            assert (await store.claim(one(1).key)).ours  # a failure is asked again
+
+    asyncio.run(go())
+
+
+def test_claims_of_the_dead_are_void(store: Store) -> None:
+    code = (
+        "import asyncio, os, sys; from metaeval.llm.store.replies import Store\n"
+        f"s = Store(sys.argv[1]); assert asyncio.run(s.claim({one().key!r})).ours; os._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(store.path)], check=False).returncode == 9
+    assert store.rows("SELECT count(*) FROM claims") == [(1,)]
+    assert asyncio.run(store.claim(one().key)).ours
+
+
+def test_nothing_is_left_beside_the_store(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite") as store:
+        asyncio.run(store.claim("k"))
+        assert len(list(tmp_path.iterdir())) > 1
+    assert [p.name for p in tmp_path.iterdir()] == ["s.sqlite"]
+    with Store(tmp_path / "s.sqlite") as store:
+        assert store.rows("SELECT count(*) FROM claims") == [(0,)]
+
+
+def test_many_threads_write_at_once(store: Store) -> None:
+    def write(start: int) -> None:
+        for i in range(start, start + 20):
+            store.put(one(i), Reply(str(i)))
+
+    threads = [threading.Thread(target=write, args=(i * 10,)) for i in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(store.get_many(one(i).key for i in range(60))) == 60
+
+
+def test_several_processes_open_a_new_store_at_once(tmp_path: Path) -> None:
+    code = (
+        "import sys; from metaeval.llm.store.replies import Store; from metaeval.llm.calls.request import Reply\n"
+        "from tests.llm.asking import requests\n"
+        "with Store(sys.argv[1]) as s:\n"
+        f"    for r in requests(50, {URL!r}): s.put(r, Reply(sys.argv[2]))"
+    )
+    path = tmp_path / "new" / "s.sqlite"
+    running = [subprocess.Popen([sys.executable, "-c", code, str(path), str(i)]) for i in range(4)]
+    assert [p.wait() for p in running] == [0] * 4
+    with Store(path) as store:
+        assert store_tools.info(store).replies == 50
+        assert store_tools.problems(store) == []
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database, surely not, " * 50, b"SQLite format 3\x00" + b"\xff" * 5000]
+)
+def test_a_file_that_is_no_store(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.sqlite"
+    path.write_bytes(content)
+    with pytest.raises(MetaevalError, match=r"is damaged or is no store .*METAEVAL_STORE") as caught:
+        Store(path)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == content
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE t (a)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(MetaevalError, match="no store of replies"):
+        Store(path)
+    assert path.read_bytes() == before
+    with pytest.raises(MetaevalError, match="is a folder"):
+        Store(tmp_path)
+
+
+def test_a_store_of_another_version(store: Store) -> None:
+    store.write(lambda connection: connection.execute("PRAGMA user_version = 99"))
+    with pytest.raises(MetaevalError, match="is of version 99"):
+        Store(store.path)
+
+
+def test_a_store_that_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(MetaevalError, match="there is no store at"):
+        Store(tmp_path / "none.sqlite", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    store.close()
+    store.close()
+    with pytest.raises(MetaevalError, match="closed"):
+        store.put(one(), Reply("x"))
+
+
+def test_a_write_that_fails_is_told_to_who_waits(store: Store) -> None:
+    store.put(one(), Reply("x"))
+    with pytest.raises(MetaevalError, match="cannot use the store"):
+        store.write(lambda connection: connection.execute("SELECT * FROM no_such_table"))
+    assert store.put(one(1), Reply("y")).text == "y"
+
+
+def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("METAEVAL_STORE", str(tmp_path / "mine"))
+    assert default_path() == tmp_path / "mine"
+    monkeypatch.delenv("METAEVAL_STORE")
+    assert default_path().name == "replies.sqlite"

@@ -1,0 +1,93 @@
+"""Whatever goes wrong in the writing thread is told to who waits; nobody waits for what never comes."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+import pytest
+
+from metaeval.llm.calls.request import Reply
+from metaeval.llm.store.replies import Store
+from tests.llm.asking import requests
+
+if TYPE_CHECKING:
+    import sqlite3
+    from pathlib import Path
+
+URL = "http://127.0.0.1:9/v1"
+pytestmark = pytest.mark.timeout(20)
+
+
+@pytest.mark.parametrize(
+    "error", [RecursionError("deep"), MemoryError(), KeyError("x"), ZeroDivisionError(), OverflowError()]
+)
+def test_any_error_of_a_change_is_told_and_the_thread_lives_on(store: Store, error: Exception) -> None:
+    def fails(_: sqlite3.Connection) -> None:
+        raise error
+
+    first, second, third = requests(3, URL)
+    store.put(first, Reply("before"))
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - MemoryError becomes a sentence, the others stay
+        store.write(fails)
+    assert caught.value is error or caught.value.__cause__ is error
+    store.flush()
+    assert store.put(second, Reply("after")) == Reply("after")
+
+    async def together() -> list[object]:
+        """A change that fails beside one that does not: the thread takes both at once, or one by one."""
+        tasks = [store.put_soon(third, Reply("beside")), store._writer.soon(fails)]
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    beside, failed = asyncio.run(together())
+    assert beside == Reply("beside")
+    assert isinstance(failed, Exception)
+    assert len(store.get_many(r.key for r in (first, second, third))) == 3
+
+
+def test_what_a_failed_change_wrote_is_taken_back_and_no_more(store: Store) -> None:
+    one, two = requests(2, URL)
+    store.put(one, Reply("one"))
+
+    def half(connection: sqlite3.Connection) -> None:
+        connection.execute("DELETE FROM replies")
+        raise KeyError("half done")
+
+    gate: Future[None] = Future()
+    waiting = [
+        store._writer.send(lambda _: gate.result()),  # holds the thread until all three wait together
+        store._writer.send(half),
+        store._writer.send(lambda connection: store._put(connection, two, Reply("two"))),
+    ]
+    gate.set_result(None)
+    assert waiting[2].result() == Reply("two")
+    with pytest.raises(KeyError):
+        waiting[1].result()
+    assert len(store.get_many([one.key, two.key])) == 2
+
+
+def test_who_gave_up_waiting_does_not_end_the_thread(store: Store) -> None:
+    gate: Future[None] = Future()
+    store._writer.send(lambda _: gate.result())
+    given_up = store._writer.send(lambda _: 1)
+    assert given_up.cancel()
+    gate.set_result(None)
+    store.flush()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no file"), OSError(28, "no space left")])
+def test_a_file_that_cannot_be_opened_for_writing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(_: Path) -> None:
+        raise error
+
+    with Store(tmp_path / "s.sqlite") as store:
+        monkeypatch.setattr("metaeval.llm.store.replies.open_to_write", fails)
+        store.flush()  # nothing was sent, so there is nothing to wait for
+        for _ in range(2):
+            with pytest.raises(type(error)):
+                store.put(next(requests(1, URL)), Reply("x"))
+        with pytest.raises(type(error)):
+            store.flush()

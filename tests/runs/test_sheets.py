@@ -1,0 +1,125 @@
+"""Sheets of tests: what is printed of them, and how simulated evaluators are marked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from metaeval.base.records import ScoreTable
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.comparison import By, compare
+from metaeval.engine.comparison import Tests as How  # under its own name it would be collected
+from metaeval.engine.correlation import correlate
+from metaeval.engine.policy import Policy, prepare
+from metaeval.reports.sheets import sheet_to_markdown
+from metaeval.runs.sheets import pairs_sheet, side_by_side
+
+BY = By("fit", "dataset", "pearson")
+COLUMNS = {"judge": {"old": "judge @ old", "new": "judge @ new"}, "length": {"new": "length @ new"}}
+
+
+def study() -> tuple[ScoreTable, pd.DataFrame]:
+    """Return 24 units of 8 users; a judge that became better, and another evaluator."""
+    rng = np.random.default_rng(0)
+    units = pd.DataFrame(
+        {"user_id": [f"u{i // 3}" for i in range(24)], "item_id": [f"i{i}" for i in range(24)]}
+    )
+    truth = units.assign(aspect="fit", rating=rng.integers(1, 6, 24).astype(float))
+    noise = {"judge @ old": 3.0, "judge @ new": 0.1, "length @ new": 9.0}
+    frames = [
+        units.assign(evaluator=name, aspect="fit", score=truth["rating"] + rng.normal(0, sd, 24))
+        for name, sd in noise.items()
+    ]
+    signatures = {"judge @ old": {}, "judge @ new": {"simulated": True}, "length @ new": {}}
+    return ScoreTable(pd.concat(frames, ignore_index=True), signatures), truth
+
+
+def test_an_evaluator_is_tested_against_itself() -> None:
+    scores, truth = study()
+    policy = Policy.of(["dataset"], ["pearson"], None, "skip", "common")
+    result = correlate(scores, truth, levels=["dataset"], coefficients=["pearson"])
+    sheet = side_by_side(
+        prepare(scores, truth, policy),
+        result,
+        COLUMNS,
+        BY,
+        How(permutations=999),
+        changed={"judge": ["model"]},
+        notes=["First."],
+    )
+    judge, length = sheet.frame.to_dict("records")
+    assert judge["difference"] == pytest.approx(judge["estimate @ new"] - judge["estimate @ old"])
+    assert judge["difference"] > 0.2
+    assert judge["p"] == judge["p_corrected"] < 0.05
+    assert np.isnan([length["p"], length["difference"], length["estimate @ old"]]).all()
+    titles = [c.title for c in sheet.columns]
+    assert titles == ["evaluator", "old", "new", "difference", "p", "corrected p", "what changed"]
+    text = sheet_to_markdown(sheet)
+    assert "| judge (simulated) |" in text
+    assert "| length | — |" in text
+    assert sheet.notes[:2] == ("First.", "Cells hold fit, dataset level, pearson, × 100.")
+    assert sheet.notes[-1].startswith("Evaluators are matched by name; 1 of 2 are in one run only")
+    assert not any("bootstrap" in note for note in sheet.notes)
+
+
+def test_without_anything_to_test() -> None:
+    scores, truth = study()
+    policy = Policy.of(["dataset"], ["pearson"], None, "skip", "common")
+    result = correlate(scores, truth, levels=["dataset"], coefficients=["pearson"])
+    alone = {"judge": {"old": "judge @ old"}, "length": {"new": "length @ new"}}
+    sheet = side_by_side(prepare(scores, truth, policy), result, alone, BY, How())
+    assert [c.title for c in sheet.columns] == ["evaluator", "old", "new"]
+    assert sheet.notes[0] == "Cells hold fit, dataset level, pearson, × 100."
+    assert [note.partition(";")[0] for note in sheet.notes[1:]] == ["Evaluators are matched by name"]
+
+
+def test_what_is_undefined_has_no_difference() -> None:
+    scores, truth = study()
+    failed = scores.frame["evaluator"] == "judge @ new"
+    for missing, told in ((None, 0), ({"score": 1}, 24)):
+        frame = scores.frame.assign(score=scores.frame["score"].mask(failed))
+        policy = Policy.of(["dataset"], ["pearson"], missing, "skip", "common")
+        result = correlate(frame, truth, levels=["dataset"], coefficients=["pearson"], missing=missing)
+        sheet = side_by_side(prepare(frame, truth, policy), result, COLUMNS, BY, How(permutations=99))
+        judge = sheet.frame.iloc[0]
+        assert judge[["estimate @ new", "difference", "p", "p_corrected"]].isna().all()
+        assert judge["estimate @ old"] > 0
+        assert (judge["n_units @ new"], judge["n_missing @ new"]) == (told, 24)
+        assert "missing scores, new" in {c.title for c in sheet.columns}
+
+
+def test_every_two() -> None:
+    scores, truth = study()
+    tests = compare(scores, truth, aspect="fit", permutations=999)
+    sheet = pairs_sheet(tests, simulated=Simulation(False, ("judge @ new",)))
+    assert sheet.frame["first_label"].tolist().count("judge @ new (simulated)") == 2
+    assert (sheet.frame["difference"] > 0).all()
+    assert [c.title for c in sheet.columns][-2:] == ["corrected p", "Williams' p"]
+    kendall = compare(scores, truth, aspect="fit", coefficient="kendall", permutations=99, correction="none")
+    assert [c.title for c in pairs_sheet(kendall, simulated=REAL).columns] == [
+        "evaluator",
+        "against",
+        "difference",
+        "p",
+    ]
+
+
+def test_evaluators_that_are_corrected_together_have_permutations_enough() -> None:
+    """20 evaluators in two runs: with 99 permutations no corrected p could be below 0.2."""
+    rng = np.random.default_rng(0)
+    units = pd.DataFrame(
+        {"user_id": [f"u{i // 3}" for i in range(60)], "item_id": [f"i{i}" for i in range(60)]}
+    )
+    truth = units.assign(aspect="fit", rating=rng.integers(1, 6, 60).astype(float))
+    columns = {f"e{k}": {run: f"e{k} @ {run}" for run in ("old", "new")} for k in range(20)}
+    frames = [
+        units.assign(evaluator=name, aspect="fit", score=truth["rating"] + rng.normal(0, sd, 60))
+        for of_run in columns.values()
+        for name, sd in zip(of_run.values(), (9.0, 0.1), strict=True)
+    ]
+    scores = pd.concat(frames, ignore_index=True)
+    policy = Policy.of(["dataset"], ["pearson"], None, "skip", "common")
+    result = correlate(scores, truth, levels=["dataset"], coefficients=["pearson"])
+    sheet = side_by_side(prepare(scores, truth, policy), result, columns, BY, How(permutations=99))
+    assert (sheet.frame["p_corrected"] < 0.05).all()

@@ -1,0 +1,305 @@
+"""Paired permutation tests against scipy's, against swapping scores for real, and under symmetries."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metaeval.stats.coefficients.levels import Grouping, estimate
+from metaeval.stats.resampling import paired
+from metaeval.stats.resampling.paired import Scored, paired_permutation
+from metaeval.stats.resampling.weights import Swaps, permutation_p
+from metaeval.stats.weighted.statistic import Clusters
+from tests.stats import naive
+
+LEVELS = ("dataset", "user", "pair", "item", "generator")
+
+
+def study(seed, users=8, items=3, generators=4, evaluators=3, kinds=("likert", "continuous", "skewed")):
+    """Return evaluators' scores (E, n), truth and groupings by level and clusters by name."""
+    rng = np.random.default_rng(seed)
+    user, item, generator = (
+        a.ravel() for a in np.meshgrid(*map(np.arange, (users, items, generators)), indexing="ij")
+    )
+    n = len(user)
+    y = rng.integers(1, 6, n).astype(float)
+    make = {
+        "likert": lambda: np.clip(np.rint(y / 2 + 1.5 + 1.5 * rng.normal(size=n)), 1, 5),
+        "continuous": lambda: y + 3 * rng.normal(size=n),
+        "skewed": lambda: np.exp(y / 2 + 1.5 * rng.normal(size=n)),
+    }
+    x = np.stack([make[kinds[e % len(kinds)]]() for e in range(evaluators)])
+    groupings = {
+        "dataset": Grouping(np.zeros(n, dtype=np.int64), 1),
+        "user": Grouping(user, users),
+        "pair": Grouping(user * items + item, users * items),
+        "item": Grouping(item, items),
+        "generator": Grouping(generator, generators, between=True),
+    }
+    clusters = {
+        "user": Clusters(user, users),
+        "item": Clusters(item, items),
+        "unit": Clusters(np.arange(n), n),
+    }
+    return x, y, groupings, clusters
+
+
+def scored(x, y, grouping, clusters):
+    return [Scored(row, y, grouping, clusters) for row in x]
+
+
+def z_scores(x, grouping):
+    """Standardize the obvious way: within groups, or over all units where means of groups are correlated."""
+    group = np.zeros(len(x), dtype=int) if grouping.between else grouping.group
+    z = np.zeros(len(x))
+    for g in set(group.tolist()):
+        here = group == g
+        if not (x[here] == x[here][0]).all():
+            z[here] = (x[here] - x[here].mean()) / x[here].std()
+    return z
+
+
+def one_estimate(x, y, grouping, coefficient, undefined="skip"):
+    found = estimate(x[None], y[None], {"level": grouping}, [coefficient], undefined=undefined)
+    return found["level", coefficient].estimate[0]
+
+
+def swapped_for_real(aspects, coefficient, swaps, undefined="skip"):
+    """Return the differences of the first two evaluators, mean over aspects, for every permutation."""
+    found = []
+    for chosen in np.concatenate(list(swaps.blocks()), axis=1).T:
+        differences = []
+        for a, b, *_ in aspects:
+            swap = chosen[a.clusters.of_unit] > 0
+            za, zb = z_scores(a.x, a.grouping), z_scores(b.x, b.grouping)
+            one, other = np.where(swap, zb, za), np.where(swap, za, zb)
+            differences.append(
+                one_estimate(one, a.y, a.grouping, coefficient, undefined)
+                - one_estimate(other, a.y, a.grouping, coefficient, undefined)
+            )
+        found.append(np.mean(differences))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("cluster", ["user", "item", "unit"])
+@pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
+def test_swapping_is_swapping_for_real(level, cluster, coefficient):
+    x, y, groupings, clusters = study(0)
+    rng = np.random.default_rng(1)
+    grouping, by = groupings[level], clusters[cluster]
+    aspects = [scored(v, y, grouping, by) for v in (x, x + rng.normal(size=x.shape))]
+    swaps = Swaps(by.n, 60, seed=2)
+    found = paired_permutation(aspects, coefficient, swaps)
+    permuted = swapped_for_real(aspects, coefficient, swaps)
+    observed = np.mean(
+        [
+            one_estimate(a.x, y, grouping, coefficient) - one_estimate(b.x, y, grouping, coefficient)
+            for a, b, _ in aspects
+        ]
+    )
+    assert found.difference[0, 1] == pytest.approx(observed, abs=1e-9)
+    assert found.p[0, 1] == permutation_p(observed, permuted)
+    assert found.p_greater[0, 1] == permutation_p(observed, permuted, "greater")
+    assert found.p_greater[1, 0] == permutation_p(observed, permuted, "less")
+
+
+@pytest.mark.parametrize(
+    ("level", "cluster"),
+    [
+        ("dataset", "user"),
+        ("dataset", "unit"),
+        ("item", "user"),
+        ("user", "user"),
+        ("pair", "user"),
+        ("generator", "user"),
+    ],
+)
+@pytest.mark.parametrize("undefined", ["skip", "zero"])
+def test_the_linear_way_is_the_general_way(level, cluster, undefined):
+    x, y, groupings, clusters = study(3)
+    grouping, by = groupings[level], clusters[cluster]
+    swaps = Swaps(by.n, 80, seed=1)
+    aspects = [[s.standardized() for s in scored(x, y, grouping, by)]]
+    statistics = [[s.statistic("pearson", undefined) for s in aspects[0]]]
+    linear = {}
+    for first, second, difference in paired._linear(statistics, swaps):
+        linear.update(zip(zip(first.tolist(), second.tolist(), strict=True), difference, strict=True))
+    general = {}
+    for first, second, difference in paired._general(aspects, "pearson", swaps, undefined):
+        general[int(first[0]), int(second[0])] = difference[0]
+    assert linear.keys() == general.keys() == {(0, 1), (0, 2), (1, 2)}
+    if paired._average_alike(statistics[0]) if level in {"user", "pair"} else level == "dataset":
+        way = paired._same_groups if level in {"user", "pair"} else paired._same_units
+        for first, second, difference in way(statistics, swaps):
+            for i, j, row in zip(first.tolist(), second.tolist(), difference, strict=True):
+                np.testing.assert_allclose(row, general[i, j], rtol=0, atol=1e-12)
+    for pair, difference in general.items():
+        np.testing.assert_allclose(linear[pair], difference, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
+def test_groups_of_one_cluster_are_swapped_as_the_general_way_does(coefficient):
+    x, y, groupings, clusters = study(4)
+    swaps = Swaps(8, 80)
+    aspects = [[s.standardized() for s in scored(x, y, groupings["pair"], clusters["user"])]]
+    aspects[0] = [Scored(s.x, s.y, s.grouping, s.clusters) for s in aspects[0]]
+    statistics = [[s.statistic(coefficient, "skip") for s in aspects[0]]]
+    general = np.concatenate([d for *_, d in paired._general(aspects, coefficient, swaps, "skip")])
+    linear = np.concatenate([d for *_, d in paired._linear(statistics, swaps)])
+    np.testing.assert_allclose(linear, general, rtol=0, atol=1e-12)
+    if paired._average_alike(statistics[0]):
+        alike = np.concatenate([d for *_, d in paired._same_groups(statistics, swaps)])
+        np.testing.assert_allclose(alike, general, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+@pytest.mark.parametrize("units", [1, 5])
+def test_p_is_scipys_over_all_assignments(alternative, units):
+    """Eight units, or users of five units: all 2**8 swaps against 20,000 random ones."""
+    rng = np.random.default_rng(11)
+    n = 8 * units
+    cluster = np.repeat(np.arange(8), units)
+    y = rng.normal(size=n)
+    x = np.stack([y + rng.normal(size=n), np.exp(0.3 * y + 3 * rng.normal(size=n))])
+    grouping = Grouping(np.zeros(n, dtype=np.int64), 1)
+    one, other = (z_scores(row, grouping).reshape(8, units) for row in x)
+
+    def difference(a, b):
+        return scipy.stats.pearsonr(a.ravel(), y)[0] - scipy.stats.pearsonr(b.ravel(), y)[0]
+
+    values = []
+    for code in range(2**8):
+        swap = (code >> np.arange(8) & 1).astype(bool)[:, None]
+        values.append(difference(np.where(swap, other, one), np.where(swap, one, other)))
+    if units == 1:
+        result = scipy.stats.permutation_test(
+            (one[:, 0], other[:, 0]),
+            difference,
+            permutation_type="samples",
+            alternative=alternative,
+            n_resamples=np.inf,
+        )
+        np.testing.assert_allclose(np.sort(result.null_distribution), np.sort(values), atol=1e-12)
+        if alternative != "two-sided":  # scipy's two-sided p is twice the smaller one
+            exact = np.mean(permutation_p(values[0], np.array(values)[:, None], alternative) > 0)
+            assert result.pvalue == pytest.approx(
+                (permutation_p(values[0], values, alternative) * 257 - 1) / 256
+            ), exact
+    exact = (permutation_p(values[0], values, alternative) * 257 - 1) / 256
+    found = paired_permutation(
+        [scored(x, y, grouping, Clusters(cluster, 8))], "pearson", Swaps(8, 20_000, seed=5)
+    )
+    p = {"two-sided": found.p[0, 1], "greater": found.p_greater[0, 1], "less": found.p_greater[1, 0]}
+    assert p[alternative] == pytest.approx(exact, abs=5 * np.sqrt(exact * (1 - exact) / 20_000) + 1e-4)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(LEVELS),
+    st.sampled_from(["user", "unit"]),
+    st.sampled_from(naive.COEFFICIENTS),
+    st.sampled_from(["skip", "zero"]),
+)
+@settings(max_examples=40)
+def test_symmetries(seed, level, cluster, coefficient, undefined):
+    x, y, groupings, clusters = study(seed, users=5, evaluators=4)
+    by = clusters[cluster]
+    swaps = Swaps(by.n, 50, seed=seed)
+    found = paired_permutation([scored(x, y, groupings[level], by)], coefficient, swaps, undefined=undefined)
+    assert np.isnan(np.diag(found.p)).all()
+    np.testing.assert_array_equal(found.difference, -found.difference.T)
+    np.testing.assert_array_equal(found.p, found.p.T)
+    assert (found.p[~np.eye(4, dtype=bool)] >= 1 / 51).all()
+    order = np.random.default_rng(seed).permutation(4)
+    again = paired_permutation(
+        [scored(x[order], y, groupings[level], by)], coefficient, swaps, undefined=undefined
+    )
+    for field in ("difference", "p", "p_greater"):
+        one, other = getattr(found, field), getattr(again, field)
+        np.testing.assert_allclose(one[np.ix_(order, order)], other, rtol=0, atol=1e-12, err_msg=field)
+
+
+def _against_itself(x, level, coefficient):
+    """Test evaluators that give the same scores, but for their scale."""
+    _, y, groupings, clusters = study(5)
+    found = paired_permutation([scored(x, y, groupings[level], clusters["user"])], coefficient, Swaps(8, 100))
+    off = ~np.eye(len(x), dtype=bool)
+    np.testing.assert_allclose(found.difference[off], 0, atol=1e-12)
+    assert (found.p[off] == 1).all()
+    assert (found.p_greater[off] == 1).all()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
+def test_the_same_scores_do_not_differ(level, coefficient):
+    x = study(5)[0]
+    _against_itself(np.stack([x[0], x[0]]), level, coefficient)
+    _against_itself(np.stack([x[1], x[1]]), level, coefficient)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
+def test_the_same_scores_on_another_scale_do_not_differ(level, coefficient):
+    x = study(5)[0][0]
+    _against_itself(np.stack([x, 3 * x - 7, x / 10]), level, coefficient)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
+@pytest.mark.parametrize("constant", [2.0, 0.1, 2**0.5])
+def test_a_constant_evaluator_is_not_tested(level, coefficient, constant):
+    x, y, groupings, clusters = study(6)
+    x[1] = constant
+    found = paired_permutation([scored(x, y, groupings[level], clusters["user"])], coefficient, Swaps(8, 50))
+    for values in (found.difference, found.p, found.p_greater):
+        assert np.isnan(values[1]).all()
+        assert np.isnan(values[:, 1]).all()
+        assert np.isfinite(values[0, 2])
+
+
+@pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
+def test_equal_means_of_generators_stay_equal(coefficient):
+    """Standardized scores are rounded; generators whose scores have one mean must tie all the same."""
+    rng = np.random.default_rng(0)
+    x, y, groupings, clusters = study(7, users=10, generators=6)
+    for _ in range(30):
+        x = rng.integers(1, 6, (2, x.shape[1])).astype(float)
+        g = groupings["generator"]
+        for row in x:  # the second half of the generators get the first half's scores, in another order
+            for k in range(3):
+                row[g.group == k + 3] = rng.permutation(row[g.group == k])
+        expected = [one_estimate(row, y, g, coefficient) for row in x]
+        found = paired_permutation([scored(x, y, g, clusters["user"])], coefficient, Swaps(10, 1))
+        assert found.difference[0, 1] == pytest.approx(expected[0] - expected[1], abs=1e-9)
+
+
+def test_evaluators_with_groups_of_different_kinds():
+    """One scored a user an item, so that items lie whole in a user; the other scored every user."""
+    x, y, groupings, clusters = study(8, users=3, items=3, generators=5, evaluators=2)
+    user, item = clusters["user"].of_unit, groupings["item"].group
+    few = user == item
+
+    def part(row, keep):
+        return Scored(row[keep], y[keep], Grouping(item[keep], 3), Clusters(user[keep], 3))
+
+    both = [part(x[0], few), part(x[1], np.ones(len(few), dtype=bool))]
+    found = paired_permutation([both], "pearson", Swaps(3, 50))
+    expected = [one_estimate(s.x, s.y, s.grouping, "pearson") for s in both]
+    assert found.difference[0, 1] == pytest.approx(expected[0] - expected[1], abs=1e-9)
+
+
+def test_the_seed_decides():
+    x, y, groupings, clusters = study(9)
+    both = [scored(x, y, groupings["user"], clusters["user"])]
+    one, two, three = (paired_permutation(both, "kendall", Swaps(8, 30, seed)).p for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, two)
+    assert (one[0, 1:] != three[0, 1:]).any()
+
+
+def test_one_evaluator_is_compared_with_nobody():
+    x, y, groupings, clusters = study(7, users=5, evaluators=1)
+    found = paired_permutation([scored(x, y, groupings["user"], clusters["user"])], "pearson", Swaps(5, 9))
+    assert np.isnan(found.p).all()
+    assert found.p.shape == (1, 1)

@@ -1,0 +1,174 @@
+"""The calibration of a finished run: its numbers, its file, and what a later run is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import metaeval as me
+from metaeval.base.errors import MetaevalError, RunFolderError
+from metaeval.runs.finished import open_run
+from metaeval.runs.folder import check_usable
+from metaeval.stats.agreement.raters import cohen_kappa
+from metaeval.study.commands.calibration import calibration_of, states_of, uncalibrated_note
+from metaeval.study.commands.labels import Calibrating
+from metaeval.trust.calibration.record import read_calibration
+from tests.tiny import write_study
+
+JUDGE = "Judge('simulated/one,noise=0.2')"
+FEW = {"resamples": 50}
+
+
+def run_of(judge: str = JUDGE, out: str = "out", **keys: str) -> Path:
+    evaluators = {"judge": judge, "anna": "Annotator('1')", "long": "Length()"}
+    listed = ", ".join(f'{k}: "{v}"' for k, v in evaluators.items())
+    write_study(Path("s.yaml"), evaluators=f"{{{listed}}}", missing="{truth: 3, score: 0}", **keys)
+    return me.run("s.yaml", out).folder
+
+
+@pytest.fixture
+def run(tiny: Path) -> Path:
+    return run_of()
+
+
+def by_name(sheets):
+    return {s.name: s for s in sheets}
+
+
+def test_its_numbers_are_of_the_units_that_people_rated_and_nothing_is_filled_in(run: Path) -> None:
+    sheets = by_name(calibration_of(run, Calibrating(**FEW)))
+    opened = open_run(run)
+    both = opened.truth.merge(opened.scores.frame.query("evaluator == 'anna'")).dropna(subset=["rating"])
+    frame = sheets["calibration"].frame.set_index(["aspect", "evaluator"])
+    for aspect, part in both.groupby("aspect"):
+        expected = cohen_kappa(part["score"], part["rating"], "quadratic", labels=[1, 2, 3, 4, 5])
+        assert frame.loc[(aspect, "anna"), "quadratic"] == pytest.approx(expected)
+        assert frame.loc[(aspect, "anna"), "n_units"] == len(part)
+    assert frame.loc[("fitting", "anna"), "n_units"] == 17  # one question was not answered
+    assert frame.loc[("clear", "long"), "by"] == "Spearman"
+    assert set(sheets) == {"calibration", "labels", "confusion", "maps"}
+    assert all(sheet.simulated for sheet in sheets.values())
+
+
+def test_the_calibration_lies_in_the_folder_and_is_no_foreign_file_there(run: Path) -> None:
+    calibration_of(run, Calibrating(**FEW))
+    file = run / "calibration.json"
+    first = file.read_bytes()
+    calibration_of(run, Calibrating(**FEW))
+    assert file.read_bytes() == first
+    kept = read_calibration(run)
+    record = json.loads((run / "run.json").read_text())
+    assert kept.content["data"]["fingerprint"] == record["data"]["fingerprint"]
+    assert kept.content["scores"] == record["outputs"]["scores.parquet"]
+    assert (
+        kept.identity("judge")["prompt"]["sha256"]
+        == record["evaluators"]["judge"]["signature"]["prompt"]["sha256"]
+    )
+    assert kept.identity("judge")["models"]
+    assert kept.aspects("judge")["clear"]["map"]["rating"] == sorted(
+        kept.aspects("judge")["clear"]["map"]["rating"]
+    )
+    (run / "run.json").unlink()
+    check_usable(run)
+
+
+def test_it_may_be_kept_elsewhere(run: Path, tmp_path: Path) -> None:
+    calibration_of(
+        run, Calibrating(evaluators=("judge",), aspects=("clear",), **FEW), save=tmp_path / "c.json"
+    )
+    assert not (run / "calibration.json").exists()
+    kept = read_calibration(tmp_path / "c.json")
+    assert kept.evaluators == ("judge",)
+    assert set(kept.aspects("judge")) == {"clear"}
+
+
+def test_a_cut_makes_pass_and_fail_of_labels(run: Path) -> None:
+    frame = by_name(calibration_of(run, Calibrating(cuts=(4,), **FEW)))["calibration"].frame
+    opened = open_run(run)
+    both = opened.truth.merge(opened.scores.frame.query("evaluator == 'anna' and aspect == 'clear'"))
+    row = frame.set_index(["aspect", "evaluator"]).loc[("clear", "anna")]
+    assert row["by"] == "κ at 4"
+    assert row["cut 4"] == pytest.approx(cohen_kappa(both["score"] >= 4, both["rating"] >= 4))
+
+
+def test_a_cut_may_lie_between_two_labels(run: Path) -> None:
+    rows = by_name(calibration_of(run, Calibrating(cuts=(3.5,), **FEW)))["calibration"].frame
+    at_four = by_name(calibration_of(run, Calibrating(cuts=(4,), **FEW)))["calibration"].frame
+    assert rows["cut 3.5"].dropna().tolist() == at_four["cut 4"].dropna().tolist() != []
+    assert "cannot be said" not in set(rows.query("evaluator == 'anna'")["verdict"])
+
+
+def test_strata_are_columns_of_the_units_or_of_the_data_set(run: Path) -> None:
+    found = by_name(calibration_of(run, Calibrating(by="generator", **FEW)))["strata"].frame
+    assert set(found["stratum"]) == {"long", "none|such", "short"}
+    assert (found.query("aspect == 'clear'")["n_units"] == 6).all()
+    texts = by_name(calibration_of(run, Calibrating(by="reference", **FEW)))["strata"].frame
+    assert (texts["n_units"] >= 17).all()
+    with pytest.raises(MetaevalError, match="no column 'genre'"):
+        calibration_of(run, Calibrating(by="genre", **FEW))
+
+
+def test_a_later_run_is_told_when_the_judge_changed(run: Path) -> None:
+    calibration_of(run, Calibrating(**FEW))
+    assert set(states_of(run).values()) == {"calibrated"}
+    assert uncalibrated_note(run) is None
+    later = run_of("Judge('simulated/one,noise=0.2', prompt='single-aspect')", "later")
+    states = states_of(later, run)
+    assert states["judge"].startswith("uncalibrated: the prompt changed (multi-aspect ")
+    assert states["anna"] == "calibrated"
+    assert uncalibrated_note(later) is None  # nobody calibrated there
+    (later / "calibration.json").write_bytes((run / "calibration.json").read_bytes())
+    assert "judge is uncalibrated: the prompt changed" in str(uncalibrated_note(later))
+    (later / "calibration.json").write_text("{")
+    assert "is not JSON, so it is no calibration" in str(uncalibrated_note(later))
+    with pytest.raises(MetaevalError, match="did you mean 'judge'"):
+        states_of(later, run, only=["juge"])
+
+
+def test_a_part_of_the_truth_is_not_held_to_it(tiny: Path) -> None:
+    run = run_of(truth="\"Mean(Annotator('1'), Annotator('2'))\"")
+    sheet = by_name(calibration_of(run, Calibrating(**FEW)))["calibration"]
+    assert set(sheet.frame["evaluator"]) == {"judge", "long"}
+    assert any("Left out" in n and "anna" in n for n in sheet.notes)
+    with pytest.raises(MetaevalError, match="agrees with itself"):
+        calibration_of(run, Calibrating(evaluators=("anna",)))
+
+
+def test_a_data_set_is_calibrated_with_what_is_recorded_in_it(tiny: Path) -> None:
+    sheets = by_name(calibration_of(tiny, Calibrating(by="generator", **FEW)))
+    names = {"Judge & Co_1", "S* star", "Annotator('1')", "Annotator('2')"}
+    assert set(sheets["calibration"].frame["evaluator"]) == names
+    assert len(sheets["strata"].frame) == 4 * 2 * 3
+    assert not (tiny / "calibration.json").exists()
+    against = by_name(calibration_of(tiny, Calibrating(truth="Annotator('1')", **FEW)))["calibration"].frame
+    assert "Annotator('1')" not in set(against["evaluator"])
+    ratings = pd.read_csv(tiny / "ratings.csv")
+    ratings[ratings["rater"] != "user"].to_csv(tiny / "ratings.csv", index=False)
+    with pytest.raises(MetaevalError, match="say which is the truth"):
+        calibration_of(tiny, Calibrating(**FEW))
+
+
+def test_wrong_input_is_said(run: Path, tmp_path: Path) -> None:
+    for how, says in (
+        (Calibrating(evaluators=("jugde",)), "did you mean 'judge'"),
+        (Calibrating(aspects=("cleer",)), "did you mean 'clear'"),
+        (Calibrating(cuts=(9,)), "does not part the scale"),
+        (Calibrating(bands="1"), "two rising numbers"),
+        (Calibrating(measure="f1"), "not known"),
+        (Calibrating(truth="User()"), "of a run is its study's"),
+    ):
+        with pytest.raises(MetaevalError, match=says):
+            calibration_of(run, how)
+    with pytest.raises(RunFolderError, match="is not a run folder"):
+        calibration_of(tmp_path)
+
+
+def test_strata_of_a_data_set_are_columns_of_its_users_too(tiny: Path) -> None:
+    (tiny / "users.csv").write_text("user_id,age\nu1,20\nu2,\nu3,30\n", encoding="utf-8")
+    found = by_name(calibration_of(tiny, Calibrating(by="age", **FEW)))["strata"].frame
+    assert set(found["stratum"]) == {"20", "(none)", "30"}
+    with pytest.raises(MetaevalError, match=r"no column 'agee'; did you mean 'age'"):
+        calibration_of(tiny, Calibrating(by="agee", **FEW))

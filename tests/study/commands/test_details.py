@@ -1,0 +1,113 @@
+"""The details of a run: made of what it scored, by its own policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+import metaeval as me
+from metaeval.base.errors import RunFolderError
+from metaeval.study.commands.details import details, made_of
+from tests.tiny import write_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PEOPLE = "[\"Length()\", \"Annotator('1')\", \"Annotator('2')\", \"Mean(Annotator('1'), Annotator('2'))\"]"
+
+
+def run(tiny: Path, **keys: str) -> Path:
+    study = write_study(tiny.parent / "s.yaml", **{"missing": "{truth: 3, score: 0}", **keys})
+    return me.run(study, tiny.parent / "out").folder
+
+
+@pytest.mark.parametrize(
+    ("spec", "annotators", "mean"),
+    [
+        ("User()", "", False),
+        ("Annotator('1')", "1", True),
+        ("Mean(Annotator('1'), Annotator('2'))", "12", True),
+        ("Mean(Annotator('1'), Annotator('2'), skip_missing=True)", "12", True),
+        ("Mean(Annotator('1'), Annotator('1'))", "1", False),
+        ("Mean(Annotator('1'), User())", "1", False),
+        ("Mean(Mean(Annotator('1'), Annotator('2')), Annotator('3'))", "123", False),
+        ("Median(Annotator('1'), Annotator('2'))", "12", False),
+        ("Judge('simulated/one')", "", False),
+        ("Recorded('Annotator')", "", False),
+    ],
+)
+def test_what_an_evaluator_is_made_of(spec: str, annotators: str, mean: bool) -> None:
+    found = made_of(spec)
+    assert (found.annotators, found.mean) == (frozenset(annotators), mean)
+
+
+def test_the_sheets_of_a_run(tiny: Path) -> None:
+    folder = run(tiny, evaluators=PEOPLE)
+    sheets = {s.name: s for s in details(folder)}
+    assert list(sheets) == ["measures", "people", "annotators", "attenuation", "variance"]
+    assert all(s.simulated for s in sheets.values())
+    # People's lines against the users are the run's own rows.
+    rows = pd.read_csv(folder / "correlations.csv").query("coefficient == 'pearson'")
+    for line, name in (("1", "Annotator('1')"), ("mean of 1 and 2", "Mean(Annotator('1'), Annotator('2'))")):
+        found = sheets["people"].frame.query(f"who == '{line}' and against == 'the user'").iloc[0]
+        of_run = rows[(rows["evaluator"] == name) & (rows["aspect"] == "average")].set_index("level")
+        for level, estimate in of_run["estimate"].items():
+            assert found[level] == pytest.approx(estimate, nan_ok=True)
+        as_is = sheets["attenuation"].frame.set_index("evaluator").loc[name, "correlation"]
+        assert as_is == pytest.approx(of_run.loc["dataset", "estimate"])
+    assert (
+        sheets["variance"].frame["evaluator"].tolist()[1:] == sheets["measures"].frame["evaluator"].tolist()
+    )
+
+
+def test_a_truth_of_annotators_and_replicates_of_a_judge(tiny: Path) -> None:
+    judges = [f"Judge('simulated/one,noise=0.4', temperature=1, replicate={r})" for r in range(3)]
+    folder = run(
+        tiny, evaluators=str([*judges, "Annotator('1')"]), truth="\"Mean(Annotator('1'), Annotator('2'))\""
+    )
+    sheets = {s.name: s for s in details(folder)}
+    assert sheets["retest"].frame["n_replicates"].tolist() == [3]
+    assert sheets["retest"].simulated
+    people = sheets["people"].frame
+    assert people[["who", "against"]].to_numpy().tolist() == [["1", "2"]]
+    attenuation = sheets["attenuation"].frame.set_index("evaluator")
+    assert attenuation["truth_reliability: clear"].notna().all()
+    assert attenuation.loc["Annotator('1')", "corrected: clear":].isna().all()
+
+
+def test_a_run_without_annotators(tiny: Path) -> None:
+    ratings = pd.read_csv(tiny / "ratings.csv", dtype=str)
+    ratings[ratings["rater"] == "user"].to_csv(tiny / "ratings.csv", index=False)
+    folder = run(tiny, evaluators="['Length()', 'Random(seed=0)']")
+    assert [s.name for s in details(folder)] == ["measures", "variance"]
+
+
+def test_no_run_no_details(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="no run folder"):
+        details(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("aspect", "icc"), [("Complexity", 0.536), ("Engagement", 0.397), ("Relevance", 0.325)]
+)
+def test_annotators_of_hanna_agree_as_far_as_its_table_says(real_data: Path, aspect: str, icc: float) -> None:
+    from metaeval.analysis.agreement.reliability import annotators_of
+
+    wide = pd.read_csv(real_data / "hanna" / "hanna_wide.csv")
+    keys = wide[["item_id", "generator"]].astype(str)
+    code = {"Complexity": "CX", "Engagement": "EG", "Relevance": "RE"}[aspect]
+    raters = pd.concat(
+        [keys.assign(rater=str(r), aspect=aspect, rating=wide[f"Human {r} {code}"]) for r in (1, 2, 3)]
+    )
+    found = annotators_of(keys.assign(aspect=aspect, rating=wide[aspect]), raters)
+    # With the usual two-way analysis of variance by hand: mean squares of stories, raters and rest.
+    table = wide[[f"Human {r} {code}" for r in (1, 2, 3)]].to_numpy()
+    n, k = table.shape
+    stories = k * table.mean(axis=1).var(ddof=1)
+    of_raters = n * table.mean(axis=0).var(ddof=1)
+    total = table.var() * n * k
+    rest = (total - stories * (n - 1) - of_raters * (k - 1)) / ((n - 1) * (k - 1))
+    assert found.columns["icc2k"][0] == pytest.approx((stories - rest) / (stories + (of_raters - rest) / n))
+    assert found.columns["icc2k"][0] == pytest.approx(icc, abs=0.001)

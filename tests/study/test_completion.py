@@ -1,0 +1,275 @@
+"""A finished run is not made again, unless anything that it depends on has changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import metaeval as me
+from metaeval.base.records import Kind
+from metaeval.cli import main
+from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.grid import OK, Grid
+from metaeval.kinds.registry import REGISTRY
+from metaeval.llm.store.file import VERSION
+from metaeval.llm.store.rows import columns, digest
+from metaeval.runs.folder import OUTPUTS
+from metaeval.study import completion as module
+from metaeval.study import rerun
+from tests.conftest import ROOT
+from tests.study.runs import QUICK
+from tests.tiny import write_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+JUDGES = "[\"Judge('simulated/a,unparsed=0.3')\", \"Pairwise('simulated/b')\", \"Annotator('1')\"]"
+STORE = Path("replies.sqlite")
+
+
+@pytest.fixture
+def study(tiny: Path) -> Path:
+    return write_study(
+        tiny.parent / "s.yaml", **{**QUICK, "evaluators": JUDGES, "judging": "{store: replies.sqlite}"}
+    )
+
+
+def written(folder: str = "out") -> dict[str, int]:
+    """Return when each output was written."""
+    return {name: (Path(folder) / name).stat().st_mtime_ns for name in OUTPUTS}
+
+
+def again(study: Path) -> bool:
+    """Run a study once more and say whether it was finished already, seen by its result and its files."""
+    before = written() if all((Path("out") / name).exists() for name in OUTPUTS) else {}
+    already = me.run(study, "out").already
+    assert already == (written() == before)
+    return already
+
+
+def test_it_is_read_back_as_it_was_made(study: Path) -> None:
+    first = me.run(study, "out")
+    second = me.run(study, "out")
+    assert (first.already, second.already) == (False, True)
+    assert second.record == first.record
+    assert second.folder == first.folder
+    pd.testing.assert_frame_equal(second.scores.frame, first.scores.frame, check_dtype=False)
+    pd.testing.assert_frame_equal(second.scores.verdicts, first.scores.verdicts, check_dtype=False)
+    pd.testing.assert_frame_equal(
+        second.correlations.frame, first.correlations.frame, check_dtype=False, check_column_type=False
+    )
+    assert second.scores.signatures == first.scores.signatures
+    assert second.leaderboard.to_markdown() == first.leaderboard.to_markdown()
+    assert second.leaderboard.to_html() == first.leaderboard.to_html()
+
+
+def test_the_command_says_so_and_where_the_report_lies(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(study), "--out", "out"]) == 0
+    first = capsys.readouterr().out
+    assert "Finished already" not in first
+    before = written()
+    assert main(["run", str(study), "--out", "out"]) == 0
+    second = capsys.readouterr().out
+    assert second.startswith("Finished already, 20")
+    assert second.endswith(first)
+    assert main(["run", str(study), "--out", "out", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["already_finished"] is True
+    assert written() == before
+
+
+def test_the_demo_prints_its_table_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--out", "out"]) == 0
+    first = capsys.readouterr().out
+    assert main(["demo", "--out", "out"]) == 0
+    second = capsys.readouterr().out
+    kept = [line for line in second.splitlines() if not line.startswith("Finished already")]
+    assert kept == first.splitlines()
+    assert len(kept) == len(second.splitlines()) - 1
+
+
+def replace_in(path: str, old: str, new: str) -> None:
+    text = Path(path).read_text(encoding="utf-8")
+    assert old in text
+    Path(path).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def sql(statement: str) -> None:
+    with sqlite3.connect(STORE) as connection:
+        assert connection.execute(statement).rowcount
+    connection.close()
+
+
+def other_reply(store: Path) -> None:
+    """Put another whole reply in the place of the first one of a store."""
+    with sqlite3.connect(store) as connection:
+        names = columns(VERSION)
+        kept = connection.execute(f"SELECT {names} FROM replies ORDER BY key LIMIT 1").fetchone()  # noqa: S608
+        key, _, *rest = kept[:-1]
+        new = ("{}", digest(key, "{}", *rest), key)
+        assert connection.execute("UPDATE replies SET text = ?, digest = ? WHERE key = ?", new).rowcount == 1
+    connection.close()
+
+
+CHANGES: dict[str, Callable[[], object]] = {
+    "a rating": lambda: replace_in("tiny/ratings.csv", ",1,clear,1", ",1,clear,2"),
+    "a text": lambda: replace_in("tiny/explanations.csv", "It is funny.", "It is sad."),
+    "the language, which prompts name": lambda: replace_in(
+        "tiny/dataset.yaml", "language: en", "language: de"
+    ),
+    "what is simulated": lambda: replace_in("tiny/dataset.yaml", "simulated: true", "simulated: false"),
+    "the title": lambda: replace_in("s.yaml", "dataset:", "title: Mine\ndataset:"),
+    "the policy": lambda: replace_in("s.yaml", "score: 0", "score: drop"),
+    "a file that is gone": lambda: Path("out/tests.csv").unlink(),
+    "a file that was changed": lambda: replace_in("out/correlations.csv", "dataset", "datasets"),
+    "the record that is gone": lambda: Path("out/run.json").unlink(),
+    "a reply": lambda: other_reply(STORE),
+    "a reply that is gone": lambda: sql("DELETE FROM replies WHERE key = (SELECT min(key) FROM replies)"),
+    "an earlier attempt that is gone": lambda: sql(
+        "DELETE FROM replies WHERE key = (SELECT a.key FROM replies a JOIN replies b ON "
+        "b.request = replace(a.request, '\"attempt\":0', '\"attempt\":1') LIMIT 1)"
+    ),
+    "a store that is gone": STORE.unlink,
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_changed_is_done_anew(study: Path, what: str) -> None:
+    me.run(study, "out")
+    assert again(study)
+    CHANGES[what]()
+    assert not again(study)
+    assert again(study)
+
+
+def test_a_prompt_of_ones_own_that_changed_is_asked_anew(study: Path) -> None:
+    text = (ROOT / "prompts" / "multi-aspect.md").read_text(encoding="utf-8")
+    Path("mine.md").write_text(text.replace("name: multi-aspect", "name: mine"), encoding="utf-8")
+    write_study(study, **{**QUICK, "evaluators": "[\"Judge('simulated/a', prompt='mine.md')\"]"})
+    me.run(study, "out")
+    assert again(study)
+    replace_in("mine.md", "Put yourself", "Please put yourself")
+    assert not again(study)
+
+
+def test_other_replies_in_the_store_change_nothing(study: Path) -> None:
+    me.run(study, "out")
+    other = write_study(
+        Path("other.yaml"),
+        **{**QUICK, "evaluators": "[\"Judge('simulated/c')\"]", "judging": "{store: replies.sqlite}"},
+    )
+    me.run(other, "other")
+    assert again(study)
+    Path("elsewhere").mkdir()
+    shutil.copy(STORE, "elsewhere/copy.sqlite")
+    STORE.unlink()
+    shutil.copy("elsewhere/copy.sqlite", STORE)
+    assert again(study)
+
+
+def test_a_judge_inside_an_ensemble_alone_counts_too(tiny: Path, own_store: Path) -> None:
+    mean = "Mean(Judge('simulated/a'), Annotator('1'), skip_missing=True)"
+    study = write_study(tiny.parent / "s.yaml", **{**QUICK, "evaluators": f'["{mean}"]'})
+    me.run(study, "out")
+    assert again(study)
+    other_reply(own_store)
+    assert not again(study)
+
+
+def test_an_offline_run_is_another(study: Path) -> None:
+    me.run(study, "out")
+    assert not me.run(study, "out", offline=True).already
+    assert me.run(study, "out", offline=True).already
+    assert not again(study)
+
+
+def test_reparse_is_always_done(study: Path) -> None:
+    me.run(study, "out")
+    before = written()
+    assert main(["reparse", "out", "-q"]) == 0
+    assert written() != before
+    after = written()
+    assert not rerun("out").already
+    assert written() != after
+
+
+def test_changed_code_is_run_anew(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    me.run(study, "out")
+    copy = tmp_path / "elsewhere" / "metaeval"
+    shutil.copytree(ROOT / "metaeval", copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(me, "__file__", str(copy / "__init__.py"))
+    module._code.cache_clear()
+    assert again(study)  # the same code in another place
+    with (copy / "stats" / "coefficients.py").open("a", encoding="utf-8") as file:
+        file.write("\n")
+    module._code.cache_clear()
+    assert not again(study)
+    monkeypatch.undo()
+    module._code.cache_clear()
+
+
+def test_another_version_of_a_library_is_run_anew(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me.run(study, "out")
+    (tmp_path / "site" / "some_library-2.0.dist-info").mkdir(parents=True)
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    module._packages.cache_clear()
+    assert not again(study)
+    monkeypatch.undo()
+    os.chdir(study.parent)
+    module._packages.cache_clear()
+
+
+@dataclass(frozen=True, repr=False)
+class Ones(BaseEvaluator):
+    """An evaluator whose code lies elsewhere."""
+
+    kind = Kind.BASELINE
+
+    def grid(self, data: me.ExplanationSet, aspects: list[str]) -> Grid:
+        shape = (len(data), len(aspects))
+        return Grid(np.ones(shape), np.full(shape, OK, np.int8))
+
+
+@pytest.mark.parametrize("spec", ["Ones()", "Mean(Ones(), Annotator('1'))"])
+def test_an_evaluator_of_ones_own_is_always_run(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, spec: str
+) -> None:
+    monkeypatch.setitem(REGISTRY, "Ones", Ones)
+    study = write_study(tiny.parent / "s.yaml", **{**QUICK, "evaluators": f'["{spec}"]'})
+    me.run(study, "out")
+    assert not again(study)
+
+
+def test_it_takes_less_than_two_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the processor, whatever else the machine does; the whole command, from its start to its end."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    command = [sys.executable, "-m", "metaeval", "demo", "--out", "out"]
+    subprocess.run(command, check=True, capture_output=True)
+
+    def seconds() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert "Finished already" in done.stdout
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    assert min(seconds() for _ in range(3)) < 2

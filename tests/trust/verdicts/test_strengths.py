@@ -1,0 +1,128 @@
+"""Generators ranked by verdicts on pairs."""
+
+from __future__ import annotations
+
+import evalica
+import numpy as np
+import pandas as pd
+import pytest
+
+from metaeval.base.errors import DataError
+from metaeval.base.simulation import Simulation
+from metaeval.evaluators.strengths import METHODS
+from metaeval.evaluators.verdicts import comparisons_of
+from metaeval.stats.resampling.weights import Resamples, expanded
+from metaeval.trust.verdicts.sheets import pairwise_sheets
+from metaeval.trust.verdicts.strengths import rank_by_verdicts
+
+
+def drawn(users: int = 12, seed: int = 0, *, bias: float = 0.0, strength: float = 1.0) -> pd.DataFrame:
+    """Draw verdicts on four generators, the later in the alphabet the better."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for user in range(users):
+        for one in range(4):
+            for two in range(one + 1, 4):
+                for order in ("first", "second"):
+                    better = rng.random() < 1 / (1 + np.exp(-strength * (two - one)))
+                    winner = "second" if better else "first"
+                    if rng.random() < bias:
+                        winner = order
+                    if rng.random() < 0.1:
+                        winner = "tie"
+                    rows.append((f"u{user}", "i", "abcd"[one], "abcd"[two], "clear", "j", order, winner))
+    names = ["user_id", "item_id", "first", "second", "aspect", "evaluator", "order", "winner"]
+    return pd.DataFrame(rows, columns=names).assign(status="ok", call="")
+
+
+def test_the_ranking_and_its_intervals_are_those_of_a_loop_over_evalica() -> None:
+    compared = comparisons_of(drawn())
+    (found,) = rank_by_verdicts(compared, resamples=60, seed=4)
+    assert found.generators == tuple("abcd")
+    level = expanded(0.95, 12)
+    winners = {0: evalica.Winner.Draw, 1: evalica.Winner.X, 2: evalica.Winner.Y, 3: evalica.Winner.Draw}
+    users = compared["user_id"].unique()
+    (weights,) = Resamples(12, 60, 4).blocks()
+    rates = []
+    for column in weights.T.astype(int):
+        again = pd.concat([compared[compared["user_id"] == u] for u in np.repeat(users, column)])
+        who = [again[c].tolist() for c in ("first", "second")]
+        result = evalica.average_win_rate(*who, [winners[o] for o in again["outcome"]])
+        rates.append(result.scores.reindex(list("abcd")).to_numpy())
+    ends = np.quantile(rates, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    at = METHODS.index("win-rate")
+    np.testing.assert_allclose(found.low[at], ends[0], atol=1e-9)
+    np.testing.assert_allclose(found.high[at], ends[1], atol=1e-9)
+    for method in found.estimate:
+        assert (np.diff(method) > 0).all()
+    assert ((found.low < found.estimate) & (found.estimate < found.high)).all()
+
+
+def test_counts_of_generators_add_up() -> None:
+    compared = comparisons_of(drawn(bias=0.3))
+    compared.loc[0, "outcome"] = -1
+    (found,) = rank_by_verdicts(compared, resamples=5)
+    counts = found.counts
+    assert counts["pairs"].tolist() == [36] * 4
+    assert (counts[["won", "lost", "ties", "flips", "failed"]].sum(axis=1) == counts["pairs"]).all()
+    assert counts["won"].sum() == counts["lost"].sum() > 0
+    assert counts["failed"].tolist() == [1, 1, 0, 0]
+
+
+def test_flips_that_are_dropped_leave_wins_alone() -> None:
+    compared = comparisons_of(drawn(bias=0.5))
+    at = METHODS.index("win-rate")
+    (tied,), (dropped,) = (rank_by_verdicts(compared, flips=f, resamples=5) for f in ("tie", "drop"))  # type: ignore[arg-type]
+    assert np.ptp(dropped.estimate[at]) > np.ptp(tied.estimate[at])
+    sure = compared[compared["outcome"] != 3]
+    (alone,) = rank_by_verdicts(sure, resamples=5)
+    np.testing.assert_allclose(dropped.estimate[at], alone.estimate[at])
+
+
+def test_several_aspects_and_their_mean() -> None:
+    one, two = drawn(seed=1), drawn(seed=2, strength=-1.0).assign(aspect="true")
+    clear, true, average = rank_by_verdicts(comparisons_of(pd.concat([one, two])), resamples=40)
+    assert [s.aspect for s in (clear, true, average)] == ["clear", "true", "average"]
+    np.testing.assert_allclose(average.estimate, (clear.estimate + true.estimate) / 2)
+    assert ((average.low < average.estimate) & (average.estimate < average.high)).all()
+    assert average.counts["pairs"].tolist() == [72] * 4
+
+
+def test_intervals_hold_what_they_say() -> None:
+    """The win rate of the best of four, over 150 small studies, against that of a very large one."""
+    at = METHODS.index("win-rate")
+    (large,) = rank_by_verdicts(comparisons_of(drawn(3000, seed=99)), resamples=2)
+    truth = large.estimate[at]
+    inside = np.zeros(4)
+    for seed in range(150):
+        (found,) = rank_by_verdicts(comparisons_of(drawn(10, seed)), resamples=200)
+        inside += (found.low[at] <= truth) & (truth <= found.high[at])
+    assert (inside / 150 > 0.89).all()
+
+
+def test_the_sheets_say_what_became_of_the_pairs() -> None:
+    verdicts = drawn(40, bias=0.3, strength=0.0)
+    verdicts.loc[0, ["winner", "status"]] = ["", "refused"]
+    pairs, ranking = pairwise_sheets(verdicts, resamples=200)
+    (row,) = pairs.frame.to_dict("records")
+    assert row["pairs"] == 240 == row["wins"] + row["ties"] + row["flips"] + row["failed"]
+    assert row["failed"] == 1
+    assert row["first_share_low"] > 0.5
+    assert row["first_share"] == pytest.approx(0.65, abs=0.06)
+    assert row["flip_share"] == pytest.approx(row["flips"] / 239)
+    assert ranking.frame["bt_rank"].tolist() == sorted(ranking.frame["bt_rank"])
+    clean = pairwise_sheets(drawn(40, strength=0.0), resamples=200)[0].frame.iloc[0]
+    assert clean["first_share_low"] < 0.5 < clean["first_share_high"]
+
+
+def test_sheets_are_the_same_every_time_and_say_what_is_simulated() -> None:
+    verdicts = drawn()
+    one, two = (
+        pairwise_sheets(verdicts, resamples=50, simulated=Simulation(False, ("j",))) for _ in range(2)
+    )
+    for first, second in zip(one, two, strict=True):
+        pd.testing.assert_frame_equal(first.frame, second.frame)
+        assert first.simulated
+        assert set(first.frame["evaluator"]) == {"j (simulated)"}
+    with pytest.raises(DataError, match="no verdicts"):
+        pairwise_sheets(verdicts[:0])
