@@ -6,8 +6,6 @@ The public functions are loaded on first use, so that importing the package cost
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,8 +25,8 @@ __version__ = "0.1.0"
 _HOME = {
     "ExplanationSet": "metaeval.base.records",
     "ScoreTable": "metaeval.base.records",
-    "compare": "metaeval.compare",
-    "correlate": "metaeval.correlate",
+    "compare": "metaeval.engine.comparison",
+    "correlate": "metaeval.engine.correlation",
     "evaluate_module": "metaeval.integrations.evaluate_modules",
     "from_datasets": "metaeval.sources.hub.hf_datasets",
     "from_frames": "metaeval.sources",
@@ -70,16 +68,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted([*__all__, "stats"])
-
-
-class _Package(ModuleType):
-    """The package: its public functions win over the modules that carry the same name."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        # The import system binds a loaded module such as `metaeval.correlate` to its package, where it would
-        # take the place of the function `correlate`.
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

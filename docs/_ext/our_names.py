@@ -1,4 +1,4 @@
-"""Docstrings as they were written, and their names as links: ``DataError`` is found in `metaeval.base.errors`."""
+"""Docstrings as they were written, and names as links: ``DataError`` is found in `metaeval.base.errors`."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from metaeval.base.records import Evaluator
-    from metaeval.kinds.scoring import Scoring
     from metaeval.study.plan import Plan
 
 

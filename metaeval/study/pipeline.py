@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.kinds.scoring import Scoring
     from metaeval.study.results import Run
 
 

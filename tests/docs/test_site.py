@@ -82,9 +82,11 @@ def test_every_public_name_has_a_page(site: Path) -> None:
 
 
 def test_every_module_of_statistics_has_a_page(site: Path) -> None:
+    shown = [page.name for page in (site / "reference" / "api").glob("metaeval.stats.*.html")]
     for name in stats.__all__:
-        page = site / "reference" / "api" / f"metaeval.stats.{name}.html"
-        assert page.is_file(), f"add {name} to docs/reference/stats.md"
+        assert any(s.startswith(f"metaeval.stats.{name}.") for s in shown), (
+            f"add {name} to docs/reference/stats.md"
+        )
 
 
 def test_every_evaluator_is_described(site: Path) -> None:

@@ -28,7 +28,7 @@ class RankAgreement:
     tau: Floats
     """Kendall's τ-b of the means."""
     tau_corrected: Floats
-    """Of the means that very many users would give (`metaeval.stats.regression.true_means`), with its interval."""
+    """Of the means that very many users would give (`stats.regression.true_means`), with its interval."""
     tau_low: Floats
     tau_high: Floats
     weighted_tau: Floats

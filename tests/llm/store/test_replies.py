@@ -119,7 +119,8 @@ def test_many_threads_write_at_once(store: Store) -> None:
 
 def test_several_processes_open_a_new_store_at_once(tmp_path: Path) -> None:
     code = (
-        "import sys; from metaeval.llm.store.replies import Store; from metaeval.llm.calls.request import Reply\n"
+        "import sys; from metaeval.llm.store.replies import Store\n"
+        "from metaeval.llm.calls.request import Reply\n"
         "from tests.llm.asking import requests\n"
         "with Store(sys.argv[1]) as s:\n"
         f"    for r in requests(50, {URL!r}): s.put(r, Reply(sys.argv[2]))"

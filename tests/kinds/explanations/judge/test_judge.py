@@ -52,7 +52,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def small() -> me.ExplanationSet:
     """The units of three users of the sample."""
-    data = me.load(Path(__file__).parents[2] / "data" / "sample")
+    data = me.load(Path(__file__).parents[4] / "data" / "sample")
     users = sorted(data.explanations["user_id"].unique())[:3]
     explanations, ratings = (
         f[f["user_id"].isin(users)].reset_index(drop=True) for f in (data.explanations, data.ratings)
@@ -88,7 +88,7 @@ def test_scores_are_what_the_model_said(small: me.ExplanationSet) -> None:
 
 def test_nothing_is_asked_twice_and_every_setting_asks_anew(small: me.ExplanationSet, tmp_path: Path) -> None:
     own = tmp_path / "own.md"
-    shipped = Path(__file__).parents[2] / "prompts" / "multi-aspect.md"
+    shipped = Path(__file__).parents[4] / "prompts" / "multi-aspect.md"
     own.write_text(shipped.read_text(encoding="utf-8").replace("Put yourself", "Imagine yourself"))
     with serving(answer) as server:
         first = me.score(small, {"j": spec(server)}).frame

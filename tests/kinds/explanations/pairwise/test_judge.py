@@ -14,10 +14,11 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError, SpecError
-from metaeval.base.records import Kind
+from metaeval.base.records import Kind, Scale
 from metaeval.evaluators.strengths import strengths
 from metaeval.evaluators.verdicts import comparisons_of
 from metaeval.judging.settings import judging
+from metaeval.kinds.explanations.pairwise.judge import Pairwise
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import judges_of
 from metaeval.llm.calls.limits import Budget, Limits
@@ -54,7 +55,7 @@ def data() -> me.ExplanationSet:
     explanations = pd.DataFrame(rows, columns=names)
     ratings = explanations[names[:3]].assign(rater="user", aspect="clear", rating=3.0)
     users = pd.DataFrame({"user_id": ["u1", "u2"], "age": ["30", "40"]})
-    return me.ExplanationSet(explanations, ratings, ASPECTS, me.types.Scale(1, 5), users=users, name="made")
+    return me.ExplanationSet(explanations, ratings, ASPECTS, Scale(1, 5), users=users, name="made")
 
 
 def shown(body: dict[str, Any]) -> tuple[str, str]:
@@ -336,6 +337,6 @@ def test_what_cannot_be_compared_is_said(data: me.ExplanationSet) -> None:
 def test_its_spec_prints_and_parses(data: me.ExplanationSet) -> None:
     text = "Pairwise('simulated/x', pairs='swiss', rounds=3, per='generator')"
     assert str(build(text).spec) == text
-    made = me.evaluators.pairwise.Pairwise("simulated/x", pairs="sampled", n=2)
+    made = Pairwise("simulated/x", pairs="sampled", n=2)
     assert str(made.spec) == "Pairwise('simulated/x', pairs='sampled', n=2)"
     assert build(str(made.spec)) == made
