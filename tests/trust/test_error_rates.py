@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from metaeval.trust.bias.clustered import Draws
+from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.trust.bias.self_preference import own_family, self_preference
 from metaeval.trust.bias.verbosity import verbosity
 from metaeval.trust.bias.verdicts.position import Pairs, position
@@ -23,9 +23,9 @@ def found(**planted: object) -> dict[str, np.ndarray]:
     rows = []
     for seed in range(STUDIES):
         data = drawn(seed, **planted)  # type: ignore[arg-type]
-        draws = Draws.of(data.n_clusters, resamples=99, seed=seed)
-        longer = verbosity(data, "j", draws, is_own=own_family(data, "j", FAMILIES))
-        own = self_preference(data, "j", FAMILIES, draws)
+        resampler = Resampler(data.n_clusters, resamples=99, seed=seed)
+        longer = verbosity(data, "j", resampler, is_own=own_family(data, "j", FAMILIES))
+        own = self_preference(data, "j", FAMILIES, resampler)
         assert longer is not None
         assert own is not None
         rows.append((longer.doubling.best.p[-1] <= 0.05, own.points.best.p[-1] <= 0.05))
@@ -93,7 +93,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     held = []
     for seed in range(STUDIES):
         data = drawn(seed, users=12)
-        longer = verbosity(data, "j", Draws.of(12, resamples=499, seed=seed))
+        longer = verbosity(data, "j", Resampler(12, resamples=499, seed=seed))
         assert longer is not None
         best = longer.doubling.best
         held.append(best.low[-1] <= 0 <= best.high[-1])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.levels import Undefined
     from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.weighted.statistic import Statistic
+    from metaeval.stats.resampling.bootstrap import Statistic
 
 _BLOCK = 2**21  # units drawn at a time
 _POOL = 2**20  # units of all subsamples that are made ahead, about

@@ -1,4 +1,19 @@
-"""Paired permutation tests: would two evaluators differ as much if their scores were swapped at random."""
+"""Paired permutation tests: would two evaluators differ as much if their scores were swapped at random.
+
+Examples
+--------
+Two systems recommend to the same users. Do their shares of clicks differ by more than chance?
+
+>>> import numpy as np
+>>> from metaeval.stats.resampling.cluster_sums import mean_of
+>>> from metaeval.stats.resampling.paired import paired_test
+>>> from metaeval.stats.resampling.weights import Swaps
+>>> shown = np.full((1, 8), 10)  # to each of eight users
+>>> clicks = np.array([[5, 4, 6, 7, 5, 6, 4, 8]]), np.array([[2, 3, 3, 1, 4, 2, 3, 3]])
+>>> found = paired_test([[mean_of(c, shown) for c in clicks]], Swaps(8, 10_000))
+>>> print(f"difference {found.difference[0, 1]:.2f}, p = {found.p[0, 1]:.3f}")
+difference 0.30, p = 0.007
+"""
 
 from __future__ import annotations
 
@@ -9,7 +24,7 @@ import numpy as np
 
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.resampling.weights import EQUAL
+from metaeval.stats.resampling.weights import EQUAL, permutation_p
 from metaeval.stats.weighted.crossed import Moments
 from metaeval.stats.weighted.statistic import Clusters, Linear, Nested, statistic
 
@@ -18,8 +33,8 @@ if TYPE_CHECKING:
 
     from metaeval.stats.coefficients.levels import Undefined
     from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.resampling.bootstrap import Statistic
     from metaeval.stats.resampling.weights import Swaps
-    from metaeval.stats.weighted.statistic import Statistic
 
 _BLOCK = 2**22  # numbers worked with at a time
 
@@ -106,6 +121,30 @@ def paired_permutation(
         swapped = _linear(linear, swaps)
     else:
         swapped = _general(aspects, coefficient, swaps, undefined)
+    return _tested(statistics, swapped, swaps)
+
+
+@one_thread()
+def paired_test(aspects: Sequence[Sequence[Linear]], swaps: Swaps) -> Paired:
+    """Test every pair of statistics that are functions of sums by cluster, by swapping random clusters.
+
+    A cluster's share of the sums changes places as a whole; p = (k + 1) / (n + 1), and NaN of one cluster.
+
+    Parameters
+    ----------
+    aspects
+        For each aspect the statistics of E evaluators, of one value each and of sums that mean the same;
+        tested is the mean over aspects.
+    swaps
+        Which clusters are swapped in each permutation.
+    """
+    found = _tested(aspects, _linear(aspects, swaps), swaps)
+    return found if swaps.n_clusters > 1 else Paired(found.difference, found.p * np.nan, found.p * np.nan)
+
+
+def _tested(statistics: Sequence[Sequence[Statistic]], swapped: _Permuted, swaps: Swaps) -> Paired:
+    """Count the permutations in which pairs differ by as much as they do."""
+    n = len(statistics[0])
     ones = np.ones((swaps.n_clusters, 1))
     estimates = np.mean([[float(s.at(ones)[0, 0]) for s in aspect] for aspect in statistics], axis=0)
     observed = estimates[:, None] - estimates
@@ -119,6 +158,38 @@ def paired_permutation(
     beyond += beyond.T
     blank = np.where(np.isnan(observed) | np.eye(n, dtype=bool), np.nan, 0.0)
     return Paired(observed + blank, (beyond + 1) / (swaps.n + 1) + blank, (above + 1) / (swaps.n + 1) + blank)
+
+
+def sign_test(contributions: Floats, swaps: Swaps, *, largest: bool = False) -> Floats:
+    """Test whether sums over clusters are zero, by random signs of whole clusters.
+
+    If a cluster's contribution is as likely above zero as below it, its sign may be turned: for a mean this
+    is the test of Fisher (1935), for a coefficient the wild score bootstrap of Kline & Santos (2012, Journal
+    of Econometric Methods 1, 23) with Rademacher's weights.
+
+    Parameters
+    ----------
+    contributions
+        Shape (sums, n_clusters).
+    swaps
+        Clusters whose sign is turned in each permutation.
+    largest
+        Test the largest of the sums instead of each.
+
+    Returns
+    -------
+    ndarray
+        Two-sided p-values, shape (sums,), or () of the largest; NaN where a contribution is, or fewer than
+        two clusters contribute.
+    """
+    size = np.abs(contributions).sum(axis=1, keepdims=True)
+    scaled = contributions / np.where(size > 0, size, 1.0)
+    scaled[((np.abs(contributions) > 0).sum(axis=1) == 1) | (swaps.n_clusters < 2)] = np.nan
+    seen = scaled.sum(axis=1)
+    under = np.concatenate([scaled @ (1 - 2 * swapped) for swapped in swaps.blocks()], axis=1)
+    if largest:
+        return permutation_p(np.abs(seen).max(), np.abs(under).max(axis=0))
+    return permutation_p(seen, under)
 
 
 def _snapped(scored: Sequence[Scored]) -> list[Scored]:
@@ -154,17 +225,17 @@ def _linear(statistics: Sequence[Sequence[Linear]], swaps: Swaps) -> _Permuted:
     n = len(statistics[0])
     first, second = np.triu_indices(n, 1)
     ones = np.ones((swaps.n_clusters, 1))
-    whole = [np.stack([s.sums(ones) for s in aspect], axis=1) for aspect in statistics]
-    step = max(1, _BLOCK // (n * max(n, *(len(w) for w in whole))))
+    whole = [np.stack([s.sums(ones) for s in aspect], axis=-2) for aspect in statistics]
+    step = max(1, _BLOCK // max(n * n, *(w.size for w in whole)))
     for block in swaps.blocks():
         for at in range(0, block.shape[1], step):
             chosen = block[:, at : at + step]
             mean = np.zeros((n, n, chosen.shape[1]))
             for aspect, total in zip(statistics, whole, strict=True):
-                swapped = np.stack([s.sums(chosen) for s in aspect], axis=1)
+                swapped = np.stack([s.sums(chosen) for s in aspect], axis=-2)
                 for e, s in enumerate(aspect):
-                    mixed = (total[:, e] - swapped[:, e])[:, None] + swapped
-                    mean[e] += s.of_sums(mixed.reshape(len(mixed), -1)).reshape(n, -1)
+                    mixed = (total[..., e, None, :] - swapped[..., e, None, :]) + swapped
+                    mean[e] += s.of_sums(mixed.reshape(*mixed.shape[:-2], -1)).reshape(n, -1)
             mean /= len(statistics)
             yield first, second, mean[first, second] - mean[second, first]
 

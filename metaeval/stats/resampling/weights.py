@@ -1,4 +1,4 @@
-"""Weights of resampled, left-out and swapped clusters; intervals and p-values of what comes of them."""
+"""Weights of resampled, left-out, held-out and swapped clusters; intervals and p-values from them."""
 
 from __future__ import annotations
 
@@ -81,6 +81,19 @@ def left_out(n_clusters: int) -> Iterator[Floats]:
     for columns in _blocks(n, n_clusters):
         yield (block[:, None] != np.arange(first, first + columns)).astype(np.float64)
         first += columns
+
+
+def held_out(n_clusters: int, *, folds: int, repeats: int, seed: int) -> Floats:
+    """Return ones for the held-out clusters of each split and zeros elsewhere, shape (n_clusters, splits).
+
+    The clusters are split into folds at random, ``repeats`` times; each fold is held out once.
+    """
+    rng = np.random.default_rng([seed, 1])
+    folds = min(folds, n_clusters)
+    fold = np.empty((n_clusters, repeats), dtype=np.int64)
+    for column in fold.T:
+        column[rng.permutation(n_clusters)] = np.arange(n_clusters) % folds
+    return np.asarray(fold[:, :, None] == np.arange(folds), dtype=np.float64).reshape(n_clusters, -1)
 
 
 def expanded(confidence: float, n_clusters: int) -> float:
@@ -173,8 +186,9 @@ def interval(
     confidence: float = 0.95,
     method: Method = "percentile",
     expand: bool = True,
+    bounds: tuple[float, float] = (-1.0, 1.0),
 ) -> tuple[Floats, Floats]:
-    """Return bootstrap intervals of coefficients, which hold what they say for few clusters too.
+    """Return bootstrap intervals, which hold what they say for few clusters too.
 
     Parameters
     ----------
@@ -188,11 +202,13 @@ def interval(
         ``percentile`` or ``bca``.
     expand
         Widen for few clusters: by `expanded`, and by as much as the jackknife varies more than the bootstrap.
+    bounds
+        The least and the most that a value can be; those of a coefficient, if left out.
 
     Returns
     -------
     low, high
-        Shape (…), in -1 … 1; NaN as for the methods, and for fewer than two clusters if widened.
+        Shape (…), within the bounds; NaN as for the methods, and for fewer than two clusters if widened.
     """
     level = expanded(confidence, n_clusters) if expand else confidence
     if method == "bca":
@@ -201,7 +217,7 @@ def interval(
         ends = percentile_interval(replicates, level)
     if expand:
         ends = _stretched(estimate, ends, replicates, jackknife)
-    low, high = (np.clip(end, -1.0, 1.0) for end in ends)
+    low, high = (np.clip(end, *bounds) for end in ends)
     return low, high
 
 

@@ -17,6 +17,7 @@ from metaeval.stats.coefficients.exact import GroupSums, common_denominator, squ
 from metaeval.stats.coefficients.grouped import grouped
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import ContingencyTables, Floats, Ints, encode
+from metaeval.stats.resampling.bootstrap import Statistic
 from metaeval.stats.weighted.crossed import Crossed, Moments
 from metaeval.stats.weighted.sums import Clusters, by_cluster, in_blocks
 
@@ -28,36 +29,9 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.levels import Undefined
     from metaeval.stats.weighted.sums import Matrix
 
-__all__ = [
-    "Clusters",
-    "Linear",
-    "Nested",
-    "Statistic",
-    "cluster_of_groups",
-    "coefficients_of_means",
-    "statistic",
-]
+__all__ = ["Clusters", "Linear", "Nested", "cluster_of_groups", "coefficients_of_means", "statistic"]
 
 _ROUNDING = 1e-12  # of means near one: closer ones differ by the rounding of their sums
-
-
-class Statistic(Protocol):
-    """Coefficients at one level, as a function of the clusters' weights."""
-
-    def at(self, weights: Floats) -> Floats:
-        """Return the coefficients under each column of weights.
-
-        Parameters
-        ----------
-        weights
-            How often each cluster is there: whole numbers, shape (n_clusters, columns).
-
-        Returns
-        -------
-        ndarray
-            Shape (coefficients, columns); NaN where no group has a defined coefficient.
-        """
-        ...
 
 
 @runtime_checkable

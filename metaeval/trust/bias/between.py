@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.stats.coefficients.grouped import kendall
-from metaeval.trust.bias.clustered import Numbers, ratio, sums, with_average
+from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio, summed, with_average
+from metaeval.stats.resampling.paired import sign_test
+from metaeval.trust.bias.clustered import Measured, measured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metaeval.engine.alignment import Bools
     from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.resampling.bootstrap import Resampler
     from metaeval.trust.bias.arrays import Judged
-    from metaeval.trust.bias.clustered import Draws
 
 _OUTCOME = ("spec", "models", "fingerprints", "without_example", "outcome")
 """What a signature says beside what was asked for."""
@@ -29,16 +31,16 @@ class Between:
     """How far K judges are apart on the units that all of them scored."""
 
     judges: tuple[str, ...]
-    identical: Numbers
+    identical: Measured
     """The share of units on which all give the same score."""
-    distance: Numbers
+    distance: Measured
     """The mean absolute difference of two of them, in points."""
-    shift: Numbers
+    shift: Measured
     """The second's mean less the first's, in points; of more than two, the largest difference of two means
     with its sign, p of it, and no interval. Tested."""
-    correlation: Numbers
+    correlation: Measured
     """Pearson's r of two of them, the mean over pairs."""
-    icc: Numbers
+    icc: Measured
     """ICC(2, 1), absolute agreement (Shrout & Fleiss 1979)."""
     tau: Floats
     """Kendall's τ-b of the generators' mean scores, the mean over pairs; shape (A + 1,)."""
@@ -61,7 +63,7 @@ def differing_in(
     return [tuple(names.values()) for names in groups.values() if len(names) > 1]
 
 
-def between(data: Judged, judges: Sequence[str], draws: Draws) -> Between:
+def between(data: Judged, judges: Sequence[str], resampler: Resampler) -> Between:
     """Measure how far judges are apart.
 
     Units need no rating of the truth. The test turns the signs of the differences of whole clusters.
@@ -75,50 +77,40 @@ def between(data: Judged, judges: Sequence[str], draws: Draws) -> Between:
     pairs = list(combinations(range(len(judges)), 2))
 
     def total(values: Floats) -> Floats:
-        return sums(values, use, data.cluster, data.n_clusters)
+        return summed(values, use, data.cluster, data.n_clusters)
 
     units = total(use.astype(np.float64))
     same = total(np.asarray((cube == cube[0]).all(axis=0), dtype=np.float64))
     apart = total(np.asarray(np.mean([np.abs(cube[i] - cube[j]) for i, j in pairs], axis=0)))
-    of_judge = [total(x) for x in cube]
-    squares = [total(x**2) for x in cube]
-    products = {(i, j): total(cube[i] * cube[j]) for i, j in pairs}
-    mean_square = total(cube.mean(axis=0) ** 2)
+    of_judge, squares = ([total(v) for v in values] for values in (cube, cube**2))
+    products = [total(cube[i] * cube[j]) for i, j in pairs]
 
-    def correlation_at(weights: Floats) -> Floats:
-        count = units @ weights
-        first, second = ([ratio(s @ weights, count) for s in part] for part in (of_judge, squares))
-        spread = [np.maximum(b - a**2, 0.0) for a, b in zip(first, second, strict=True)]
+    def correlation(sums: Floats) -> Floats:
+        first, second, product = np.split(ratio(sums[1:], sums[0]), [len(cube), 2 * len(cube)])
+        spread = np.maximum(second - first**2, 0.0)
         found = [
-            ratio(
-                ratio(products[i, j] @ weights, count) - first[i] * first[j], np.sqrt(spread[i] * spread[j])
-            )
-            for i, j in pairs
+            ratio(p - first[i] * first[j], np.sqrt(spread[i] * spread[j]))
+            for (i, j), p in zip(pairs, product, strict=True)
         ]
         return np.asarray(np.clip(np.mean(found, axis=0), -1.0, 1.0))
 
-    def icc_at(weights: Floats) -> Floats:
-        return _icc(
-            units @ weights,
-            np.stack([s @ weights for s in of_judge]),
-            np.sum([s @ weights for s in squares], axis=0),
-            mean_square @ weights,
-        )
-
-    shifts = np.stack([of_judge[j] - of_judge[i] for i, j in pairs])
+    correlations = ClusterSums(np.stack([units, *of_judge, *squares, *products]), correlation)
+    icc = ClusterSums(
+        np.stack([units, np.sum(squares, axis=0), total(cube.mean(axis=0) ** 2), *of_judge]), _icc
+    )
     return Between(
         tuple(judges),
-        draws.numbers(lambda w: ratio(same @ w, units @ w), bounds=(0.0, 1.0)),
-        draws.numbers(lambda w: ratio(apart @ w, units @ w), bounds=(0.0, np.inf)),
-        _shift(shifts, units, draws),
-        draws.numbers(correlation_at, bounds=(-1.0, 1.0)),
-        draws.numbers(icc_at, bounds=(-1.0, 1.0)),
+        measured(mean_of(same, units), resampler, bounds=(0.0, 1.0)),
+        measured(mean_of(apart, units), resampler, bounds=(0.0, np.inf)),
+        _shift(np.stack([of_judge[j] - of_judge[i] for i, j in pairs]), units, resampler),
+        measured(correlations, resampler, bounds=(-1.0, 1.0)),
+        measured(icc, resampler, bounds=(-1.0, 1.0)),
         _tau(scores, use, data),
         use.sum(axis=1),
     )
 
 
-def _shift(shifts: Floats, units: Floats, draws: Draws) -> Numbers:
+def _shift(shifts: Floats, units: Floats, resampler: Resampler) -> Measured:
     """Return the difference of the means of two judges, or the largest of several, by aspect.
 
     ``shifts`` has the shape (pairs, A, n_clusters).
@@ -126,18 +118,20 @@ def _shift(shifts: Floats, units: Floats, draws: Draws) -> Numbers:
     n = np.where(units.any(axis=1, keepdims=True), units.sum(axis=1, keepdims=True), np.nan)
     if len(shifts) == 1:
         (shift,) = shifts
-        return draws.numbers(lambda w: ratio(shift @ w, units @ w), shift / n)
+        return measured(mean_of(shift, units), resampler, shift / n)
     rows = np.stack([with_average(s / n) for s in shifts])
     means = rows.sum(axis=2)
     most = np.abs(np.nan_to_num(means)).argmax(axis=0)
     estimate = np.take_along_axis(means, most[None], axis=0)[0]
-    p = np.array([draws.test_largest(rows[:, a]) for a in range(rows.shape[1])])
+    p = np.array([sign_test(rows[:, a], resampler.swaps, largest=True) for a in range(rows.shape[1])])
     nothing = np.full(len(estimate), np.nan)
-    return Numbers(estimate, nothing, nothing, p)
+    return Measured(estimate, nothing, nothing, resampler.n_clusters, p)
 
 
-def _icc(n: Floats, of_judge: Floats, square: Floats, mean_square: Floats) -> Floats:
-    """Return ICC(2, 1) from sums: units n, scores by judge, squares, and squares of the units' means."""
+def _icc(sums: Floats) -> Floats:
+    """Return ICC(2, 1) from numbers of units, sums of squares, of squared means of units, and by judge."""
+    n, square, mean_square = sums[:3]
+    of_judge = sums[3:]
     k = len(of_judge)
     everything = of_judge.sum(axis=0)
     correction = ratio(everything**2, k * n)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.multiplicity import holm
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.trust.bias.between import Between, between, differing_in
-from metaeval.trust.bias.clustered import FEWEST_CLUSTERS, Draws
+from metaeval.trust.bias.clustered import FEWEST_CLUSTERS
 from metaeval.trust.bias.leniency import Leniency, leniency
 from metaeval.trust.bias.range_use import RangeUse, range_use
 from metaeval.trust.bias.self_preference import SelfPreference, own_family, own_generators, self_preference
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.trust.bias.arrays import Judged
-    from metaeval.trust.bias.clustered import Numbers
+    from metaeval.trust.bias.clustered import Measured
 
 ALPHA = 0.05
 
@@ -168,15 +169,17 @@ def measure(
     wordings: list[Between] = []
     repeated: list[Between] = []
     if data is not None:
-        draws = Draws.of(data.n_clusters, resamples=resamples, seed=seed)
+        resampler = Resampler(data.n_clusters, resamples, seed)
         for judge in data.judges:
-            verbose.append(verbosity(data, judge, draws, is_own=own_family(data, judge, of)))
-            selfish.append(self_preference(data, judge, of, draws))
-            lenient.append(leniency(data, judge, draws))
-            ranges.append(range_use(data, judge, draws))
+            verbose.append(verbosity(data, judge, resampler, is_own=own_family(data, judge, of)))
+            selfish.append(self_preference(data, judge, of, resampler))
+            lenient.append(leniency(data, judge, resampler))
+            ranges.append(range_use(data, judge, resampler))
         for group in differing_in("prompt", signatures or {}, data.judges):
-            wordings += [between(data, pair, draws) for pair in combinations(group, 2)]
-        repeated = [between(data, g, draws) for g in differing_in("replicate", signatures or {}, data.judges)]
+            wordings += [between(data, pair, resampler) for pair in combinations(group, 2)]
+        repeated = [
+            between(data, g, resampler) for g in differing_in("replicate", signatures or {}, data.judges)
+        ]
     places: list[Position | None] = []
     effects: list[PairwiseEffects] = []
     for pairs in verdicts.pairs if verdicts else ():
@@ -221,7 +224,7 @@ class _Asked(NamedTuple):
     judge: str
     aspect: str
     question: Question
-    numbers: Numbers
+    numbers: Measured
     n_clusters: int
 
 
@@ -254,7 +257,7 @@ def _asked(found: Biases) -> Iterator[_Asked]:
 
 def _test(asked: _Asked, p_holm: float) -> Test:
     judge, aspect, question, numbers, n = asked
-    estimate, low, high, p = (float(v[-1]) for v in (numbers.estimate, numbers.low, numbers.high, numbers.p))
+    estimate, low, high, p = (float(v[-1]) for v in (numbers.value, numbers.low, numbers.high, numbers.p))
     has_bias = bool(p_holm < ALPHA)
     if has_bias:
         words = question.above if estimate > question.none else question.below

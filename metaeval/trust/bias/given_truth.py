@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.trust.bias.within import Within
+from metaeval.stats.resampling.cluster_sums import Stack
+from metaeval.trust.bias.clustered import measured
+from metaeval.trust.bias.within import Coefficient, Within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.stats.coefficients.tables import Floats
+    from metaeval.stats.resampling.bootstrap import Resampler
     from metaeval.trust.bias.arrays import Judged
-    from metaeval.trust.bias.clustered import Draws, Numbers
+    from metaeval.trust.bias.clustered import Measured
 
 _STRONG = 10  # F of an instrument that may be used
 _NORMAL = 1.96  # half the width of a 95 % interval in standard errors
@@ -30,9 +33,9 @@ _NORMAL = 1.96  # half the width of a 95 % interval in standard errors
 class GivenTruth:
     """A coefficient, with the truth held fixed in two ways."""
 
-    best: Numbers
+    best: Measured
     """Tested: freed of the noise of the ratings if other people rated the units, else as ``plain``."""
-    plain: Numbers
+    plain: Measured
     """The ratings held fixed as they are."""
     instrument: bool
     """Whether ``best`` is freed of noise."""
@@ -40,13 +43,15 @@ class GivenTruth:
     """Whether other people rated the units, but their ratings tell too little of the truth to be used."""
 
 
-def given_truth(data: Judged, response: Floats, columns: Sequence[Floats], draws: Draws) -> GivenTruth:
+def given_truth(
+    data: Judged, response: Floats, columns: Sequence[Floats], resampler: Resampler
+) -> GivenTruth:
     """Return the coefficient of the first column in response ~ columns + truth + user.
 
     Parameters
     ----------
-    data, draws
-        With the truth, and how clusters are drawn.
+    data, resampler
+        With the truth, and how clusters are resampled.
     response
         Shape (A, U); NaN where there is none.
     columns
@@ -55,24 +60,26 @@ def given_truth(data: Judged, response: Floats, columns: Sequence[Floats], draws
     second = data.second
     plain = _fits(data, response, columns, None)
     if second is None:
-        number = coefficient(plain, draws)
+        number = coefficient(plain, resampler)
         return GivenTruth(number, number, instrument=False)
-    if _is_weak(data, response, columns, second, draws):
-        number = coefficient(plain, draws)
+    if _is_weak(data, response, columns, second, resampler):
+        number = coefficient(plain, resampler)
         return GivenTruth(number, number, instrument=False, weak=True)
     best = _fits(data, response, columns, second)
-    return GivenTruth(coefficient(best, draws), coefficient(plain, draws, tested=False), instrument=True)
-
-
-def coefficient(of_aspects: Sequence[Within], draws: Draws, *, tested: bool = True) -> Numbers:
-    """Return the coefficient of the first column in the regressions of all aspects, and their mean."""
-    return draws.numbers(
-        lambda weights: np.stack([r.coefficient(0, weights) for r in of_aspects]),
-        np.stack([r.contributions(0) for r in of_aspects]) if tested else None,
+    return GivenTruth(
+        coefficient(best, resampler), coefficient(plain, resampler, tested=False), instrument=True
     )
 
 
-def _is_weak(data: Judged, response: Floats, columns: Sequence[Floats], second: Floats, draws: Draws) -> bool:
+def coefficient(of_aspects: Sequence[Within], resampler: Resampler, *, tested: bool = True) -> Measured:
+    """Return the coefficient of the first column in the regressions of all aspects, and their mean."""
+    contributions = np.stack([r.contributions(0) for r in of_aspects]) if tested else None
+    return measured(Stack([Coefficient(r, 0) for r in of_aspects]), resampler, contributions)
+
+
+def _is_weak(
+    data: Judged, response: Floats, columns: Sequence[Floats], second: Floats, resampler: Resampler
+) -> bool:
     """Say whether, in any aspect, an instrument is too weak for its results to be trusted.
 
     That is F below 10 for its coefficient in truth ~ columns + instrument + user (Staiger & Stock 1997,
@@ -84,10 +91,10 @@ def _is_weak(data: Judged, response: Floats, columns: Sequence[Floats], second: 
         use = ~np.isnan(response[a] + truth + table.sum(axis=0))
         who = data.cluster[use]
         first_stage.append(Within.of(truth[use], table[:, use], who, data.n_clusters, effects=who))
-    found = coefficient(first_stage, draws, tested=False)
+    found = coefficient(first_stage, resampler, tested=False)
     n = len(data.aspects)
     error = (found.high[:n] - found.low[:n]) / (2 * _NORMAL)
-    strong = np.square(found.estimate[:n]) >= _STRONG * np.square(error)
+    strong = np.square(found.value[:n]) >= _STRONG * np.square(error)
     return not bool(strong.all())
 
 

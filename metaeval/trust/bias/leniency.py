@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.trust.bias.clustered import ratio, sums
+from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio, summed
+from metaeval.trust.bias.clustered import measured
 
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.resampling.bootstrap import Resampler
     from metaeval.trust.bias.arrays import Judged
-    from metaeval.trust.bias.clustered import Draws, Numbers
+    from metaeval.trust.bias.clustered import Measured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,16 +22,16 @@ class Leniency:
     """Where a judge's scores lie beside the truth, and how far they spread."""
 
     judge: str
-    difference: Numbers
+    difference: Measured
     """The mean of score − truth, in points; tested."""
-    spread: Numbers
+    spread: Measured
     """The scores' standard deviation by the truth's: below 1 the judge keeps to the middle; tested
     against 1 (the test of Pitman 1939 and Morgan 1939 that two paired spreads are equal)."""
     n_units: Ints
     """Shape (A,)."""
 
 
-def leniency(data: Judged, judge: str, draws: Draws) -> Leniency | None:
+def leniency(data: Judged, judge: str, resampler: Resampler) -> Leniency | None:
     """Measure leniency and spread; None if the judge's scores are not ratings on the truth's scale."""
     if judge not in data.rates:
         return None
@@ -41,21 +43,20 @@ def leniency(data: Judged, judge: str, draws: Draws) -> Leniency | None:
     dx, dy = (np.where(use, v - v.sum(axis=1, keepdims=True) / n, 0.0) for v in (x, y))
 
     def by_cluster(values: Floats) -> Floats:
-        return sums(values, use, data.cluster, data.n_clusters)
+        return summed(values, use, data.cluster, data.n_clusters)
 
-    units, difference = by_cluster(use.astype(np.float64)), by_cluster(x - y)
-    moments = [by_cluster(v) for v in (dx, dx**2, dy, dy**2)]
-
-    def ratio_at(weights: Floats) -> Floats:
-        count = units @ weights
-        first, square, of_truth, square_of_truth = (ratio(m @ weights, count) for m in moments)
+    def spread(sums: Floats) -> Floats:
+        first, square, of_truth, square_of_truth = ratio(sums[1:], sums[0])
         return np.sqrt(ratio(np.maximum(square - first**2, 0.0), square_of_truth - of_truth**2))
 
-    total = np.maximum(moments[3].sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    units, difference = by_cluster(use.astype(np.float64)), by_cluster(x - y)
+    sums = np.stack([units, *(by_cluster(v) for v in (dx, dx**2, dy, dy**2))])
+    total = np.maximum(sums[4].sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     empty = np.where(use.any(axis=1, keepdims=True), 0.0, np.nan)
+    apart = (sums[2] - sums[4]) / (2 * total) + empty
     return Leniency(
         judge,
-        draws.numbers(lambda w: ratio(difference @ w, units @ w), difference / n + empty),
-        draws.numbers(ratio_at, (moments[1] - moments[3]) / (2 * total) + empty, bounds=(0.0, np.inf)),
+        measured(mean_of(difference, units), resampler, difference / n + empty),
+        measured(ClusterSums(sums, spread), resampler, apart, bounds=(0.0, np.inf)),
         use.sum(axis=1),
     )

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.stats.resampling.weights import Swaps, permutation_p
-from metaeval.trust.bias.clustered import ratio, sums, with_average
+from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio, summed
+from metaeval.stats.resampling.paired import paired_test
+from metaeval.trust.bias.clustered import measured
 
 if TYPE_CHECKING:
     from metaeval.base.records import Scale
     from metaeval.engine.alignment import Bools
     from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.resampling.bootstrap import Resampler
     from metaeval.trust.bias.arrays import Judged
-    from metaeval.trust.bias.clustered import Draws, Numbers
+    from metaeval.trust.bias.clustered import Measured
 
 _MOST_LEVELS = 12  # ratings of a whole-number scale up to which each is a level of its own
 _BINS = 10
@@ -26,14 +28,14 @@ class RangeUse:
     """How a judge's scores are spread over the levels of the scale."""
 
     judge: str
-    entropy: Numbers
+    entropy: Measured
     """The scores' entropy over the levels by the truth's; tested against 1."""
     levels: Ints
     """Shape (A,): levels that the judge used at least once."""
     levels_of_truth: Ints
-    middle: Numbers
+    middle: Measured
     """The share of scores in the middle of the scale."""
-    middle_of_truth: Numbers
+    middle_of_truth: Measured
     n_units: Ints
 
 
@@ -44,7 +46,7 @@ def borders(scale: Scale) -> Floats:
     return np.linspace(scale.min, scale.max, _BINS + 1)
 
 
-def range_use(data: Judged, judge: str, draws: Draws) -> RangeUse | None:
+def range_use(data: Judged, judge: str, resampler: Resampler) -> RangeUse | None:
     """Measure range use; None if the judge's scores are not ratings on the truth's scale.
 
     The test swaps the scores and the truth of whole clusters, which changes nothing in the mean if both use
@@ -59,18 +61,16 @@ def range_use(data: Judged, judge: str, draws: Draws) -> RangeUse | None:
     )
     units = of_judge.sum(axis=1)
 
-    def entropy_at(weights: Floats) -> Floats:
-        return ratio(_entropy(of_judge @ weights), _entropy(of_truth @ weights))
-
-    def share(counts: Floats) -> Numbers:
-        return draws.numbers(lambda w: ratio(counts @ w, units @ w), bounds=(0.0, 1.0))
+    def share(counts: Floats) -> Measured:
+        return measured(mean_of(counts, units), resampler, bounds=(0.0, 1.0))
 
     n = len(edges) - 1
     middle = slice((n - 1) // 2, n // 2 + 1)  # the middle level, or the two of them
-    entropy = draws.numbers(entropy_at, bounds=(0.0, np.inf))
+    both = ClusterSums(np.stack([of_judge, of_truth]), lambda s: ratio(_entropy(s[0]), _entropy(s[1])))
+    entropy = measured(both, resampler, bounds=(0.0, np.inf))
     return RangeUse(
         judge,
-        replace(entropy, p=_swapped(of_judge, of_truth, draws)),
+        replace(entropy, p=_swapped(of_judge, of_truth, resampler)),
         (of_judge.sum(axis=2) > 0).sum(axis=1),
         (of_truth.sum(axis=2) > 0).sum(axis=1),
         share(of_judge[:, middle].sum(axis=1)),
@@ -83,7 +83,7 @@ def _levels(values: Floats, edges: Floats, use: Bools, data: Judged) -> Floats:
     """Count by aspect, level and cluster, shape (A, levels, n_clusters); half-way is the level above."""
     level = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     counts = [
-        sums(np.where(level == k, 1.0, 0.0), use, data.cluster, data.n_clusters)
+        summed(np.where(level == k, 1.0, 0.0), use, data.cluster, data.n_clusters)
         for k in range(len(edges) - 1)
     ]
     return np.stack(counts, axis=1)
@@ -96,14 +96,8 @@ def _entropy(counts: Floats) -> Floats:
     return np.asarray(np.abs((share * logarithm).sum(axis=1)))  # never a minus before zero
 
 
-def _swapped(one: Floats, other: Floats, draws: Draws) -> Floats:
+def _swapped(one: Floats, other: Floats, resampler: Resampler) -> Floats:
     """Return p-values of the difference of two entropies when clusters swap their counts."""
-    total = [counts.sum(axis=2, keepdims=True) for counts in (one, other)]
-    seen = with_average(_entropy(total[0]) - _entropy(total[1]))[:, 0]
-    if draws.n_clusters < 2:
-        return np.full(len(seen), np.nan)
-    under = []
-    for swap in Swaps(draws.n_clusters, draws.resamples, draws.seed).blocks():
-        moved = (other - one) @ swap
-        under.append(_entropy(total[0] + moved) - _entropy(total[1] - moved))
-    return permutation_p(seen, with_average(np.concatenate(under, axis=1)))
+    of_aspects = [[ClusterSums(c[a : a + 1], _entropy) for c in (one, other)] for a in range(len(one))]
+    rows = [[aspect] for aspect in of_aspects] + ([of_aspects] if len(of_aspects) > 1 else [])
+    return np.array([paired_test(aspects, resampler.swaps).p[0, 1] for aspects in rows])

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.resampling.bootstrap import Resampler
     from metaeval.trust.bias.arrays import Judged
-    from metaeval.trust.bias.clustered import Draws, Numbers
+    from metaeval.trust.bias.clustered import Measured
     from metaeval.trust.bias.given_truth import GivenTruth
 
 
@@ -34,7 +35,7 @@ class SelfPreference:
     """Generators of the judge's family."""
     points: GivenTruth
     """Points for the own family, the truth (and the length) held fixed."""
-    beyond_others: Numbers | None
+    beyond_others: Measured | None
     """The same of the judge's score less the mean score of the judges of other families on the same unit,
     without the texts of these families: what is good about the own family's texts, beyond the truth, these
     judges see too. None without such judges."""
@@ -60,14 +61,14 @@ def own_family(data: Judged, judge: str, families: Mapping[str, str | None]) -> 
 
 
 def self_preference(
-    data: Judged, judge: str, families: Mapping[str, str | None], draws: Draws
+    data: Judged, judge: str, families: Mapping[str, str | None], resampler: Resampler
 ) -> SelfPreference | None:
     """Measure how much higher a judge scores its own family.
 
     Parameters
     ----------
-    data, judge, draws
-        The scores, whose bias is measured, and how clusters are drawn.
+    data, judge, resampler
+        The scores, whose bias is measured, and how clusters are resampled.
     families
         Name of each judge and generator → its family, or None.
 
@@ -92,12 +93,12 @@ def self_preference(
         theirs = np.mean([data.scores[data.place(j)] for j in others], axis=0)
         favoured = [families.get(g) in {families[j] for j in others} for g in data.generators]
         theirs = np.where(np.array(favoured)[data.generator], np.nan, theirs)
-        beyond = given_truth(data, scores - theirs, columns, draws).best
+        beyond = given_truth(data, scores - theirs, columns, resampler).best
     return SelfPreference(
         judge,
         family,
         own_generators(data.generators, family, families),
-        given_truth(data, scores, columns, draws),
+        given_truth(data, scores, columns, resampler),
         beyond,
         others,
         data.rated(judge).sum(axis=1),

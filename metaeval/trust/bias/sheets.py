@@ -142,12 +142,12 @@ def _estimates(found: Biases, judge: str, tests: Sequence[Test]) -> dict[str, li
         beside: [t.estimate for t in tests if t.bias == beside and not t.number.startswith("share")]
         for beside in _BESIDE
     }
-    of["flips"] = [float(p.flips.estimate[-1]) for p in found.position if p.judge == judge]
+    of["flips"] = [float(p.flips.value[-1]) for p in found.position if p.judge == judge]
     # The tests are of the shift of the mean; how far single answers are apart says more of a judge.
-    of["wording"] = [float(b.distance.estimate[-1]) for b in found.wording if judge in b.judges]
-    of["repeatability"] = [float(b.identical.estimate[-1]) for b in found.repeatability if judge in b.judges]
+    of["wording"] = [float(b.distance.value[-1]) for b in found.wording if judge in b.judges]
+    of["repeatability"] = [float(b.identical.value[-1]) for b in found.repeatability if judge in b.judges]
     of["repeatability"] += [
-        float(b.identical.estimate[-1])
+        float(b.identical.value[-1])
         for b in found.verdicts_between
         if judge in b.judges and b.differ_in == REPLICATE
     ]

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from metaeval.engine.sheet import Form
     from metaeval.trust.bias.biases import Biases
-    from metaeval.trust.bias.clustered import Numbers
+    from metaeval.trust.bias.clustered import Measured
 
 
-def cells(name: str, numbers: Numbers | None, at: int) -> dict[str, float]:
+def cells(name: str, numbers: Measured | None, at: int) -> dict[str, float]:
     """Return a number of a row and the ends of its interval."""
     if numbers is None:
         return {name: float("nan"), f"{name}_ci_low": float("nan"), f"{name}_ci_high": float("nan")}
-    values = (numbers.estimate, numbers.low, numbers.high)
+    values = (numbers.value, numbers.low, numbers.high)
     return {k: float(v[at]) for k, v in zip((name, f"{name}_ci_low", f"{name}_ci_high"), values, strict=True)}
 
 

@@ -16,8 +16,9 @@ from metaeval.trust.bias.within import Within
 
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.resampling.bootstrap import Resampler
     from metaeval.trust.bias.arrays import Judged
-    from metaeval.trust.bias.clustered import Draws, Numbers
+    from metaeval.trust.bias.clustered import Measured
     from metaeval.trust.bias.given_truth import GivenTruth
 
 
@@ -28,7 +29,7 @@ class Verbosity:
     judge: str
     doubling: GivenTruth
     """Points of the judge's scale for twice the length, the truth (and the family) held fixed."""
-    of_truth: Numbers
+    of_truth: Measured
     """Points that people themselves give for twice the length; not tested."""
     n_units: Ints
     """Shape (A,)."""
@@ -39,13 +40,15 @@ def doublings(data: Judged) -> Floats | None:
     return None if data.length is None else np.log2(np.where(data.length > 0, data.length, np.nan))
 
 
-def verbosity(data: Judged, judge: str, draws: Draws, *, is_own: Floats | None = None) -> Verbosity | None:
+def verbosity(
+    data: Judged, judge: str, resampler: Resampler, *, is_own: Floats | None = None
+) -> Verbosity | None:
     """Measure the effect of length on a judge's scores; None if lengths are not known.
 
     Parameters
     ----------
-    data, judge, draws
-        The scores, whose bias is measured, and how clusters are drawn.
+    data, judge, resampler
+        The scores, whose bias is measured, and how clusters are resampled.
     is_own
         Shape (U,): 1 where the generator is of the judge's family, which is held fixed too; None if
         families are not known.
@@ -61,7 +64,7 @@ def verbosity(data: Judged, judge: str, draws: Draws, *, is_own: Floats | None =
     columns = [twice] if is_own is None else [twice, is_own]
     return Verbosity(
         judge,
-        given_truth(data, data.scores[data.place(judge)], columns, draws),
-        coefficient(people, draws, tested=False),
+        given_truth(data, data.scores[data.place(judge)], columns, resampler),
+        coefficient(people, resampler, tested=False),
         use.sum(axis=1),
     )

@@ -116,6 +116,18 @@ class Within:
         return np.asarray(np.einsum("i,cij,j->c", freed, self.cross, residual) * unit)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Coefficient:
+    """A column's coefficient, as a function of the clusters' weights."""
+
+    regression: Within
+    column: int
+
+    def at(self, weights: Floats) -> Floats:
+        """Return shape (1, columns), as `Within.coefficient`."""
+        return self.regression.coefficient(self.column, weights)[None]
+
+
 def _scaled(table: Floats, effects: Ints | None) -> tuple[Floats, Floats]:
     """Remove the effects, and divide by what spread is left; zeros where none is."""
     table = np.asarray(table, dtype=np.float64)

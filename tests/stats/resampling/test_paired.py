@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from metaeval.stats.coefficients.levels import Grouping, estimate
 from metaeval.stats.resampling import paired
-from metaeval.stats.resampling.paired import Scored, paired_permutation
+from metaeval.stats.resampling.cluster_sums import mean_of
+from metaeval.stats.resampling.paired import Scored, paired_permutation, paired_test, sign_test
 from metaeval.stats.resampling.weights import Swaps, permutation_p
 from metaeval.stats.weighted.statistic import Clusters
 from tests.stats import naive
@@ -303,3 +304,67 @@ def test_one_evaluator_is_compared_with_nobody():
     found = paired_permutation([scored(x, y, groupings["user"], clusters["user"])], "pearson", Swaps(5, 9))
     assert np.isnan(found.p).all()
     assert found.p.shape == (1, 1)
+
+
+def test_statistics_that_are_sums_against_swapping_clusters_for_real():
+    rng = np.random.default_rng(10)
+    hits, of = rng.integers(1, 6, (2, 2, 3, 7)).astype(float)  # aspects × evaluators × users
+    hits = np.minimum(hits, of)
+    aspects = [
+        [mean_of(h[None], n[None]) for h, n in zip(*a, strict=True)] for a in zip(hits, of, strict=True)
+    ]
+    swaps = Swaps(7, 400, seed=3)
+    found = paired_test(aspects, swaps)
+    shares = (hits.sum(axis=2) / of.sum(axis=2)).mean(axis=0)
+    np.testing.assert_allclose(np.nan_to_num(found.difference), shares[:, None] - shares)
+    (chosen,) = swaps.blocks()
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        extreme = 0
+        for column in chosen.T > 0:
+            there, there_of = (np.where(column, v[:, j], v[:, i]).sum(axis=1) for v in (hits, of))
+            back, back_of = (np.where(column, v[:, i], v[:, j]).sum(axis=1) for v in (hits, of))
+            difference = (there / there_of).mean() - (back / back_of).mean()
+            extreme += abs(difference) >= abs(shares[i] - shares[j]) - 1e-12
+        assert found.p[i, j] == found.p[j, i] == (extreme + 1) / 401
+    assert np.isnan(np.diagonal(found.p)).all()
+
+
+def test_a_paired_test_of_means_is_scipys():
+    rng = np.random.default_rng(11)
+    x, y = rng.normal(0.4, 1, 9), rng.normal(0, 1, 9)
+    exact = scipy.stats.permutation_test(
+        (x, y), lambda a, b: a.mean() - b.mean(), permutation_type="samples", n_resamples=np.inf
+    ).pvalue
+    found = paired_test([[mean_of(v[None], np.ones((1, 9))) for v in (x, y)]], Swaps(9, 40_000))
+    assert found.p[0, 1] == pytest.approx(exact, abs=0.01)
+    signs = sign_test((x - y)[None], Swaps(9, 40_000))
+    assert signs[0] == pytest.approx(exact, abs=0.01)
+    one = paired_test([[mean_of(v[None, :1], np.ones((1, 1))) for v in (x, y)]], Swaps(1, 9))
+    assert np.isnan(one.p).all()
+    assert one.difference[0, 1] == pytest.approx(x[0] - y[0])
+
+
+def test_signs_of_few_clusters_are_their_permutations():
+    # All of five clusters on one side: 2 of 32 patterns are as extreme.
+    found = sign_test(np.array([[1.0, 2, 3, 1, 2]]), Swaps(5, 40_000))
+    assert found[0] == pytest.approx(2 / 32, abs=0.005)
+
+
+def test_the_size_of_contributions_does_not_matter():
+    values = np.random.default_rng(2).normal(0.3, 1, (1, 12))
+    plain, large, small = (sign_test(by * values, Swaps(12, 500)) for by in (1.0, 1e9, 1e-9))
+    assert plain == large == small
+
+
+def test_no_contribution_anywhere_is_no_finding():
+    assert sign_test(np.zeros((1, 9)), Swaps(9, 99))[0] == 1
+    assert sign_test(np.zeros((3, 9)), Swaps(9, 99), largest=True) == 1
+    assert np.isnan(sign_test(np.array([[0.0, 2.0], [np.nan, 1.0]]), Swaps(2, 99))).all()
+
+
+def test_the_largest_of_several_sums_is_less_sure_than_one():
+    values = np.random.default_rng(3).normal(0, 1, (4, 30))
+    values[0] += 0.5
+    alone = sign_test(values, Swaps(30, 4000))
+    largest = sign_test(values, Swaps(30, 4000), largest=True)
+    assert alone.min() < largest < 4 * alone.min() + 0.01

@@ -13,6 +13,7 @@ from metaeval.stats.resampling.weights import (
     Swaps,
     bca_interval,
     expanded,
+    held_out,
     left_out,
     percentile_interval,
     permutation_p,
@@ -77,6 +78,19 @@ def test_swaps_choose_every_cluster_half_of_the_time():
 @pytest.mark.parametrize("n_clusters", [1, 2, 9, 1000])
 def test_each_cluster_is_left_out_once(n_clusters):
     np.testing.assert_array_equal(np.concatenate(list(left_out(n_clusters)), axis=1), 1 - np.eye(n_clusters))
+
+
+@pytest.mark.parametrize(("n_clusters", "folds"), [(17, 5), (3, 5), (10, 5)])
+def test_each_cluster_is_held_out_once_a_repeat(n_clusters, folds):
+    found = held_out(n_clusters, folds=folds, repeats=3, seed=2)
+    by_repeat = found.reshape(n_clusters, 3, min(folds, n_clusters))
+    assert (by_repeat.sum(axis=2) == 1).all()
+    sizes = by_repeat.sum(axis=0)
+    assert sizes.max() - sizes.min() <= 1
+    np.testing.assert_array_equal(found, held_out(n_clusters, folds=folds, repeats=3, seed=2))
+    assert (found != held_out(n_clusters, folds=folds, repeats=3, seed=3)).any()
+    # A split does not depend on how many follow.
+    np.testing.assert_array_equal(by_repeat[:, 0], held_out(n_clusters, folds=folds, repeats=1, seed=2))
 
 
 def test_of_many_clusters_several_are_left_out_at_a_time():

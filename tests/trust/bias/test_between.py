@@ -7,8 +7,8 @@ import pytest
 
 from metaeval.stats.agreement.raters import intraclass
 from metaeval.stats.coefficients.grouped import kendall, pearson
+from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.trust.bias.between import between, differing_in
-from metaeval.trust.bias.clustered import Draws
 from tests.trust.simulated_studies import drawn
 
 
@@ -23,27 +23,27 @@ def three():
 
 
 def test_two_judges_are_compared_by_plain_formulas(three) -> None:
-    found = between(three, ["a", "b"], Draws.of(30, resamples=200))
+    found = between(three, ["a", "b"], Resampler(30, resamples=200))
     there = ~np.isnan(three.scores[1, 0])
     x, y = three.scores[0, 0, there], three.scores[1, 0, there]
     assert found.n_units[0] == there.sum()
-    assert found.identical.estimate[0] == pytest.approx((x == y).mean())
-    assert found.distance.estimate[0] == pytest.approx(np.abs(x - y).mean())
-    assert found.shift.estimate[0] == pytest.approx((y - x).mean())
-    assert found.correlation.estimate[0] == pytest.approx(pearson(x, y))
-    assert found.icc.estimate[0] == pytest.approx(intraclass(np.stack([x, y], axis=1)).icc2)
-    assert found.correlation.low[0] < found.correlation.estimate[0] < found.correlation.high[0]
+    assert found.identical.value[0] == pytest.approx((x == y).mean())
+    assert found.distance.value[0] == pytest.approx(np.abs(x - y).mean())
+    assert found.shift.value[0] == pytest.approx((y - x).mean())
+    assert found.correlation.value[0] == pytest.approx(pearson(x, y))
+    assert found.icc.value[0] == pytest.approx(intraclass(np.stack([x, y], axis=1)).icc2)
+    assert found.correlation.low[0] < found.correlation.value[0] < found.correlation.high[0]
     means = [[v[three.generator[there] == g].mean() for g in range(4)] for v in (x, y)]
     assert found.tau[0] == pytest.approx(kendall(*means))
 
 
 def test_three_judges_are_compared_together(three) -> None:
-    found = between(three, ["a", "b", "c"], Draws.of(30, resamples=200))
+    found = between(three, ["a", "b", "c"], Resampler(30, resamples=200))
     table = three.scores[:, 1].T
-    assert found.icc.estimate[1] == pytest.approx(intraclass(table).icc2)
-    assert found.identical.estimate[1] == pytest.approx((np.ptp(table, axis=1) == 0).mean())
+    assert found.icc.value[1] == pytest.approx(intraclass(table).icc2)
+    assert found.identical.value[1] == pytest.approx((np.ptp(table, axis=1) == 0).mean())
     apart = np.array([table.mean(axis=0)[j] - table.mean(axis=0)[i] for i, j in ((0, 1), (0, 2), (1, 2))])
-    assert found.shift.estimate[1] == pytest.approx(apart[np.abs(apart).argmax()])
+    assert found.shift.value[1] == pytest.approx(apart[np.abs(apart).argmax()])
     assert 0.05 < found.shift.p[-1] <= 1
 
 
@@ -51,18 +51,18 @@ def test_a_shift_is_found(three) -> None:
     moved = three.scores.copy()
     moved[2] += 0.3
     data = replace(three, scores=moved)
-    assert between(data, ["a", "c"], Draws.of(30, resamples=200)).shift.p[-1] < 0.01
-    assert between(data, ["a", "b", "c"], Draws.of(30, resamples=200)).shift.p[-1] < 0.01
+    assert between(data, ["a", "c"], Resampler(30, resamples=200)).shift.p[-1] < 0.01
+    assert between(data, ["a", "b", "c"], Resampler(30, resamples=200)).shift.p[-1] < 0.01
 
 
 def test_judges_that_agree_in_everything() -> None:
     data = drawn(2)
     twice = replace(data, judges=("a", "b"), scores=np.concatenate([data.scores, data.scores]))
-    found = between(twice, ["a", "b"], Draws.of(30, resamples=100))
-    assert found.identical.estimate[-1] == 1
-    assert found.distance.estimate[-1] == 0
-    assert found.icc.estimate[-1] == pytest.approx(1)
-    assert found.correlation.estimate[-1] == pytest.approx(1)
+    found = between(twice, ["a", "b"], Resampler(30, resamples=100))
+    assert found.identical.value[-1] == 1
+    assert found.distance.value[-1] == 0
+    assert found.icc.value[-1] == pytest.approx(1)
+    assert found.correlation.value[-1] == pytest.approx(1)
     assert found.shift.p[-1] == 1
 
 
@@ -70,9 +70,9 @@ def test_judges_without_a_unit_in_common() -> None:
     data = drawn(3)
     scores = np.concatenate([data.scores, data.scores])
     scores[0, :, ::2], scores[1, :, 1::2] = np.nan, np.nan
-    found = between(replace(data, judges=("a", "b"), scores=scores), ["a", "b"], Draws.of(30, resamples=20))
+    found = between(replace(data, judges=("a", "b"), scores=scores), ["a", "b"], Resampler(30, resamples=20))
     numbers = (found.identical, found.distance, found.shift, found.correlation, found.icc)
-    assert np.isnan([n.estimate for n in numbers]).all()
+    assert np.isnan([n.value for n in numbers]).all()
     assert np.isnan(found.shift.p).all()
 
 

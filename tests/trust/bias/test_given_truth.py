@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.trust.bias.arrays import Judged
 from metaeval.trust.bias.biases import measure
-from metaeval.trust.bias.clustered import Draws
 from metaeval.trust.bias.notes import given_truth_note
 from metaeval.trust.bias.self_preference import self_preference
 from metaeval.trust.bias.verbosity import verbosity
 from tests.trust.simulated_studies import FAMILIES, drawn
 
-DRAWS = Draws.of(30, resamples=200)
+DRAWS = Resampler(30, resamples=200)
 
 
 def test_other_peoples_ratings_are_used_if_they_tell_of_the_truth() -> None:
@@ -24,13 +24,13 @@ def test_other_peoples_ratings_are_used_if_they_tell_of_the_truth() -> None:
     strong = verbosity(data, "j", DRAWS)
     assert strong is not None
     assert strong.doubling.instrument
-    assert strong.doubling.best.estimate[-1] < strong.doubling.plain.estimate[-1]
+    assert strong.doubling.best.value[-1] < strong.doubling.plain.value[-1]
     noise = np.random.default_rng(0).integers(1, 6, data.truth.shape).astype(float)
     weak = verbosity(replace(data, second=noise), "j", DRAWS)
     assert weak is not None
     assert weak.doubling.weak
     assert not weak.doubling.instrument
-    assert weak.doubling.best.estimate == pytest.approx(strong.doubling.plain.estimate)
+    assert weak.doubling.best.value == pytest.approx(strong.doubling.plain.value)
     told = given_truth_note(measure(replace(data, second=noise), resamples=20))
     assert "too little of the truth" in told
 

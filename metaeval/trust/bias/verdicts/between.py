@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metaeval.stats.resampling.bootstrap import Resampler
+from metaeval.stats.resampling.cluster_sums import mean_of, summed
 from metaeval.trust.bias.between import differing_in
-from metaeval.trust.bias.clustered import Draws, ratio, sums
+from metaeval.trust.bias.clustered import measured
 from metaeval.trust.bias.verdicts.position import Pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.stats.coefficients.tables import Floats
-    from metaeval.trust.bias.clustered import Numbers
+    from metaeval.trust.bias.clustered import Measured
 
 PROMPT, REPLICATE = PARTS = ("prompt", "replicate")
 
@@ -29,9 +31,9 @@ class VerdictsBetween:
     differ_in: str
     """``prompt`` or ``replicate``."""
     aspect: str
-    identical: Numbers
+    identical: Measured
     """The share of verdicts that are the same, order by order."""
-    shift: Numbers
+    shift: Measured
     """The share of verdicts for the text shown first: the second's less the first's. Tested.
 
     A tie is half a verdict."""
@@ -79,10 +81,10 @@ def _between(one: Pairs, other: Pairs, part: str, *, resamples: int, seed: int) 
     if met.empty:
         return
     cluster, n_clusters = Pairs(one.judge, one.aspect, met, 0).clusters()
-    draws = Draws.of(n_clusters, resamples=resamples, seed=seed)
+    resampler = Resampler(n_clusters, resamples, seed)
 
     def total(values: Floats) -> Floats:
-        return sums(values[None], np.ones((1, len(values)), dtype=bool), cluster, n_clusters)
+        return summed(values[None], np.ones((1, len(values)), dtype=bool), cluster, n_clusters)
 
     first, second, first_other, second_other = (
         met[f"shown_{order}{whose}"].to_numpy(dtype=np.float64)
@@ -97,8 +99,8 @@ def _between(one: Pairs, other: Pairs, part: str, *, resamples: int, seed: int) 
         (one.judge, other.judge),
         part,
         one.aspect,
-        draws.numbers(lambda w: ratio(same @ w, n @ w), bounds=(0.0, 1.0)),
-        draws.numbers(lambda w: ratio(moved @ w, n @ w), moved, bounds=(-1.0, 1.0)),
+        measured(mean_of(same, n), resampler, bounds=(0.0, 1.0)),
+        measured(mean_of(moved, n), resampler, moved, bounds=(-1.0, 1.0)),
         len(met),
         n_clusters,
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.trust.bias.clustered import Draws
+from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.trust.bias.given_truth import coefficient
 from metaeval.trust.bias.within import Within
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.stats.coefficients.tables import Floats
-    from metaeval.trust.bias.clustered import Numbers
+    from metaeval.trust.bias.clustered import Measured
     from metaeval.trust.bias.verdicts.position import Pairs
 
 
@@ -32,9 +32,9 @@ class PairwiseEffects:
 
     judge: str
     aspect: str
-    length: Numbers | None
+    length: Measured | None
     """For a text twice as long as the other; tested. None if lengths are not known."""
-    family: Numbers | None
+    family: Measured | None
     """For a text of the judge's own family against another's; tested. None if there is no such pair."""
     n_pairs: int
 
@@ -68,15 +68,15 @@ def pairwise_effects(
     rated = (of_aspect if len(of_aspect) else truth).groupby(keys, observed=True)["rating"].mean()
     better = _difference(frame, rated.reset_index(), "rating", keys)
     cluster, n_clusters = pairs.clusters()
-    draws = Draws.of(n_clusters, resamples=resamples, seed=seed)
+    resampler = Resampler(n_clusters, resamples, seed)
     won = ((frame["shown_first"] + frame["shown_second"]) / 2 - 0.5).to_numpy(dtype=np.float64)
 
-    def fitted(column: Floats) -> Numbers | None:
+    def fitted(column: Floats) -> Measured | None:
         use = ~np.isnan(column + better)
         if not (column[use] != 0).any():
             return None
         fit = Within.of(won[use], np.stack([column, better])[:, use], cluster[use], n_clusters)
-        return coefficient([fit], draws)
+        return coefficient([fit], resampler)
 
     longer = None
     if length is not None:

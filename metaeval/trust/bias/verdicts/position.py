@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.evaluators.verdicts import FIRST, NO_VERDICT, SECOND, TIE, WINNERS, comparisons_of
-from metaeval.trust.bias.clustered import Draws, ratio, sums
+from metaeval.stats.resampling.bootstrap import Resampler
+from metaeval.stats.resampling.cluster_sums import mean_of, summed
+from metaeval.trust.bias.clustered import measured
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.trust.bias.clustered import Numbers
+    from metaeval.trust.bias.clustered import Measured
 
 _VALUES = np.array([{TIE: 0.5, FIRST: 1.0, SECOND: 0.0, "": np.nan}[winner] for winner in WINNERS])
 """What the first text of a pair has won, by the code of the winner."""
@@ -55,11 +57,11 @@ class Position:
 
     judge: str
     aspect: str
-    flips: Numbers
+    flips: Measured
     """The share of pairs on which the two orders differ."""
-    first: Numbers
+    first: Measured
     """The share of decided verdicts that the text shown first won; tested against one half."""
-    ties: Numbers
+    ties: Measured
     """The share of verdicts that are ties."""
     n_pairs: int
     n_left_out: int
@@ -102,12 +104,12 @@ def position(pairs: Pairs, *, resamples: int = 10_000, seed: int = 0) -> Positio
     if pairs.frame.empty:
         return None
     cluster, n_clusters = pairs.clusters()
-    draws = Draws.of(n_clusters, resamples=resamples, seed=seed)
+    resampler = Resampler(n_clusters, resamples, seed)
     one = pairs.frame["shown_first"].to_numpy(dtype=np.float64)
     other = pairs.frame["shown_second"].to_numpy(dtype=np.float64)
 
     def total(values: Floats) -> Floats:
-        return sums(values[None], np.ones((1, len(values)), dtype=bool), cluster, n_clusters)
+        return summed(values[None], np.ones((1, len(values)), dtype=bool), cluster, n_clusters)
 
     # In the second order the pair's second text is shown first.
     first = total((one == 1.0) + (other == 0.0) * 1.0)
@@ -117,9 +119,9 @@ def position(pairs: Pairs, *, resamples: int = 10_000, seed: int = 0) -> Positio
     return Position(
         pairs.judge,
         pairs.aspect,
-        draws.numbers(lambda w: ratio(flipped @ w, n @ w), bounds=(0.0, 1.0)),
-        draws.numbers(lambda w: ratio(first @ w, decided @ w), first - second, bounds=(0.0, 1.0)),
-        draws.numbers(lambda w: ratio((2 * n - decided) @ w, 2 * n @ w), bounds=(0.0, 1.0)),
+        measured(mean_of(flipped, n), resampler, bounds=(0.0, 1.0)),
+        measured(mean_of(first, decided), resampler, first - second, bounds=(0.0, 1.0)),
+        measured(mean_of(2 * n - decided, 2 * n), resampler, bounds=(0.0, 1.0)),
         len(one),
         pairs.n_left_out,
         n_clusters,

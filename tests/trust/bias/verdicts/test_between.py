@@ -44,9 +44,9 @@ def test_judges_that_differ_in_one_part_are_compared_by_plain_formulas() -> None
     one, other = (p.frame[["shown_first", "shown_second"]].to_numpy() for p in pairs[:2])
     repeated = found["replicate"]
     assert repeated.n_pairs == 240
-    assert repeated.identical.estimate[0] == pytest.approx((one == other).mean())
+    assert repeated.identical.value[0] == pytest.approx((one == other).mean())
     for_first = [(v[:, 0].mean() + 1 - v[:, 1].mean()) / 2 for v in (one, other)]
-    assert repeated.shift.estimate[0] == pytest.approx(for_first[1] - for_first[0])
+    assert repeated.shift.value[0] == pytest.approx(for_first[1] - for_first[0])
     assert repeated.identical.low[0] < 1 / 3 < repeated.identical.high[0]
 
 

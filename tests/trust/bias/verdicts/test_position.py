@@ -36,13 +36,13 @@ def test_flips_and_the_first_place() -> None:
     found = position(pairs, resamples=100)
     assert found is not None
     assert (found.n_pairs, found.n_left_out, found.n_clusters) == (6, 2, 3)
-    assert found.flips.estimate[0] == pytest.approx(4 / 6)
+    assert found.flips.value[0] == pytest.approx(4 / 6)
     # The same word means the same in `metaeval pairwise`.
     outcomes = comparisons_of(verdicts(rows))["outcome"]
-    assert (outcomes == FLIP).sum() / (outcomes >= 0).sum() == found.flips.estimate[0]
+    assert (outcomes == FLIP).sum() / (outcomes >= 0).sum() == found.flips.value[0]
     # Decided verdicts: 2 + 2 + 2 + 2 + 0 + 1; won by the first place: 1 + 2 + 0 + 2 + 0 + 1.
-    assert found.first.estimate[0] == pytest.approx(6 / 9)
-    assert found.ties.estimate[0] == pytest.approx(3 / 12)
+    assert found.first.value[0] == pytest.approx(6 / 9)
+    assert found.ties.value[0] == pytest.approx(3 / 12)
 
 
 def test_nothing_in_both_orders_is_nothing() -> None:

@@ -1,0 +1,191 @@
+"""The bootstrap: whatever is a function of cluster weights gets an interval.
+
+A statistic says what it is when each cluster is there so many times. The rest is done here: the estimate is
+the statistic at weights of one, a resample of the clusters is another column of weights, and so is the study
+without one of them (the jackknife).
+
+Examples
+--------
+The share of recommendations that were clicked, and its interval when users are resampled. A share is two sums
+by user and a division (`metaeval.stats.resampling.cluster_sums`).
+
+>>> import numpy as np
+>>> from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
+>>> from metaeval.stats.resampling.cluster_sums import mean_of
+>>> user = np.array([0, 0, 1, 1, 2, 2, 2, 3, 4, 4])
+>>> clicked = np.array([1, 0, 1, 1, 0, 0, 1, 1, 1, 0])
+>>> clicks, shown = np.bincount(user, clicked), np.bincount(user)  # by user
+>>> share = mean_of(clicks[None], shown[None])
+>>> found = bootstrap(share, Resampler(5, resamples=2_000, seed=1), bounds=(0.0, 1.0))
+>>> print(f"{found.value[0]:.2f} [{found.low[0]:.2f}, {found.high[0]:.2f}] from {found.n} users")
+0.60 [0.37, 1.00] from 5 users
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from metaeval.stats.resampling.weights import (
+    Method,
+    Resamples,
+    Swaps,
+    expanded,
+    interval,
+    left_out,
+    percentile_interval,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from metaeval.stats.coefficients.tables import Floats
+
+_KEPT = 2**25  # weights that are kept, over all numbers of clusters; more are drawn again for each statistic
+
+V = TypeVar("V")
+
+
+class Statistic(Protocol):
+    """Anything that is estimated, as a function of how often each cluster is there."""
+
+    def at(self, weights: Floats) -> Floats:
+        """Return the values under each column of weights.
+
+        Parameters
+        ----------
+        weights
+            How often each cluster is there, shape (n_clusters, columns); 0 leaves it out.
+
+        Returns
+        -------
+        ndarray
+            Shape (values, columns); NaN where a value is not defined.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate(Generic[V]):
+    """Values with their intervals: arrays of one shape, or a number each; NaN where not defined."""
+
+    value: V
+    low: V
+    high: V
+    n: int
+    """Clusters that were resampled."""
+
+    def row(self, name: str) -> dict[str, V]:
+        """Return the cells of a table: the value by its name, and the ends as ``name_low``, ``name_high``."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+
+
+NOTHING = Estimate(np.nan, np.nan, np.nan, 0)
+"""A value that is not defined."""
+
+
+def each(found: Estimate[Floats]) -> list[Estimate[float]]:
+    """Take an estimate of several values apart."""
+    values = zip(found.value, found.low, found.high, strict=True)
+    return [Estimate(float(value), float(low), float(high), found.n) for value, low, high in values]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resampler:
+    """How clusters are resampled and intervals made: one seed, one set of resamples for all statistics."""
+
+    n_clusters: int
+    resamples: int = 10_000
+    seed: int = 0
+    confidence: float = 0.95
+    method: Method = "percentile"
+    expand: bool = True
+    """Whether intervals are widened for few clusters (`metaeval.stats.resampling.weights.expanded`)."""
+    _kept: dict[int, tuple[Floats, ...]] = field(default_factory=dict, repr=False)
+
+    def of(self, n_clusters: int) -> Resampler:
+        """Return the same for another number of clusters; both share the room for weights."""
+        return replace(self, n_clusters=n_clusters)
+
+    @property
+    def level(self) -> float:
+        """The confidence that percentiles are taken at."""
+        return expanded(self.confidence, self.n_clusters) if self.expand else self.confidence
+
+    @property
+    def swaps(self) -> Swaps:
+        """As many random swaps of clusters, for tests."""
+        return Swaps(self.n_clusters, self.resamples, self.seed)
+
+    def weights(self) -> Iterable[Floats]:
+        """Return the weights of the resamples, block by block: kept if there is room, else drawn again."""
+        drawn = Resamples(self.n_clusters, self.resamples, self.seed).blocks()
+        if self.n_clusters not in self._kept:
+            if (self.n_clusters + sum(self._kept)) * self.resamples > _KEPT:
+                return drawn
+            self._kept[self.n_clusters] = tuple(drawn)
+        return self._kept[self.n_clusters]
+
+    def replicates(self, statistic: Statistic) -> Floats:
+        """Return a statistic in every resample, shape (values, resamples)."""
+        return _over(statistic, self.weights())
+
+
+def jackknife(statistic: Statistic, n_clusters: int) -> Floats:
+    """Return a statistic without each cluster in turn, shape (values, clusters): see `left_out`."""
+    return _over(statistic, left_out(n_clusters))
+
+
+def bootstrap(
+    statistic: Statistic,
+    resampler: Resampler,
+    *,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+    stretch: bool = True,
+) -> Estimate[Floats]:
+    """Estimate a statistic, with an interval of each of its values.
+
+    Parameters
+    ----------
+    statistic
+        What is estimated.
+    resampler
+        The number of clusters, the resamples, and how intervals are made of them.
+    bounds
+        The least and the most that a value can be, such as -1 and 1 of a correlation. With 0 and 1, values
+        are shares: where one is 0 or 1 in every resample, its interval reaches as far as so many clusters
+        alike would be a rare chance (Clopper & Pearson 1934).
+    stretch
+        Whether a resampler that expands intervals also stretches them by as much as the jackknife varies more
+        than the bootstrap (`metaeval.stats.resampling.weights.interval`); else they are percentiles.
+    """
+    n = resampler.n_clusters
+    value = statistic.at(np.ones((n, 1)))[:, 0]
+    drawn = resampler.replicates(statistic)
+    if resampler.method == "bca" or (resampler.expand and stretch):
+        without = jackknife(statistic, n)
+        low, high = interval(
+            value,
+            drawn,
+            without,
+            n_clusters=n,
+            confidence=resampler.confidence,
+            method=resampler.method,
+            expand=resampler.expand,
+            bounds=(-np.inf, np.inf),
+        )
+    else:
+        low, high = percentile_interval(drawn, resampler.level)
+    if bounds == (0.0, 1.0) and n > 1:
+        rare = 1 - ((1 - resampler.confidence) / 2) ** (1 / n)
+        alike = np.nanmin(drawn, axis=1, initial=np.inf) == np.nanmax(drawn, axis=1, initial=-np.inf)
+        high = np.where(alike & (value == 0), rare, high)
+        low = np.where(alike & (value == 1), 1 - rare, low)
+    return Estimate(value, np.clip(low, *bounds), np.clip(high, *bounds), n)
+
+
+def _over(statistic: Statistic, blocks: Iterable[Floats]) -> Floats:
+    parts = [statistic.at(weights) for weights in blocks]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)

@@ -1,0 +1,121 @@
+"""Statistics that are sums by cluster and a finishing function, and averages of statistics.
+
+Most measures are of this kind: a mean is two sums, a correlation five, a kappa of K labels K². The units are
+summed up by cluster once; then a resample costs one product of matrices and the finishing function.
+
+Examples
+--------
+The standard deviation is three sums:
+
+>>> import numpy as np
+>>> from metaeval.stats.resampling.cluster_sums import ClusterSums
+>>> user, rating = np.array([0, 0, 1, 2]), np.array([1.0, 3.0, 5.0, 3.0])
+>>> sums = np.stack([np.bincount(user), np.bincount(user, rating), np.bincount(user, rating**2)])
+>>> sd = ClusterSums(sums, lambda s: np.sqrt(s[2:] / s[0] - (s[1:2] / s[0]) ** 2))
+>>> sd.at(np.array([[1, 0], [1, 1], [1, 1]]))  # all users, and the study without the first
+array([[1.41421356, 1.        ]])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.resampling.bootstrap import Statistic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterSums:
+    """A function of sums over clusters."""
+
+    by_cluster: Floats
+    """Shape (…, n_clusters)."""
+    of_sums: Callable[[Floats], Floats]
+    """From weighted sums, shape (…, columns), to the values, shape (values, columns)."""
+
+    def at(self, weights: Floats) -> Floats:
+        """Return the values under each column of weights, shape (values, columns)."""
+        return self.of_sums(self.sums(weights))
+
+    def sums(self, weights: Floats) -> Floats:
+        """Return the weighted sums, shape (…, columns)."""
+        return np.asarray(self.by_cluster @ weights)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stack:
+    """The values of several statistics, one after the other."""
+
+    statistics: Sequence[Statistic]
+
+    def at(self, weights: Floats) -> Floats:
+        """Return all values under each column of weights."""
+        return np.concatenate([s.at(weights) for s in self.statistics])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WithAverage:
+    """A statistic whose values come aspect by aspect, and after them their average over the aspects."""
+
+    statistic: Statistic
+    values: int = 1
+    """Values of each aspect."""
+
+    def at(self, weights: Floats) -> Floats:
+        """Return shape ((A + 1) · values, columns); (values, columns) of a single aspect."""
+        found = self.statistic.at(weights)
+        columns = found.shape[1]
+        return with_average(found.reshape(-1, self.values, columns)).reshape(-1, columns)
+
+
+def with_average(of_aspects: Floats) -> Floats:
+    """Add the mean over aspects, the first axis, as a last entry, if there are two or more."""
+    if len(of_aspects) == 1:
+        return of_aspects
+    return np.concatenate([of_aspects, of_aspects.mean(axis=0, keepdims=True)])
+
+
+def mean_of(above: Floats, below: Floats) -> ClusterSums:
+    """Return the sum of one thing over the sum of another, such as of values and units.
+
+    Parameters
+    ----------
+    above, below
+        Sums by cluster, shape (values, n_clusters).
+    """
+    return ClusterSums(np.stack([above, below]), lambda sums: ratio(*sums))
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """Divide; NaN by zero."""
+    shape = np.broadcast_shapes(above.shape, below.shape)
+    found: Floats = np.divide(above, below, out=np.full(shape, np.nan), where=below > 0)
+    return found
+
+
+def summed(values: Floats, use: NDArray[np.bool_], of_unit: Ints, n_clusters: int) -> Floats:
+    """Sum values by cluster over the units in use.
+
+    Parameters
+    ----------
+    values, use
+        Shape (A, U).
+    of_unit
+        Shape (U,): the cluster of each unit.
+
+    Returns
+    -------
+    ndarray
+        Shape (A, n_clusters).
+    """
+    return np.stack(
+        [np.bincount(of_unit[u], v[u], n_clusters) for v, u in zip(values, use, strict=True)]
+    ).astype(np.float64, copy=False)
