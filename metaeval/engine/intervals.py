@@ -14,6 +14,7 @@ from metaeval.engine.policy import CLUSTERS, Prepared, allowed, whole_number
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.regression.noisy_means import NoisyMeans
 from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
+from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import Method, Resamples, expanded, interval, left_out
 from metaeval.stats.weighted.statistic import Clusters, statistic
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from metaeval.stats.coefficients.levels import Estimates
     from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.weighted.statistic import Statistic
+    from metaeval.stats.resampling.bootstrap import Statistic
 
 _KEPT = 2**25  # weights that are kept rather than drawn again for each evaluator
 
@@ -79,6 +80,12 @@ class Bootstrap:
     def levels(self, n_clusters: int) -> float:
         """Return the confidence that percentiles are taken at."""
         return expanded(self.confidence, n_clusters) if self.expand else self.confidence
+
+    def resampler(self, n_clusters: int = 0) -> Resampler:
+        """Return what resamples clusters and makes intervals in this way."""
+        return Resampler(
+            n_clusters, self.resamples, self.seed, self.confidence, self.method, expand=self.expand
+        )
 
     def record(self, data: Prepared) -> dict[str, Any]:
         """Return the options and the number of clusters, as plain JSON values."""

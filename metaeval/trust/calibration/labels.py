@@ -15,10 +15,10 @@ from metaeval.engine.alignment import align
 from metaeval.evaluators.grid import CODES, STATUSES
 from metaeval.stats.agreement.labels import KAPPAS, LabelAgreement
 from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.resampling.bootstrap import NOTHING, bootstrap, each
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.weighted.statistic import statistic
 from metaeval.stats.weighted.sums import Clusters
-from metaeval.trust.calibration.drawing import NOTHING, Draws, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from metaeval.engine.intervals import Bootstrap
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic
 
 MOST_LABELS = 20
 """Labels of a scale up to which they are compared as such; scores on a longer one are compared in order."""
@@ -49,7 +50,7 @@ class Agreement:
     n_clusters: int
     statuses: Mapping[str, int]
     """Units with a label of people and none of the evaluator, by the reason."""
-    measured: Mapping[str, Value]
+    measured: Mapping[str, Estimate[float]]
     """By measure: of `MEASURES`, and ``cut 3`` for kappa of 'three or more'."""
     labels: tuple[float, ...] = ()
     """The scale's labels; empty if scores or truth are no labels."""
@@ -69,7 +70,7 @@ class Agreement:
             return "kappa" if len(self.labels) == 2 else "quadratic"
         return "spearman"
 
-    def value(self, measure: str) -> Value:
+    def value(self, measure: str) -> Estimate[float]:
         """Return a measure; NaN if it is not defined for these scores."""
         return self.measured.get(measure, NOTHING)
 
@@ -146,7 +147,7 @@ def agreements(
     """
     clusters = data.clusters(data.cluster_name(bootstrap.cluster)).of_unit
     reasons = _reasons(scores, truth)
-    draws = Draws(bootstrap)
+    resampler = bootstrap.resampler()
     parts: dict[str, Ints] = {"": np.arange(data.truth.shape[1])}
     if strata is not None:
         names = np.asarray(list(strata), dtype=object)
@@ -172,7 +173,11 @@ def agreements(
                             len(units),
                             there.n,
                             _counts(reasons[e, a, part]),
-                            dict(_values(x, y, labels, scale=scale, cuts=cuts, clusters=there, draws=draws)),
+                            dict(
+                                _values(
+                                    x, y, labels, scale=scale, cuts=cuts, clusters=there, resampler=resampler
+                                )
+                            ),
                             labels,
                             _table(_at(y, labels), _at(x, labels), len(labels)) if labels else None,
                         )
@@ -222,21 +227,25 @@ def _values(
     scale: Scale,
     cuts: Sequence[float],
     clusters: Clusters,
-    draws: Draws,
-) -> Iterator[tuple[str, Value]]:
+    resampler: Resampler,
+) -> Iterator[tuple[str, Estimate[float]]]:
     """Yield every measure that these scores have, with its interval."""
     if not len(x):
         return
+
+    def estimates(agreement: Statistic) -> list[Estimate[float]]:
+        return each(bootstrap(agreement, resampler.of(clusters.n), bounds=(-1.0, 1.0)))
+
     if labels:
         both = LabelAgreement.of(_at(x, labels), _at(y, labels), len(labels), clusters)
         # A cut parts the scale before a label; named by the label.
         names = [*KAPPAS, "alpha", *(cut_name(labels[c]) for c in range(1, len(labels)))]
-        yield from zip(names, draws.coefficients(both, clusters.n), strict=True)
+        yield from zip(names, estimates(both), strict=True)
     if x.min() >= scale.min and x.max() <= scale.max:
         # Of labels, what is left are cuts between two of them.
         for cut in cuts if not labels else (c for c in cuts if c not in labels):
             passed = LabelAgreement.of((x >= cut).astype(np.int64), (y >= cut).astype(np.int64), 2, clusters)
-            yield cut_name(cut), draws.coefficients(passed, clusters.n)[0]
+            yield cut_name(cut), estimates(passed)[0]
     everyone = Grouping(np.zeros(len(x), dtype=np.int64), 1)
     ranked = statistic(x, y, everyone, clusters, RANKS)
-    yield from zip(RANKS, draws.coefficients(ranked, clusters.n), strict=True)
+    yield from zip(RANKS, estimates(ranked), strict=True)

@@ -27,7 +27,7 @@ def map_sheet(fits: Sequence[MapFit], *, seed: int = 0, simulated: Simulation = 
         for name, values in (("mae", fit.mae), ("rmse", fit.rmse), ("pearson", fit.pearson)):
             row |= {f"{name}_{way}": value for way, value in values.items()}
         for name in ("mended", "added", "added_to_own"):
-            row |= dict(zip((name, f"{name}_low", f"{name}_high"), getattr(fit, name), strict=True))
+            row |= getattr(fit, name).row(name)
         rows.append(row)
     frame = pd.DataFrame(rows)
     with_own, with_raw = "mae_own_map" in frame, "mae_raw" in frame

@@ -11,9 +11,10 @@ from metaeval.base.progress import progress
 from metaeval.stats.agreement.raters import mean_absolute_error
 from metaeval.stats.coefficients.grouped import pearson
 from metaeval.stats.regression.isotonic import cross_fitted, isotonic
+from metaeval.stats.resampling.bootstrap import NOTHING, bootstrap, each
+from metaeval.stats.resampling.cluster_sums import ClusterSums
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.weighted.sums import Clusters
-from metaeval.trust.calibration.drawing import NOTHING, Draws, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.regression.isotonic import Isotonic
+    from metaeval.stats.resampling.bootstrap import Estimate, Resampler
 
 RAW, MEAN, MAP, OWN_MEAN, OWN_MAP = "raw", "mean", "map", "own_mean", "own_map"
 
@@ -47,11 +49,11 @@ class MapFit:
     rmse: Mapping[str, float]
     pearson: Mapping[str, float]
     """Of what was predicted and people's rating; NaN for a constant."""
-    mended: Value
+    mended: Estimate[float]
     """How much smaller the root mean squared error of ``map`` is than that of ``raw``."""
-    added: Value
+    added: Estimate[float]
     """The same of ``map`` against ``mean``: what the evaluator says of users that it has no labels of."""
-    added_to_own: Value
+    added_to_own: Estimate[float]
     """The same of ``own_map`` against ``own_mean``."""
 
 
@@ -76,7 +78,7 @@ def map_fits(data: Prepared, *, scale: Scale, bootstrap: Bootstrap) -> list[MapF
     with_users = "user_id" in data.keys
     who = data.clusters(data.cluster_name(None)).of_unit
     block = _blocks(data) if with_users else None
-    draws = Draws(bootstrap)
+    resampler = bootstrap.resampler()
     found = []
     with progress("maps", len(data.evaluators)) as advance:
         for e, evaluator in enumerate(data.evaluators):
@@ -89,7 +91,7 @@ def map_fits(data: Prepared, *, scale: Scale, bootstrap: Bootstrap) -> list[MapF
                 x, y = data.scores[e, a, units], data.truth[a, units]
                 own = None if block is None else block[units]
                 said = _said(x, y, clusters, block=own, scale=scale, seed=bootstrap.seed)
-                found.append(_fit((evaluator, aspect), x, y, clusters, said=said, draws=draws))
+                found.append(_fit((evaluator, aspect), x, y, clusters, said=said, resampler=resampler))
             advance()
     return found
 
@@ -121,13 +123,13 @@ def _fit(
     clusters: Clusters,
     *,
     said: Mapping[str, Floats],
-    draws: Draws,
+    resampler: Resampler,
 ) -> MapFit:
     errors = {name: np.abs(values - y) for name, values in said.items()}
     pairs = [(RAW, MAP), (MEAN, MAP), (OWN_MEAN, OWN_MAP)]
     there = [p for p in pairs if p[0] in errors and p[1] in errors]
-    gains = _Gains.of(errors, there, clusters)
-    by_pair = dict(zip(there, draws.numbers(gains, clusters.n), strict=True))
+    gains = bootstrap(_gains(errors, there, clusters), resampler.of(clusters.n), stretch=False)
+    by_pair = dict(zip(there, each(gains), strict=True))
     mended, added, added_to_own = (by_pair.get(p, NOTHING) for p in pairs)
     return MapFit(
         *of,
@@ -144,23 +146,14 @@ def _fit(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Gains:
-    """By how much root mean squared errors are smaller, as a function of the clusters' weights."""
+def _gains(errors: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], clusters: Clusters) -> ClusterSums:
+    """Return by how much root mean squared errors are smaller in the second of each pair."""
+    names = [one for one, _ in pairs] + [other for _, other in pairs]
+    squares = [np.bincount(clusters.of_unit, np.square(errors[n]), clusters.n) for n in names]
+    units = np.bincount(clusters.of_unit, minlength=clusters.n)
 
-    squares: Floats
-    """Shape (2 · pairs, n_clusters): sums of squared errors, of the first of each pair, then the second."""
-    counts: Floats
-    """Shape (n_clusters,)."""
-
-    @classmethod
-    def of(cls, errors: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], clusters: Clusters) -> _Gains:
-        """Sum up by cluster."""
-        names = [one for one, _ in pairs] + [other for _, other in pairs]
-        sums = [np.bincount(clusters.of_unit, np.square(errors[n]), clusters.n) for n in names]
-        return cls(np.stack(sums), np.bincount(clusters.of_unit, minlength=clusters.n).astype(np.float64))
-
-    def at(self, weights: Floats) -> Floats:
-        """Return the differences, shape (pairs, columns)."""
-        first, second = np.split(np.sqrt((self.squares @ weights) / (self.counts @ weights)), 2)
+    def less(sums: Floats) -> Floats:
+        first, second = np.split(np.sqrt(sums[:-1] / sums[-1]), 2)
         return np.asarray(first - second)
+
+    return ClusterSums(np.stack([*squares, units]), less)

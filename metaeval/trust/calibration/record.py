@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metaeval.engine.intervals import Bootstrap
+    from metaeval.stats.resampling.bootstrap import Estimate
     from metaeval.trust.calibration.bands import Bands
-    from metaeval.trust.calibration.drawing import Value
     from metaeval.trust.calibration.labels import Agreement
     from metaeval.trust.calibration.maps import MapFit
 
@@ -90,6 +90,11 @@ class Calibration:
                 f"(it has: {', '.join(entries)})"
             )
         return entries[evaluator]
+
+
+def numbers_of(found: Estimate[float]) -> dict[str, float]:
+    """Return the value and its interval by the names they have in tables and files."""
+    return {"estimate": found.value, "low": found.low, "high": found.high}
 
 
 def state_of(calibration: Calibration, signature: Mapping[str, Any], evaluator: str | None = None) -> str:
@@ -220,7 +225,7 @@ def _numbers(one: Agreement, bands: Bands, measure: str | None, cuts: Sequence[f
     by = one.measure(measure, cuts)
     value = one.value(by)
     return {
-        "verdict": bands.verdict(value.estimate, value.low),
+        "verdict": bands.verdict(value.value, value.low),
         "measure": by,
         **_plain(value),
         "n_units": one.n_units,
@@ -230,5 +235,5 @@ def _numbers(one: Agreement, bands: Bands, measure: str | None, cuts: Sequence[f
     }
 
 
-def _plain(value: Value) -> dict[str, float | None]:
-    return {k: None if math.isnan(v) else v for k, v in value._asdict().items()}
+def _plain(found: Estimate[float]) -> dict[str, float | None]:
+    return {k: None if math.isnan(v) else v for k, v in numbers_of(found).items()}

@@ -11,6 +11,7 @@ from metaeval.base.records import Status
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.trust.calibration.labels import MEASURES, cut_name
+from metaeval.trust.calibration.record import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -140,7 +141,7 @@ def strata_sheet(
             "stratum": one.stratum,
             "n_units": one.n_units,
             "n_clusters": one.n_clusters,
-            **one.value(one.measure(measure, cuts))._asdict(),
+            **numbers_of(one.value(one.measure(measure, cuts))),
             **_verdict(one, bands, measure, cuts),
         }
         for one in found
@@ -206,7 +207,7 @@ def _ordered(found: Sequence[Agreement], measure: str | None, cuts: Sequence[flo
     aspects = list(dict.fromkeys(one.aspect for one in found))
 
     def key(one: Agreement) -> tuple[int, bool, float]:
-        estimate = one.value(one.measure(measure, cuts)).estimate
+        estimate = one.value(one.measure(measure, cuts)).value
         return (aspects.index(one.aspect), math.isnan(estimate), 0.0 if math.isnan(estimate) else -estimate)
 
     return sorted(found, key=key)
@@ -215,7 +216,7 @@ def _ordered(found: Sequence[Agreement], measure: str | None, cuts: Sequence[flo
 def _verdict(one: Agreement, bands: Bands, measure: str | None, cuts: Sequence[float]) -> dict[str, str]:
     by = one.measure(measure, cuts)
     value = one.value(by)
-    return {"verdict": bands.verdict(value.estimate, value.low), "by": _title(by)}
+    return {"verdict": bands.verdict(value.value, value.low), "by": _title(by)}
 
 
 def _title(measure: str) -> str:
@@ -227,7 +228,7 @@ def _column(measure: str) -> Column:
 
 
 def _cells(name: str, one: Agreement) -> dict[str, float]:
-    return dict(zip((name, f"{name}_low", f"{name}_high"), one.value(name), strict=True))
+    return one.value(name).row(name)
 
 
 def _label_row(name: str, one: Agreement, axis: int) -> dict[str, Any]:
@@ -243,7 +244,7 @@ def _label_row(name: str, one: Agreement, axis: int) -> dict[str, Any]:
 
 
 def _by_kappa(one: Agreement) -> tuple[bool, float]:
-    estimate = one.value("kappa").estimate
+    estimate = one.value("kappa").value
     return (math.isnan(estimate), -estimate if not math.isnan(estimate) else 0.0)
 
 

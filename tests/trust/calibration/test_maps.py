@@ -36,10 +36,10 @@ def test_a_harsh_judge_is_mended_and_a_blind_one_adds_nothing() -> None:
     harsh, blind = found["harsh"], found["blind"]
     assert harsh.mended.low > 0.5
     assert harsh.added.low > 0
-    assert harsh.mended.estimate == pytest.approx(harsh.rmse["raw"] - harsh.rmse["map"])
+    assert harsh.mended.value == pytest.approx(harsh.rmse["raw"] - harsh.rmse["map"])
     assert harsh.rmse["own_map"] < harsh.rmse["map"] < harsh.rmse["raw"]
     assert harsh.added_to_own.low > 0
-    assert blind.added.estimate == pytest.approx(0, abs=0.05)
+    assert blind.added.value == pytest.approx(0, abs=0.05)
     assert blind.added.low < 0.01
     assert blind.pearson["own_map"] > 0.3  # by the user's own labels alone, as without a judge
     assert (np.diff(harsh.map.y) >= 0).all()
@@ -48,7 +48,7 @@ def test_a_harsh_judge_is_mended_and_a_blind_one_adds_nothing() -> None:
 def test_scores_on_another_scale_are_only_mapped() -> None:
     big = fits()["big"]
     assert "raw" not in big.mae
-    assert np.isnan(big.mended.estimate)
+    assert np.isnan(big.mended.value)
     assert big.added.low > 0
 
 

@@ -11,8 +11,8 @@ from metaeval.base.errors import MetaevalError
 from metaeval.engine.intervals import Bootstrap
 from metaeval.kinds.registry import build
 from metaeval.sources import load
+from metaeval.stats.resampling.bootstrap import NOTHING, Estimate
 from metaeval.trust.calibration.bands import Bands
-from metaeval.trust.calibration.drawing import Value
 from metaeval.trust.calibration.identity import changes, identity
 from metaeval.trust.calibration.labels import Agreement
 from metaeval.trust.calibration.record import (
@@ -45,7 +45,7 @@ def agreement(name="judge", low=0.65, stratum=""):
         20,
         5,
         {"refused": 1},
-        {"quadratic": Value(0.7, low, 0.8), "kappa": Value(np.nan, np.nan, np.nan)},
+        {"quadratic": Estimate(0.7, low, 0.8, 30), "kappa": NOTHING},
         (1.0, 2.0),
         np.array([[8, 2], [3, 7]]),
     )
