@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metaeval.stats.ranking import comparisons
-from metaeval.stats.ranking.comparisons import ELO_K, ELO_START, PRIOR
 
 if TYPE_CHECKING:
     from metaeval.evaluators.grid import FloatArray
@@ -18,7 +17,7 @@ BRADLEY_TERRY, ELO, WIN_RATE = METHODS = ("bradley-terry", "elo", "win-rate")
 
 
 def strengths(method: str, games: Games, seed: int = 0) -> FloatArray:
-    """Return the strength of each player, by ``evalica``.
+    """Return the strength of each player.
 
     Parameters
     ----------
@@ -36,35 +35,7 @@ def strengths(method: str, games: Games, seed: int = 0) -> FloatArray:
     ndarray
         Shape (n_players,); NaN for a player without a comparison.
     """
-    import pandas as pd
-    from evalica import Winner, average_win_rate, bradley_terry, elo
-
-    n, met = games.n_players, games.met
-    found = np.full(n, np.nan)
-    if not len(games):
-        return found
-    if method == ELO:
-        games = games.take(elo_order(len(games), seed))
-    winner_of = {1.0: Winner.X, 0.0: Winner.Y, 0.5: Winner.Draw}
-    xs, ys = games.first.tolist(), games.second.tolist()
-    winners = [winner_of[p] for p in games.points.tolist()]
-    # Only who has played: of somebody who has not, evalica would make NaN for all. The last is the opponent
-    # of fixed strength.
-    index = pd.Index([*met.tolist(), *([n] if method == BRADLEY_TERRY else [])])
-    result: Any
-    if method == BRADLEY_TERRY:
-        xs, ys = [*xs, *met.tolist()], [*ys, *[n] * len(met)]
-        winners += [Winner.Draw] * len(met)
-        weights = [1.0] * len(games) + [PRIOR] * len(met)
-        result = bradley_terry(xs, ys, winners, index, weights, tolerance=1e-10, limit=100_000)
-    elif method == ELO:
-        result = elo(xs, ys, winners, index, initial=ELO_START, k=ELO_K)
-    else:
-        result = average_win_rate(xs, ys, winners, index)
-    found[met] = result.scores.reindex(met).to_numpy()
-    if method == BRADLEY_TERRY:
-        found = np.log(found)
-        found -= np.nanmean(found)
+    found: FloatArray = strengths_by_group(method, games, np.zeros(len(games), dtype=np.int64), 1, seed)[0]
     return found
 
 

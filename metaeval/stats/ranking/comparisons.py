@@ -1,7 +1,7 @@
 """Strengths from paired comparisons: Bradley and Terry's model, Elo ratings and win rates, many sets at once.
 
-``metaeval.trust.verdicts.strengths`` takes point estimates from ``evalica``; what is here makes the same
-numbers for all resamples of a bootstrap, or for all pairs of user and item, in one go.
+A set is a resample of a bootstrap, or the comparisons of one user and item. The numbers are those of the
+library evalica, which takes one set at a time; a test holds them to it.
 """
 
 from __future__ import annotations

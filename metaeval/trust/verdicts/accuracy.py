@@ -11,7 +11,7 @@ from metaeval.base.errors import DataError, nearest
 from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, comparisons_of, pair_keys
-from metaeval.trust.verdicts.rates import clusters_of, missing_counts, share_intervals, shown_first_counts
+from metaeval.trust.verdicts.rates import clusters_of, missing_counts, shares_of, shown_first_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,7 +108,7 @@ def _rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict
     for_first, named = shown_first_counts(comparisons)
     hits = np.concatenate([here * right.sum(axis=0)[:, None], here * for_first[:, None]], axis=1)
     of = np.concatenate([here * 2, here * named[:, None]], axis=1)
-    shares = share_intervals(hits, of, cluster, n_clusters, resamples=resamples, seed=seed)
+    shares = shares_of(hits, of, cluster, n_clusters, resamples=resamples, seed=seed)
     missing = missing_counts(comparisons)
     same = (one == two) & np.isin(one, _NAMED)
     for at, name in enumerate(names):
@@ -123,10 +123,7 @@ def _rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict
             "missing": int(missing[mine].sum()),
         }
         for what, place in zip(_SHARES, (at, at + len(names)), strict=True):
-            row |= {
-                f"{what}{end}": float(values[place])
-                for end, values in zip(("", "_low", "_high"), shares, strict=True)
-            }
+            row |= shares[place].row(what)
         yield row
 
 

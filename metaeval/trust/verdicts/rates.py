@@ -8,15 +8,16 @@ import numpy as np
 
 from metaeval.base.records import FIRST, SECOND
 from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, pair_keys
-from metaeval.stats.resampling.weights import Resamples, expanded, percentile_interval
+from metaeval.stats.resampling.bootstrap import Resampler, bootstrap, each
+from metaeval.stats.resampling.cluster_sums import mean_of, summed
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
     from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.resampling.bootstrap import Estimate
 
-CONFIDENCE = 0.95
 _FIRST, _SECOND = WINNERS.index(FIRST), WINNERS.index(SECOND)
 
 
@@ -28,10 +29,10 @@ def clusters_of(comparisons: pd.DataFrame) -> tuple[Ints, int]:
     return codes.astype(np.int64), len(names)
 
 
-def share_intervals(
+def shares_of(
     hits: ArrayLike, of: ArrayLike, cluster: Ints, n_clusters: int, *, resamples: int, seed: int
-) -> tuple[Floats, Floats, Floats]:
-    """Return shares of hits, and the ends of their 95 % bootstrap intervals, widened for few clusters.
+) -> list[Estimate[float]]:
+    """Return shares of hits, with 95 % bootstrap intervals, widened for few clusters.
 
     Parameters
     ----------
@@ -41,27 +42,11 @@ def share_intervals(
         The cluster of each row, shape (rows,), in ``range(n_clusters)``.
     resamples, seed
         Of the clusters.
-
-    Returns
-    -------
-    share, low, high
-        Shape (shares,); NaN where there is nothing to have a share of.
     """
-    counts = np.stack([np.asarray(hits, dtype=np.float64), np.asarray(of, dtype=np.float64)])
-    sums = np.zeros((2, n_clusters, counts.shape[-1]))
-    for part, values in zip(sums, counts, strict=True):
-        np.add.at(part, cluster, values)
-    blocks = [
-        _ratio(*(weights.T @ s for s in sums)) for weights in Resamples(n_clusters, resamples, seed).blocks()
-    ]
-    replicates = np.concatenate([np.zeros((0, counts.shape[-1])), *blocks])
-    low, high = percentile_interval(replicates.T, expanded(CONFIDENCE, n_clusters))
-    return _ratio(*sums.sum(axis=1)), low, high
-
-
-def _ratio(hits: Floats, of: Floats) -> Floats:
-    ratio: Floats = np.divide(hits, of, out=np.full(np.shape(of), np.nan), where=of > 0)
-    return ratio
+    counts = [np.asarray(values, dtype=np.float64).T for values in (hits, of)]
+    above, below = (summed(c, np.ones(c.shape, dtype=bool), cluster, n_clusters) for c in counts)
+    resampler = Resampler(n_clusters, resamples, seed)
+    return each(bootstrap(mean_of(above, below), resampler, stretch=False))
 
 
 def shown_first_counts(comparisons: pd.DataFrame) -> tuple[Floats, Floats]:

@@ -13,7 +13,7 @@ from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.strengths import METHODS
 from metaeval.evaluators.verdicts import FLIP, FLIPS, OUTCOMES, comparisons_of, pair_keys
 from metaeval.stats.ranking.comparisons import ELO_K, PRIOR
-from metaeval.trust.verdicts.rates import clusters_of, share_intervals, shown_first_counts
+from metaeval.trust.verdicts.rates import clusters_of, shares_of, shown_first_counts
 from metaeval.trust.verdicts.strengths import rank_by_verdicts
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _pairs_rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterato
     for_first, named = shown_first_counts(comparisons)
     hits = np.concatenate([valid & (outcome == FLIP)[:, None], here * for_first[:, None]], axis=1)
     of = np.concatenate([valid, here * named[:, None]], axis=1)
-    shares = share_intervals(hits, of, cluster, n_clusters, resamples=resamples, seed=seed)
+    shares = shares_of(hits, of, cluster, n_clusters, resamples=resamples, seed=seed)
     for at, name in enumerate(names):
         kinds = outcome[here[:, at]]
         row = {
@@ -127,10 +127,7 @@ def _pairs_rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterato
             "failed": int((kinds < 0).sum()),
         }
         for what, place in (("flip_share", at), ("first_share", at + len(names))):
-            row |= {
-                f"{what}{end}": float(values[place])
-                for end, values in zip(("", "_low", "_high"), shares, strict=True)
-            }
+            row |= shares[place].row(what)
         yield row
 
 

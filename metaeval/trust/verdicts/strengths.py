@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.base.records import AVERAGE, FIRST, SECOND, TIE
-from metaeval.evaluators.strengths import BRADLEY_TERRY, ELO, METHODS, WIN_RATE, elo_order, strengths
+from metaeval.evaluators.strengths import BRADLEY_TERRY, ELO, METHODS, WIN_RATE, elo_order
 from metaeval.evaluators.verdicts import FLIP, OUTCOMES, points
 from metaeval.stats.ranking import comparisons as numbers
 from metaeval.stats.ranking.comparisons import Games
-from metaeval.stats.resampling.weights import Resamples, expanded, percentile_interval
-from metaeval.trust.verdicts.rates import CONFIDENCE, clusters_of
+from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
+from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
+from metaeval.trust.verdicts.rates import clusters_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +46,7 @@ def rank_by_verdicts(
 ) -> list[Strengths]:
     """Return the strengths of the generators in the eyes of one evaluator.
 
-    Point estimates are those of ``evalica``. A resample draws users (items, in data without users) with all
-    their comparisons, on all aspects alike.
+    A resample draws users (items, in data without users) with all their comparisons, on all aspects alike.
 
     Parameters
     ----------
@@ -68,41 +68,49 @@ def rank_by_verdicts(
     aspect_of = comparisons["aspect"].to_numpy(str)
     won = points(comparisons["outcome"].to_numpy(), flips)
     aspects = [str(a) for a in comparisons["aspect"].unique()]
-    estimates, replicates, found = [], [], []
-    level = expanded(CONFIDENCE, n_clusters)
+    of_aspects = []
     for aspect in aspects:
-        here = aspect_of == aspect
-        at = np.flatnonzero(here & ~np.isnan(won))
+        at = np.flatnonzero((aspect_of == aspect) & ~np.isnan(won))
         games = Games(first[at], second[at], won[at], len(names))
-        estimates.append(np.stack([strengths(method, games, seed) for method in METHODS]))
-        replicates.append(_replicates(games, cluster[at], Resamples(n_clusters, resamples, seed)))
-        low, high = percentile_interval(np.moveaxis(replicates[-1], 1, -1), level)
-        counts = _counts(comparisons[here], names)
-        found.append(Strengths(aspect, tuple(names), estimates[-1], low, high, counts, n_clusters))
+        of_aspects.append(_Strengths.of(games, cluster[at], n_clusters, seed))
+    statistic = WithAverage(Stack(of_aspects), values=len(METHODS) * len(names))
+    found = bootstrap(statistic, Resampler(n_clusters, resamples, seed), stretch=False)
+    shape = (-1, len(METHODS), len(names))
+    values, low, high = (v.reshape(shape) for v in (found.value, found.low, found.high))
+    counted = [(a, comparisons[aspect_of == a]) for a in aspects]
     if len(aspects) > 1:
-        low, high = percentile_interval(np.moveaxis(np.mean(replicates, axis=0), 1, -1), level)
-        every = _counts(comparisons, names)
-        found.append(
-            Strengths(AVERAGE, tuple(names), np.mean(estimates, axis=0), low, high, every, n_clusters)
-        )
-    return found
+        counted.append((AVERAGE, comparisons))
+    return [
+        Strengths(aspect, tuple(names), values[i], low[i], high[i], _counts(part, names), n_clusters)
+        for i, (aspect, part) in enumerate(counted)
+    ]
 
 
-def _replicates(games: Games, cluster: Ints, resamples: Resamples) -> Floats:
-    """Return the strengths in each resample, shape (methods, resamples, generators)."""
-    by_cluster = games.matrix(cluster, resamples.n_clusters)
-    order = elo_order(len(games), resamples.seed)
-    in_order, of_game = games.take(order), cluster[order]
-    blocks = []
-    for weights in resamples.blocks():
-        won = np.einsum("cij,cb->bij", by_cluster, weights, optimize=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Strengths:
+    """The strengths of the generators by every method, as a function of the clusters' weights."""
+
+    points: Floats
+    """Shape (n_clusters, generators, generators), as `metaeval.stats.ranking.comparisons.Games.matrix`."""
+    in_order: Games
+    """The comparisons as Elo takes them."""
+    cluster: Ints
+    """Of each comparison in that order."""
+
+    @classmethod
+    def of(cls, games: Games, cluster: Ints, n_clusters: int, seed: int) -> _Strengths:
+        order = elo_order(len(games), seed)
+        return cls(games.matrix(cluster, n_clusters), games.take(order), cluster[order])
+
+    def at(self, weights: Floats) -> Floats:
+        """Return shape (methods × generators, columns), the methods in the order of `METHODS`."""
+        points = np.einsum("cij,cb->bij", self.points, weights, optimize=True)
         of_method = {
-            BRADLEY_TERRY: numbers.bradley_terry(won),
-            ELO: numbers.elo(in_order, weights[of_game]),
-            WIN_RATE: numbers.average_win_rate(won),
+            BRADLEY_TERRY: numbers.bradley_terry(points),
+            ELO: numbers.elo(self.in_order, weights[self.cluster]),
+            WIN_RATE: numbers.average_win_rate(points),
         }
-        blocks.append(np.stack([of_method[method] for method in METHODS]))
-    return np.concatenate(blocks, axis=1)
+        return np.concatenate([of_method[method].T for method in METHODS])
 
 
 def _counts(comparisons: pd.DataFrame, names: Any) -> pd.DataFrame:  # noqa: ANN401 - str of shape (generators,)
