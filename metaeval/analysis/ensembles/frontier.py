@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.base.progress import progress
-from metaeval.stats.resampling.weights import Resamples, expanded, percentile_interval
+from metaeval.stats.resampling.bootstrap import Resampler
+from metaeval.stats.resampling.weights import held_out, percentile_interval
 from metaeval.stats.subsets.pearson import every_subset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from metaeval.engine.alignment import Bools
     from metaeval.stats.coefficients.tables import Floats, Ints
@@ -39,6 +40,24 @@ class Choosing:
     alpha: float = 0.05
     confidence: float = 0.95
     seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Average:
+    """The mean over aspects of the accuracy of some subsets, on some of the clusters."""
+
+    accuracy: Accuracy
+    subsets: Ints
+    clusters: Ints | None = None
+    """Those that weights are of; all, if None."""
+
+    def at(self, weights: Floats) -> Floats:
+        """Return the accuracies, shape (subsets, columns)."""
+        if self.clusters is not None:
+            of_clusters = weights
+            weights = np.zeros((self.accuracy.n_clusters, of_clusters.shape[1]))
+            weights[self.clusters] = of_clusters
+        return self.accuracy.average(weights, self.subsets)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,10 +113,10 @@ class Choice:
     """What is chosen on all clusters."""
     cost: float
     in_sample: float
-    """Its accuracy on those that it was chosen on: flattered."""
+    """Its accuracy on those that it was chosen on."""
     cross_fitted: float
     """Mean accuracy on held-out clusters of what was chosen without them."""
-    flattery: float
+    optimism: float
     """Mean accuracy on the same held-out clusters of what was chosen on all, less ``cross_fitted``."""
     cross_fitted_cost: float
     """Mean cost of what was chosen without the held-out clusters."""
@@ -135,9 +154,9 @@ def frontier(
     points = _frontier(values, cost, members.sum(axis=1))
     if not len(points):
         return [], []
-    blocks = Resamples(accuracy.n_clusters, how.resamples, how.seed).blocks()
-    replicates = np.concatenate([accuracy.average(w, points) for w in blocks], axis=1)
-    low, high = percentile_interval(replicates, expanded(how.confidence, accuracy.n_clusters))
+    resampler = Resampler(accuracy.n_clusters, how.resamples, how.seed, how.confidence)
+    replicates = resampler.replicates(_Average(accuracy, points))
+    low, high = percentile_interval(replicates, resampler.level)
     if accuracy.level == "generator":
         # Resampled means are noisier than means: of their correlation, a bootstrap interval lies too low.
         low, high = np.full((2, len(points)), np.nan)
@@ -225,50 +244,31 @@ def _cross_fitted(accuracy: Accuracy, cost: Floats, on_all: Ints, how: Choosing)
     Returns
     -------
     ndarray
-        Shape (4, K + 2): accuracy, flattery, cost, and how often the choice was that ``on_all``.
+        Shape (4, K + 2): accuracy, optimism, cost, and how often the choice was that ``on_all``.
     """
-    held_out = np.stack(list(_held_out(accuracy.n_clusters, how)), axis=1)
+    splits = held_out(accuracy.n_clusters, folds=how.folds, repeats=how.repeats, seed=how.seed)
     size = every_subset(accuracy.n_judges).sum(axis=1)
-    in_fold = accuracy.average(1.0 - held_out)
-    in_sample = accuracy.average(held_out, on_all)
-    choices = np.empty((len(on_all), held_out.shape[1]), dtype=np.int64)
+    in_fold = accuracy.average(1.0 - splits)
+    in_sample = accuracy.average(splits, on_all)
+    choices = np.empty((len(on_all), splits.shape[1]), dtype=np.int64)
     found = np.full(choices.shape, np.nan)
-    with progress(f"choosing ensembles, {accuracy.level} level", held_out.shape[1]) as advance:
-        for s, held in enumerate(held_out.T):
+    with progress(f"choosing ensembles, {accuracy.level} level", splits.shape[1]) as advance:
+        for s, held in enumerate(splits.T):
             points = _frontier(in_fold[:, s], cost, size)
             if len(points):
-                p = _p_of(_replicates(accuracy, points, np.flatnonzero(held == 0), how, s))
+                having_a_say = np.flatnonzero(held == 0)
+                seed = int(np.random.SeedSequence([how.seed, 2, s]).generate_state(1)[0])
+                resampler = Resampler(len(having_a_say), how.resamples_in_fold, seed)
+                p = _p_of(resampler.replicates(_Average(accuracy, points, having_a_say)))
                 choices[:, s] = _choices(in_fold[:, s], cost, size, points, _cheapest(p, how.alpha))
                 found[:, s] = accuracy.average(held[:, None], choices[:, s])[:, 0]
             else:
                 choices[:, s] = -1
             advance()
     defined = ~(np.isnan(found) | np.isnan(in_sample))
-    weight = np.where(defined, held_out.sum(axis=0), 0.0)
+    weight = np.where(defined, splits.sum(axis=0), 0.0)
     total = np.where(defined.any(axis=1), weight.sum(axis=1), np.nan)
     mean = (np.where(defined, found, 0.0) * weight).sum(axis=1) / total
-    flattered = (np.where(defined, in_sample, 0.0) * weight).sum(axis=1) / total
+    of_chosen_on_all = (np.where(defined, in_sample, 0.0) * weight).sum(axis=1) / total
     paid = (np.where(defined, cost[choices], 0.0) * weight).sum(axis=1) / total
-    return np.stack([mean, flattered - mean, paid, (choices == on_all[:, None]).mean(axis=1)])
-
-
-def _held_out(n_clusters: int, how: Choosing) -> Iterator[Floats]:
-    """Yield ones for the clusters of a fold and zeros elsewhere, fold after fold of each random split."""
-    rng = np.random.default_rng([how.seed, 1])
-    folds = min(how.folds, n_clusters)
-    for _ in range(how.repeats):
-        fold = np.empty(n_clusters, dtype=np.int64)
-        fold[rng.permutation(n_clusters)] = np.arange(n_clusters) % folds
-        for f in range(folds):
-            yield (fold == f).astype(np.float64)
-
-
-def _replicates(accuracy: Accuracy, points: Ints, clusters: Ints, how: Choosing, split: int) -> Floats:
-    """Return bootstrap replicates of a few subsets' accuracy where only some of the clusters are there."""
-    parts = []
-    seed = int(np.random.SeedSequence([how.seed, 2, split]).generate_state(1)[0])
-    for drawn in Resamples(len(clusters), how.resamples_in_fold, seed).blocks():
-        weights = np.zeros((accuracy.n_clusters, drawn.shape[1]))
-        weights[clusters] = drawn
-        parts.append(accuracy.average(weights, points))
-    return np.concatenate(parts, axis=1)
+    return np.stack([mean, of_chosen_on_all - mean, paid, (choices == on_all[:, None]).mean(axis=1)])

@@ -27,7 +27,7 @@ _COSTS: dict[Unit, tuple[str, Form]] = {
 }
 
 _NOISIER = (
-    "Generators' means over a fold are noisier than over all, which lowers accuracy there; flattery is free "
+    "Generators' means over a fold are noisier than over all, which lowers accuracy there; optimism is free "
     "of that."
 )
 _UNEQUAL = 3.0  # times another's spread, from which on a judge has most of the say in a mean
@@ -73,7 +73,7 @@ def _sizes(found: Ensembles, simulated: Simulation) -> Sheet:
         *_what(found),
         *_unequal(found),
         "Spread is the standard deviation over the subsets of a size.",
-        "The best of many subsets is flattered: the table of choices says what it is worth.",
+        "The best of many subsets looks better than it is: the table of choices says what it is worth.",
     )
     return Sheet("sizes", "Ensembles by size", _frame(rows), tuple(columns), notes, simulated)
 
@@ -176,7 +176,7 @@ def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
         Column("rule", "choice"),
         Column("in_sample", f"on the {people} it was chosen on", "hundred"),
         Column("cross_fitted", f"on held-out {people}", "hundred"),
-        Column("flattery", "flattery", "hundred"),
+        Column("optimism", "optimism", "hundred"),
         Column("same", "same choice", "share"),
         Column("cost", cost, form),
         Column("cross_fitted_cost", f"{cost}, held out", "number" if form == "count" else form),
@@ -197,7 +197,7 @@ def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
             "judged on it; means over the folds."
         ),
         (
-            f"Flattery: what the ensemble chosen on all {people} reaches on the same folds, less what "
+            f"Optimism: what the ensemble chosen on all {people} reaches on the same folds, less what "
             "those chosen without them reach."
         ),
         *([_NOISIER] if "generator" in found.levels else []),

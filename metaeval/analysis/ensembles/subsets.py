@@ -16,6 +16,7 @@ from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE
 from metaeval.stats.coefficients.exact import squarable
 from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.resampling.cluster_sums import with_average
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.subsets.contributions import effective_number, error_correlation, joining, shapley
 from metaeval.stats.subsets.pearson import MOST_JUDGES, every_subset, subset_statistic
@@ -160,7 +161,7 @@ def ensembles(
     levels = tuple(data.policy.levels)
     by_level = [_accuracy(data, level, wanted, units, clusters) for level in levels]
     labels = (*(data.aspects[a] for a in wanted), *([AVERAGE] if len(wanted) > 1 else []))
-    found = np.stack([_with_average(of_level.by_aspect()[..., 0]) for of_level in by_level])
+    found = np.stack([with_average(of_level.by_aspect()[..., 0]) for of_level in by_level])
     members = every_subset(len(names))
     cost_of = np.array([costs.of_judge[name] for name in names])
     cost = members @ cost_of
@@ -250,12 +251,6 @@ def _accuracy(
         for a, there in zip(aspects, units, strict=True)
     )
     return Accuracy(level, statistics, len(data.evaluators), clusters.n)
-
-
-def _with_average(of_aspects: Floats) -> Floats:
-    if len(of_aspects) == 1:
-        return of_aspects
-    return np.concatenate([of_aspects, of_aspects.mean(axis=0, keepdims=True)])
 
 
 def _sizes(

@@ -17,16 +17,18 @@ from metaeval.base.records import AVERAGE
 from metaeval.evaluators.ensemble import Ensemble, Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.resampling.bootstrap import Resampler
+from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
 from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.resampling.weights import Resamples, interval, left_out
+from metaeval.stats.resampling.weights import held_out, interval, left_out
 from metaeval.stats.weighted.statistic import Clusters, statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.weighted.statistic import Statistic
+    from metaeval.stats.resampling.bootstrap import Statistic
 
 PANELS: tuple[type[Ensemble], ...] = (Mean, Median, Majority)
 """Of two members all three are the mean, and only that one is looked at."""
@@ -44,7 +46,7 @@ class Gain:
     """``Mean``, ``Median`` or ``Majority``."""
     best: str
     """The best member on all users."""
-    flattered: float
+    in_sample: float
     """Its agreement on all users, on whom it was chosen."""
     best_member: float
     """Mean agreement on held-out users of the member that was best on the others."""
@@ -109,16 +111,17 @@ def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iter
     agreement = _Agreement.of(data, level, clusters)
     names, k, panels = data.evaluators, len(data.evaluators), panels_of(data)
     whole = np.ones((clusters.n, 1))
-    resamples = Resamples(clusters.n, how.resamples, how.seed).blocks()
-    weights = np.concatenate([whole, *resamples, *left_out(clusters.n)], axis=1)
+    resampler = Resampler(clusters.n, how.resamples, how.seed, how.confidence)
+    weights = np.concatenate([whole, *resampler.weights(), *left_out(clusters.n)], axis=1)
     on_all = agreement.at(whole)[..., 0]
     best = np.argmax(_known(on_all[:k]), axis=0)
     shape = (len(panels) + 1, on_all.shape[1], weights.shape[1])
     totals, judged_by = np.zeros(shape), np.zeros(shape[1:])
-    same, n_splits = np.zeros(on_all.shape[1]), 0
-    for held in _held_out(clusters.n, how):
+    splits = held_out(clusters.n, folds=how.folds, repeats=how.repeats, seed=how.seed)
+    same = np.zeros(on_all.shape[1])
+    for held in splits.T:
         chosen = np.argmax(_known(agreement.at(whole * (1 - held)[:, None])[:k]), axis=0)
-        # The choices stay as they are: made anew in resamples they would err twice, and flatter the panel.
+        # The choices stay as they are: made anew in resamples they would err twice, in favour of the panel.
         judged = agreement.at(weights * held[:, None])
         member = np.take_along_axis(judged[:k], chosen[None], axis=0)
         values = np.concatenate([member, judged[k:]])
@@ -127,7 +130,6 @@ def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iter
         totals += np.where(defined, values, 0.0) * weight
         judged_by += weight
         same += chosen[:, 0] == best
-        n_splits += 1
     means = np.divide(totals, judged_by, out=np.full(shape, np.nan), where=judged_by > 0)
     gains = means[1:] - means[0]
     drawn, without = np.split(gains[..., 1:], [how.resamples], axis=-1)
@@ -149,7 +151,7 @@ def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iter
                 float(gains[p, a, 0]),
                 float(low[p, a]),
                 float(high[p, a]),
-                float(same[a] / n_splits),
+                float(same[a] / splits.shape[1]),
             )
 
 
@@ -162,8 +164,8 @@ def panels_of(data: Prepared) -> tuple[type[Ensemble], ...]:
 class _Agreement:
     """The agreement of members, then panels, with the truth, as a function of the clusters' weights."""
 
-    statistics: list[list[Statistic]]
-    """By member or panel, and aspect."""
+    statistics: Sequence[Statistic]
+    """By member or panel: of each aspect, and of several their average."""
     aspects: list[str]
 
     @classmethod
@@ -191,26 +193,13 @@ class _Agreement:
                         undefined=data.policy.undefined,
                     )
                 )
-        return cls(statistics, [*data.aspects, *([AVERAGE] if len(data.aspects) > 1 else [])])
+        averaged = [WithAverage(Stack(row)) for row in statistics]
+        return cls(averaged, [*data.aspects, *([AVERAGE] if len(data.aspects) > 1 else [])])
 
     def at(self, weights: Floats) -> Floats:
         """Return shape (members + panels, aspects, columns); of several aspects the last is their mean."""
-        found = np.stack([np.stack([s.at(weights)[0] for s in row]) for row in self.statistics])
-        if found.shape[1] == 1:
-            return found
-        return np.concatenate([found, found.mean(axis=1, keepdims=True)], axis=1)
+        return np.stack([s.at(weights) for s in self.statistics])
 
 
 def _known(values: Floats) -> Floats:
     return np.where(np.isnan(values), -np.inf, values)
-
-
-def _held_out(n_clusters: int, how: Fitting) -> Iterator[Floats]:
-    """Yield ones for the clusters of a fold and zeros elsewhere, fold after fold of each random split."""
-    rng = np.random.default_rng([how.seed, 1])
-    folds = min(how.folds, n_clusters)
-    for _ in range(how.repeats):
-        fold = np.empty(n_clusters, dtype=np.int64)
-        fold[rng.permutation(n_clusters)] = np.arange(n_clusters) % folds
-        for f in range(folds):
-            yield (fold == f).astype(np.float64)

@@ -157,7 +157,7 @@ def gain_sheet(gains: Sequence[Gain], how: Fitting, people: str, *, simulated: S
             Column("aspect", "Aspect"),
             Column("panel", "Panel"),
             Column("best", "Best member on all"),
-            Column("flattered", "On those it was chosen on", "hundred"),
+            Column("in_sample", "On those it was chosen on", "hundred"),
             Column("best_member", "Best member", "hundred"),
             Column("of_panel", "Panel", "hundred"),
             Column("gain", "Gain", "hundred", "ci_low", "ci_high"),

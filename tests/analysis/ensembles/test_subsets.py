@@ -152,23 +152,23 @@ def test_costs_decide_what_is_cheapest() -> None:
     assert sum(p.cheapest for p in points) == 1
 
 
-def test_the_best_of_many_worthless_judges_is_flattered() -> None:
+def test_the_best_of_many_worthless_judges_looks_too_good() -> None:
     study = data({f"n{j}": math.inf for j in range(8)}, users=30)
     found = [ensembles(study, how=replace(FEW, seed=seed)) for seed in range(5)]  # how users are split
     for level in LEVELS:
         best = [c for f in found for c in f.choices if c.level == level and c.rule == "best of any size"]
         assert best[0].in_sample > 0.05
         assert np.mean([c.cross_fitted for c in best]) < best[0].in_sample * 0.8
-        assert np.mean([c.flattery for c in best]) > 0
+        assert np.mean([c.optimism for c in best]) > 0
 
 
-def test_what_is_sure_is_not_flattered() -> None:
+def test_what_is_sure_has_no_optimism() -> None:
     found = ensembles(data({"a": 0.5, "b": math.inf}, users=30), how=FEW)
     for choice in found.choices:
         if choice.rule != "best of size 2":
             assert choice.judges == ("a",)
             assert choice.same == 1.0
-        assert choice.flattery == pytest.approx(0, abs=1e-12)
+        assert choice.optimism == pytest.approx(0, abs=1e-12)
         if choice.level != "dataset":  # means over users are means over folds of users
             assert choice.cross_fitted == pytest.approx(choice.in_sample)
 

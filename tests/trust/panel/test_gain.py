@@ -60,14 +60,14 @@ def test_a_panel_of_one_good_member_and_noise_loses() -> None:
 
 def test_the_choice_never_sees_those_on_whom_it_is_judged() -> None:
     # Members without any skill: the best on all looks good, the cross-fitted choice is worth nothing.
-    flattered, honest = [], []
+    in_sample, honest = [], []
     for seed in range(20):
         data = study(12, noise=1.0, users=15, items=4, seed=seed)
         data.scores[:] = np.random.default_rng([seed, 1]).normal(size=data.scores.shape)
         gain = panel_gains(data, Fitting(resamples=10, seed=seed))[0]
-        flattered.append(gain.flattered)
+        in_sample.append(gain.in_sample)
         honest.append(gain.best_member)
-    assert np.mean(flattered) > 0.15
+    assert np.mean(in_sample) > 0.15
     assert abs(np.mean(honest)) < 0.08
 
 
