@@ -44,30 +44,24 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     Valid for tests that are independent or positively dependent (Benjamini & Yekutieli 2001); arguments,
     result and errors as for `holm`.
     """
-    return _adjusted(p, _step_up)
+    from scipy.stats import false_discovery_control
+
+    return _adjusted(p, false_discovery_control)
 
 
 def _adjusted(p: ArrayLike, adjust: Callable[[Floats], Floats]) -> Floats:
-    """Adjust the p-values that are not NaN, handed over in ascending order."""
-    given = np.asarray(p, dtype=np.float64)
-    there = ~np.isnan(given)
-    family = given[there]
+    """Adjust the p-values that are not NaN."""
+    found = np.array(p, dtype=np.float64)
+    family = found[~np.isnan(found)]
     if ((family < 0) | (family > 1)).any():
         raise ValueError("p-values must lie between 0 and 1")
-    order = np.argsort(family, kind="stable")
-    found, adjusted = np.full(given.shape, np.nan), np.empty(len(family))
-    adjusted[order] = np.minimum(adjust(family[order]), 1.0)
-    found[there] = adjusted
+    found[~np.isnan(found)] = adjust(family) if family.size else family
     return found
 
 
-def _step_down(ascending: Floats) -> Floats:
-    remaining = np.arange(len(ascending), 0, -1)
-    return np.maximum.accumulate(remaining * ascending)
-
-
-def _step_up(ascending: Floats) -> Floats:
-    m = len(ascending)
-    # The factor is 1 at the end of the family, and exactly so: p * m / m could round off p.
-    raised = ascending * (m / np.arange(1, m + 1))
-    return np.minimum.accumulate(raised[::-1])[::-1]
+def _step_down(family: Floats) -> Floats:
+    order = np.argsort(family, kind="stable")
+    adjusted = np.empty_like(family)
+    remaining = np.arange(family.size, 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(remaining * family[order]), 1.0)
+    return adjusted
