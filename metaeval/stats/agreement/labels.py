@@ -34,16 +34,6 @@ class LabelAgreement:
         cell = first.astype(np.int64) * k + second
         return cls(dense(by_cluster(np.ones(len(cell)), cell, k * k, clusters)), k)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Name of each row of `at`; ``cut 2`` is kappa of 'the label at position 2 or above'."""
-        return (*KAPPAS, "alpha", *(f"cut {c}" for c in range(1, self.k)))
-
-    @property
-    def table(self) -> Floats:
-        """Units by both labels, shape (k, k)."""
-        return np.asarray(self.tables.sum(axis=1).reshape(self.k, self.k))
-
     def at(self, weights: Floats) -> Floats:
         """Return every measure under each column of weights.
 
@@ -60,7 +50,8 @@ class LabelAgreement:
         Returns
         -------
         ndarray
-            Shape (measures, columns), in the order of `names`; NaN where a measure is not defined.
+            Shape (measures, columns): `KAPPAS`, alpha, and kappa of 'the label at position 1 or above', 2 or
+            above, and so on; NaN where a measure is not defined.
         """
         return in_blocks(self._at, weights, 3 * self.k * self.k)
 

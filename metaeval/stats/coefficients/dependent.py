@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from metaeval.stats.coefficients.tables import Floats
-
-Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 
 _ROUNDING = 1e-12  # correlations come with errors of about 1e-15
 
@@ -26,11 +24,10 @@ class Williams:
     df: Floats
     """Degrees of freedom, n − 3."""
     p: Floats
+    """Two-sided."""
 
 
-def williams(
-    r_xy: ArrayLike, r_zy: ArrayLike, r_xz: ArrayLike, n: ArrayLike, *, alternative: Alternative = "two-sided"
-) -> Williams:
+def williams(r_xy: ArrayLike, r_zy: ArrayLike, r_xz: ArrayLike, n: ArrayLike) -> Williams:
     """Test two dependent Pearson correlations that share y: Williams' t.
 
     Williams (1959), in the form of Steiger (1980), equation 7; for evaluators see Graham & Baldwin (2014).
@@ -43,8 +40,6 @@ def williams(
         Correlation of the two evaluators with each other.
     n
         Number of units that the three correlations have in common.
-    alternative
-        ``greater`` if r_xy is expected to be the higher one, ``less`` if the lower one.
 
     Returns
     -------
@@ -55,14 +50,12 @@ def williams(
     Raises
     ------
     ValueError
-        If a correlation is outside −1 … 1, or the alternative is unknown.
+        If a correlation is outside −1 … 1.
 
     Notes
     -----
     Some authors compare absolute correlations; then give the absolute value of all three.
     """
-    if alternative not in {"two-sided", "greater", "less"}:
-        raise ValueError(f"alternative must be 'two-sided', 'greater' or 'less', not {alternative!r}")
     from scipy.special import stdtr
 
     xy, zy, xz, units = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (r_xy, r_zy, r_xz, n)))
@@ -76,10 +69,4 @@ def williams(
         t = (xy - zy) * np.sqrt((units - 1) * np.maximum(1 + xz, 0) / spread)
     t = np.where(possible & (spread > 0), t, np.nan)
     freedom = np.where(df > 0, df, np.nan)
-    if alternative == "greater":
-        p = stdtr(freedom, -t)
-    elif alternative == "less":
-        p = stdtr(freedom, t)
-    else:
-        p = 2 * stdtr(freedom, -np.abs(t))
-    return Williams(t, np.asarray(df), np.asarray(p))
+    return Williams(t, np.asarray(df), np.asarray(2 * stdtr(freedom, -np.abs(t))))

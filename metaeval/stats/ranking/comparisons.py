@@ -64,10 +64,10 @@ class Games:
         return total.reshape(n_groups, n, n)
 
 
-def bradley_terry(points: ArrayLike, *, prior: float = PRIOR) -> Floats:
+def bradley_terry(points: ArrayLike) -> Floats:
     """Return the log strengths of Bradley and Terry's model (1952, Biometrika 39, 324).
 
-    The chance that i beats j is 1 / (1 + exp(s_j - s_i)). Each player also has ``prior`` ties with an
+    The chance that i beats j is 1 / (1 + exp(s_j - s_i)). Each player also has ``PRIOR`` ties with an
     opponent of strength 0: without it one that always wins has no finite strength. Newton's method, all sets
     at once.
 
@@ -75,8 +75,6 @@ def bradley_terry(points: ArrayLike, *, prior: float = PRIOR) -> Floats:
     ----------
     points
         Shape (…, players, players): points of the row's player against the column's, a tie half a point each.
-    prior
-        Above 0.
 
     Returns
     -------
@@ -86,21 +84,19 @@ def bradley_terry(points: ArrayLike, *, prior: float = PRIOR) -> Floats:
     Raises
     ------
     ValueError
-        If ``prior`` is not above 0, or ``points`` is not square.
+        If ``points`` is not square.
     """
     given = np.asarray(points, dtype=np.float64)
-    if not prior > 0:
-        raise ValueError(f"prior must be above 0, not {prior}")
     if given.ndim < 2 or given.shape[-1] != given.shape[-2]:
         raise ValueError(f"points must be square in its last two axes, not of shape {given.shape}")
     n = given.shape[-1]
     flat = given.reshape(-1, n, n)
     step = max(1, _CELLS // max(1, n * n))
-    parts = [_newton(flat[at : at + step], prior) for at in range(0, len(flat), step)]
+    parts = [_newton(flat[at : at + step]) for at in range(0, len(flat), step)]
     return np.concatenate([np.zeros((0, n)), *parts]).reshape(given.shape[:-1])
 
 
-def _newton(points: Floats, prior: float) -> Floats:
+def _newton(points: Floats) -> Floats:
     """Return strengths, shape (sets, players), for points of shape (sets, players, players)."""
     n = points.shape[-1]
     own = np.arange(n)
@@ -112,10 +108,10 @@ def _newton(points: Floats, prior: float) -> Floats:
         now, played = strengths[todo], games[todo]
         expected = _logistic(now[..., :, None] - now[..., None, :])
         prior_expected = _logistic(now)
-        gradient = gained[todo] - (played * expected).sum(axis=-1) + prior * (0.5 - prior_expected)
+        gradient = gained[todo] - (played * expected).sum(axis=-1) + PRIOR * (0.5 - prior_expected)
         curvature = played * expected * (1 - expected)
         system = -curvature
-        system[..., own, own] += curvature.sum(axis=-1) + prior * prior_expected * (1 - prior_expected)
+        system[..., own, own] += curvature.sum(axis=-1) + PRIOR * prior_expected * (1 - prior_expected)
         step = np.linalg.solve(system, gradient[..., None])[..., 0]
         longest = np.abs(step).max(axis=-1, initial=0.0)
         strengths[todo] += step * np.minimum(1.0, _STEP / np.maximum(longest, _TOLERANCE))[..., None]
@@ -161,7 +157,7 @@ def average_win_rate(points: ArrayLike) -> Floats:
     return mean
 
 
-def elo(games: Games, weights: ArrayLike, *, k: float = ELO_K) -> Floats:
+def elo(games: Games, weights: ArrayLike) -> Floats:
     """Return Elo ratings after a sequence of comparisons, for many sequences at once.
 
     Ratings begin at 1000; a difference of 400 is odds of ten to one. They depend on the order.
@@ -172,9 +168,7 @@ def elo(games: Games, weights: ArrayLike, *, k: float = ELO_K) -> Floats:
         The comparisons, in their order.
     weights
         How often each stands in a sequence, shape (comparisons, sequences). A comparison of weight w moves
-        ratings w times as far, which for a small ``k`` is nearly what w of them do.
-    k
-        How far one comparison moves a rating at most.
+        ratings w times as far, which for a small ``ELO_K`` is nearly what w of them do.
 
     Returns
     -------
@@ -186,7 +180,7 @@ def elo(games: Games, weights: ArrayLike, *, k: float = ELO_K) -> Floats:
     played = np.zeros(ratings.shape, dtype=bool)
     for a, b, won, w in zip(games.first, games.second, games.points, weight, strict=True):
         expected = 1 / (1 + 10 ** ((ratings[b] - ratings[a]) / ELO_SCALE))
-        change = k * w * (won - expected)
+        change = ELO_K * w * (won - expected)
         ratings[a] += change
         ratings[b] -= change
         played[a] |= w > 0

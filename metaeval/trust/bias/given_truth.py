@@ -15,7 +15,7 @@ import numpy as np
 
 from metaeval.stats.resampling.cluster_sums import Stack
 from metaeval.trust.bias.clustered import measured
-from metaeval.trust.bias.within import Coefficient, Within
+from metaeval.trust.bias.within import Within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,8 +73,8 @@ def given_truth(
 
 def coefficient(of_aspects: Sequence[Within], resampler: Resampler, *, tested: bool = True) -> Measured:
     """Return the coefficient of the first column in the regressions of all aspects, and their mean."""
-    contributions = np.stack([r.contributions(0) for r in of_aspects]) if tested else None
-    return measured(Stack([Coefficient(r, 0) for r in of_aspects]), resampler, contributions)
+    contributions = np.stack([r.contributions() for r in of_aspects]) if tested else None
+    return measured(Stack(of_aspects), resampler, contributions)
 
 
 def _is_weak(

@@ -22,7 +22,7 @@ _CONSTANT = 1e-12  # share of a column's spread that rounding may leave
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Within:
-    """Cross-products of p instruments with p columns and the response, by cluster."""
+    """The coefficient of the first of p columns, from cross-products with p instruments by cluster."""
 
     cross: Floats
     """Shape (n_clusters, p, p + 1), the response last, everything in units of its spread."""
@@ -62,21 +62,11 @@ class Within:
         ).transpose(2, 0, 1)
         return cls(np.ascontiguousarray(cross, dtype=np.float64), spread)
 
-    def coefficient(self, column: int, weights: Floats) -> Floats:
-        """Return a column's coefficient under each column of weights.
+    def at(self, weights: Floats) -> Floats:
+        """Return the coefficient under each column of weights, shape (1, B).
 
-        Parameters
-        ----------
-        column
-            Of those given.
-        weights
-            How often each cluster is there, shape (n_clusters, B).
-
-        Returns
-        -------
-        ndarray
-            Shape (B,); NaN where it cannot be told from the other columns or from the effects. Another
-            column that is constant is left out.
+        NaN where it cannot be told from the other columns or from the effects. Another column that is
+        constant is left out.
         """
         n, p, _ = self.cross.shape
         total = (weights.T @ self.cross.reshape(n, -1)).reshape(-1, p, p + 1)
@@ -91,41 +81,29 @@ class Within:
         told = np.abs(np.linalg.det(system)) > _SINGULAR
         system[~told] = np.eye(p)
         found = np.linalg.solve(system, np.where(there, right / size, 0.0)[:, :, None])[:, :, 0] / size
-        known = told & there[:, column] & (self.spread[column] > 0)
-        unit = self.spread[-1] / (self.spread[column] or 1.0)
-        return np.where(known, found[:, column] * unit, np.nan)
+        known = told & there[:, 0] & (self.spread[0] > 0)
+        unit = self.spread[-1] / (self.spread[0] or 1.0)
+        return np.where(known, found[:, 0] * unit, np.nan)[None]
 
-    def contributions(self, column: int) -> Floats:
-        """Return what each cluster contributes to a column's coefficient, shape (n_clusters,).
+    def contributions(self) -> Floats:
+        """Return what each cluster contributes to the coefficient, shape (n_clusters,).
 
         It is the sum of the column, freed of the others, times the residual of the regression without it;
         all contributions sum to the coefficient (Frisch, Waugh & Lovell). NaN if the coefficient is.
         """
         n, p, _ = self.cross.shape
-        if np.isnan(self.coefficient(column, np.ones((n, 1)))[0]):
+        if np.isnan(self.at(np.ones((n, 1))))[0, 0]:
             return np.full(n, np.nan)
         total = self.cross.sum(axis=0)
         present = [i for i in range(p) if abs(total[i, i]) > _CONSTANT * np.abs(np.diagonal(total)).max()]
-        others = [i for i in present if i != column]
+        others = [i for i in present if i != 0]
         freed, residual = np.zeros(p), np.zeros(p + 1)
-        freed[present] = np.linalg.inv(total[np.ix_(present, present)])[present.index(column)]
+        freed[present] = np.linalg.inv(total[np.ix_(present, present)])[0]
         residual[-1] = 1.0
         if others:
             residual[others] = -np.linalg.solve(total[np.ix_(others, others)], total[others, -1])
-        unit = self.spread[-1] / self.spread[column]
+        unit = self.spread[-1] / self.spread[0]
         return np.asarray(np.einsum("i,cij,j->c", freed, self.cross, residual) * unit)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Coefficient:
-    """A column's coefficient, as a function of the clusters' weights."""
-
-    regression: Within
-    column: int
-
-    def at(self, weights: Floats) -> Floats:
-        """Return shape (1, columns), as `Within.coefficient`."""
-        return self.regression.coefficient(self.column, weights)[None]
 
 
 def _scaled(table: Floats, effects: Ints | None) -> tuple[Floats, Floats]:

@@ -42,10 +42,10 @@ def by_dummies(
 @pytest.mark.parametrize("times", [np.ones(USERS), np.array([2, 0, 1, 1, 3, 1, 0, 1.0])])
 def test_it_is_the_regression_with_a_dummy_a_user(units, times: np.ndarray) -> None:
     response, columns, user = units
-    fit = Within.of(response, columns, user, USERS, effects=user)
     expected = by_dummies(response, columns, user, times)
-    for column in (0, 1):
-        assert fit.coefficient(column, times[:, None])[0] == pytest.approx(expected[column])
+    for ordered, coefficient in ((columns, expected[0]), (columns[::-1], expected[1])):
+        fit = Within.of(response, ordered, user, USERS, effects=user)
+        assert fit.at(times[:, None])[0, 0] == pytest.approx(coefficient)
 
 
 def test_an_instrument_is_two_stage_least_squares(units) -> None:
@@ -54,8 +54,8 @@ def test_an_instrument_is_two_stage_least_squares(units) -> None:
     fit = Within.of(response, columns, user, USERS, effects=user, instruments=noisy)
     times = np.array([1, 2, 0, 1, 1, 1, 2, 1.0])
     expected = by_dummies(response, columns, user, times, noisy)
-    assert fit.coefficient(0, times[:, None])[0] == pytest.approx(expected[0])
-    assert fit.contributions(0).sum() == pytest.approx(fit.coefficient(0, np.ones((USERS, 1)))[0])
+    assert fit.at(times[:, None])[0, 0] == pytest.approx(expected[0])
+    assert fit.contributions().sum() == pytest.approx(fit.at(np.ones((USERS, 1)))[0, 0])
 
 
 def test_an_instrument_undoes_the_noise_of_a_column() -> None:
@@ -69,14 +69,15 @@ def test_an_instrument_undoes_the_noise_of_a_column() -> None:
     freed = Within.of(
         score, np.stack([length, truth]), user, 100, effects=user, instruments=np.stack([length, other])
     )
-    assert plain.coefficient(0, everybody)[0] > 0.2
-    assert freed.coefficient(0, everybody)[0] == pytest.approx(0, abs=0.05)
+    assert plain.at(everybody)[0, 0] > 0.2
+    assert freed.at(everybody)[0, 0] == pytest.approx(0, abs=0.05)
 
 
 def test_contributions_sum_to_the_coefficient(units) -> None:
     response, columns, user = units
-    fit = Within.of(response, columns, user, USERS, effects=user)
-    assert fit.contributions(1).sum() == pytest.approx(fit.coefficient(1, np.ones((USERS, 1)))[0])
+    for ordered in (columns, columns[::-1]):
+        fit = Within.of(response, ordered, user, USERS, effects=user)
+        assert fit.contributions().sum() == pytest.approx(fit.at(np.ones((USERS, 1)))[0, 0])
 
 
 def test_large_offsets_and_units_change_nothing_but_the_unit(units) -> None:
@@ -84,21 +85,20 @@ def test_large_offsets_and_units_change_nothing_but_the_unit(units) -> None:
     fit = Within.of(response, columns, user, USERS, effects=user)
     moved = Within.of(1e6 + 1000 * response, columns * [[1e-6], [1]] + 1e3, user, USERS, effects=user)
     everybody = np.ones((USERS, 1))
-    assert moved.coefficient(0, everybody)[0] == pytest.approx(
-        1e9 * fit.coefficient(0, everybody)[0], rel=1e-4
-    )
+    assert moved.at(everybody)[0, 0] == pytest.approx(1e9 * fit.at(everybody)[0, 0], rel=1e-4)
 
 
 def test_what_cannot_be_told_is_not_a_number(units) -> None:
     response, columns, user = units
     everybody = np.ones((USERS, 1))
     same = Within.of(response, np.stack([columns[0], 2 * columns[0]]), user, USERS, effects=user)
-    assert np.isnan(same.coefficient(0, everybody)).all()
+    assert np.isnan(same.at(everybody)).all()
     of_user = Within.of(response, np.stack([user * 1.0, columns[0]]), user, USERS, effects=user)
-    assert np.isnan(of_user.coefficient(0, everybody)).all()
-    assert np.isnan(of_user.contributions(0)).all()
+    assert np.isnan(of_user.at(everybody)).all()
+    assert np.isnan(of_user.contributions()).all()
     # Another column that is constant is in nobody's way.
     alone = Within.of(response, columns[:1], user, USERS, effects=user)
-    assert of_user.coefficient(1, everybody) == pytest.approx(alone.coefficient(0, everybody))
+    beside = Within.of(response, np.stack([columns[0], user * 1.0]), user, USERS, effects=user)
+    assert beside.at(everybody) == pytest.approx(alone.at(everybody))
     nobody = Within.of(response[:0], columns[:, :0], user[:0], USERS, effects=user[:0])
-    assert np.isnan(nobody.coefficient(0, everybody)).all()
+    assert np.isnan(nobody.at(everybody)).all()

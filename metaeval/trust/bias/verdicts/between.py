@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.stats.resampling.bootstrap import Resampler
-from metaeval.stats.resampling.cluster_sums import mean_of, summed
+from metaeval.stats.resampling.cluster_sums import mean_of
 from metaeval.trust.bias.between import differing_in
 from metaeval.trust.bias.clustered import measured
 from metaeval.trust.bias.verdicts.position import Pairs
@@ -84,7 +84,7 @@ def _between(one: Pairs, other: Pairs, part: str, *, resamples: int, seed: int) 
     resampler = Resampler(n_clusters, resamples, seed)
 
     def total(values: Floats) -> Floats:
-        return summed(values[None], np.ones((1, len(values)), dtype=bool), cluster, n_clusters)
+        return np.asarray(np.bincount(cluster, values, n_clusters)[None], dtype=np.float64)
 
     first, second, first_other, second_other = (
         met[f"shown_{order}{whose}"].to_numpy(dtype=np.float64)

@@ -13,7 +13,7 @@ import numpy as np
 
 from metaeval.evaluators.verdicts import FIRST, NO_VERDICT, SECOND, TIE, WINNERS, comparisons_of
 from metaeval.stats.resampling.bootstrap import Resampler
-from metaeval.stats.resampling.cluster_sums import mean_of, summed
+from metaeval.stats.resampling.cluster_sums import mean_of
 from metaeval.trust.bias.clustered import measured
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def position(pairs: Pairs, *, resamples: int = 10_000, seed: int = 0) -> Positio
     other = pairs.frame["shown_second"].to_numpy(dtype=np.float64)
 
     def total(values: Floats) -> Floats:
-        return summed(values[None], np.ones((1, len(values)), dtype=bool), cluster, n_clusters)
+        return np.asarray(np.bincount(cluster, values, n_clusters)[None], dtype=np.float64)
 
     # In the second order the pair's second text is shown first.
     first = total((one == 1.0) + (other == 0.0) * 1.0)
