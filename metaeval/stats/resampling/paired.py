@@ -136,7 +136,7 @@ def paired_test(aspects: Sequence[Sequence[Linear]], swaps: Swaps) -> Paired:
         For each aspect the statistics of E evaluators, of one value each and of sums that mean the same;
         tested is the mean over aspects.
     swaps
-        Which clusters are swapped in each permutation.
+        Of the clusters.
     """
     found = _tested(aspects, _linear(aspects, swaps), swaps)
     return found if swaps.n_clusters > 1 else Paired(found.difference, found.p * np.nan, found.p * np.nan)
@@ -179,12 +179,13 @@ def sign_test(contributions: Floats, swaps: Swaps, *, largest: bool = False) -> 
     Returns
     -------
     ndarray
-        Two-sided p-values, shape (sums,), or () of the largest; NaN where a contribution is, or fewer than
-        two clusters contribute.
+        Two-sided p-values, shape (sums,), or () of the largest; NaN where a contribution is, or one cluster
+        alone contributes.
     """
-    size = np.abs(contributions).sum(axis=1, keepdims=True)
-    scaled = contributions / np.where(size > 0, size, 1.0)
-    scaled[((np.abs(contributions) > 0).sum(axis=1) == 1) | (swaps.n_clusters < 2)] = np.nan
+    size = np.abs(contributions)
+    total = size.sum(axis=1, keepdims=True)
+    scaled = contributions / np.where(total > 0, total, 1.0)
+    scaled[((size > 0).sum(axis=1) == 1) | (swaps.n_clusters < 2)] = np.nan
     seen = scaled.sum(axis=1)
     under = np.concatenate([scaled @ (1 - 2 * swapped) for swapped in swaps.blocks()], axis=1)
     if largest:
@@ -290,14 +291,8 @@ def _general(
 
 
 def _side_by_side(a: Scored, b: Scored, coefficient: str, undefined: Undefined) -> Statistic:
-    clusters = np.concatenate([a.clusters.of_unit, b.clusters.of_unit + a.clusters.n])
-    grouping = Grouping(
-        np.concatenate([a.grouping.group, b.grouping.group]), a.grouping.n_groups, a.grouping.between
-    )
-    both = Scored(
-        np.concatenate([a.x, b.x]),
-        np.concatenate([a.y, b.y]),
-        grouping,
-        Clusters(clusters, 2 * a.clusters.n),
-    )
-    return both.statistic(coefficient, undefined)
+    cluster = np.concatenate([a.clusters.of_unit, b.clusters.of_unit + a.clusters.n])
+    group = np.concatenate([a.grouping.group, b.grouping.group])
+    x, y = np.concatenate([a.x, b.x]), np.concatenate([a.y, b.y])
+    grouping = Grouping(group, a.grouping.n_groups, a.grouping.between)
+    return Scored(x, y, grouping, Clusters(cluster, 2 * a.clusters.n)).statistic(coefficient, undefined)
