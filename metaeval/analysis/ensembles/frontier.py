@@ -77,11 +77,7 @@ class Accuracy:
 
     def average(self, weights: Floats | None = None, subsets: Ints | None = None) -> Floats:
         """Return its mean over the aspects, shape (subsets, columns)."""
-        weights = np.ones((self.n_clusters, 1)) if weights is None else weights
-        total: Floats = np.zeros((1, 1))
-        for s in self.statistics:
-            total = total + s.at(weights, subsets)
-        return total / len(self.statistics)
+        return np.asarray(self.by_aspect(weights, subsets).mean(axis=0))
 
 
 @dataclass(frozen=True, slots=True)
