@@ -14,21 +14,18 @@ from metaeval.engine.policy import CLUSTERS, Prepared, allowed, whole_number
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.regression.noisy_means import NoisyMeans
 from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
-from metaeval.stats.resampling.bootstrap import Resampler
+from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
+from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
 from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.resampling.weights import Method, Resamples, expanded, interval, left_out
 from metaeval.stats.weighted.statistic import Clusters, statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
     from metaeval.stats.coefficients.levels import Estimates
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Statistic
-
-_KEPT = 2**25  # weights that are kept rather than drawn again for each evaluator
+    from metaeval.stats.resampling.weights import Method
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +74,6 @@ class Bootstrap:
             )
         return found
 
-    def levels(self, n_clusters: int) -> float:
-        """Return the confidence that percentiles are taken at."""
-        return expanded(self.confidence, n_clusters) if self.expand else self.confidence
-
     def resampler(self, n_clusters: int = 0) -> Resampler:
         """Return what resamples clusters and makes intervals in this way."""
         return Resampler(
@@ -114,35 +107,25 @@ def intervals(data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted
     """
     clusters = data.clusters(data.cluster_name(wanted.cluster))
     levels, n_coefficients = data.policy.levels, len(data.policy.coefficients)
-    shape = (len(data.evaluators), len(data.aspects) + 1, len(levels) * n_coefficients)
+    aspects = range(len(data.aspects))
+    shape = (len(data.evaluators), len(aspects) + 1, len(levels) * n_coefficients)
     ends = Ends(np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan), {})
     between = [data.groupings[level].between for level in levels]
     resampled = np.repeat(~np.array(between), n_coefficients)
-    kept = None
+    resampler = wanted.resampler(clusters.n)
     normals = None
-    resamples = Resamples(clusters.n, wanted.resamples, wanted.seed)
-    if resampled.any() and clusters.n * wanted.resamples <= _KEPT:
-        # Drawn once where there is room for them; else drawn again, the same, for each evaluator.
-        kept = list(resamples.blocks())
     if any(between):
         n_groups = data.groupings[levels[between.index(True)]].n_groups
-        normals = Normals.of(len(data.aspects), n_groups, wanted.resamples, wanted.seed)
+        normals = Normals.of(len(aspects), n_groups, wanted.resamples, wanted.seed)
     with progress("intervals", len(data.evaluators)) as advance:
         for e in range(len(data.evaluators)):
             if resampled.any():
-                statistics = [statistics_of(data, found, e, a, clusters) for a in range(len(data.aspects))]
-                replicates = _with_average(statistics, kept if kept is not None else resamples.blocks())
-                points = _with_average(statistics, [np.ones((clusters.n, 1))])[..., 0]
-                without = _with_average(statistics, left_out(clusters.n))
-                ends.low[e][:, resampled], ends.high[e][:, resampled] = interval(
-                    points,
-                    replicates,
-                    without,
-                    n_clusters=clusters.n,
-                    confidence=wanted.confidence,
-                    method=wanted.method,
-                    expand=wanted.expand,
-                )
+                of_levels = [s for a in aspects for s in statistics_of(data, found, e, a, clusters)]
+                cells = int(resampled.sum())
+                of_all = bootstrap(WithAverage(Stack(of_levels), cells), resampler, bounds=(-1.0, 1.0))
+                # A single aspect is its own average.
+                ends.low[e][:, resampled] = of_all.low.reshape(-1, cells)
+                ends.high[e][:, resampled] = of_all.high.reshape(-1, cells)
             if normals is not None:
                 _of_true_means(ends, data, e, ~resampled, clusters, normals, wanted.confidence)
             advance()
@@ -210,12 +193,3 @@ def statistics_of(
             )
         )
     return statistics
-
-
-def _with_average(statistics: list[list[Statistic]], blocks: Iterable[Floats]) -> Floats:
-    """Return replicates of every aspect and their mean, shape (A + 1, levels × coefficients, columns)."""
-    parts = []
-    for weights in blocks:
-        of_aspects = np.stack([np.concatenate([s.at(weights) for s in aspect]) for aspect in statistics])
-        parts.append(np.concatenate([of_aspects, of_aspects.mean(axis=0, keepdims=True)]))
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)

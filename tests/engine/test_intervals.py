@@ -7,7 +7,6 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import AVERAGE
-from metaeval.engine import intervals
 from metaeval.engine.intervals import Bootstrap
 from metaeval.sources.studies.recexp import import_recexp
 from metaeval.stats.resampling.weights import Resamples
@@ -223,7 +222,7 @@ def test_missing_scores_are_left_out_of_every_resample():
 
 def test_resamples_that_are_not_kept_are_drawn_again(monkeypatch):
     expected = me.correlate(*frames(), bootstrap={"resamples": 3000}).frame
-    monkeypatch.setattr(intervals, "_KEPT", 0)
+    monkeypatch.setattr("metaeval.stats.resampling.bootstrap._KEPT", 0)
     pd.testing.assert_frame_equal(me.correlate(*frames(), bootstrap={"resamples": 3000}).frame, expected)
 
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.stats.regression.effects import UserAdjusted
-from metaeval.stats.resampling.weights import Resamples
+from metaeval.stats.resampling.cluster_sums import with_average
 from metaeval.stats.weighted.statistic import Clusters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from metaeval.engine.alignment import Bools
     from metaeval.engine.intervals import Bootstrap
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.resampling.bootstrap import Resampler
 
-_KEPT = 2**25  # weights that are kept rather than drawn again for each mean
 _DIGITS = 12  # of the largest mean count: what is beyond is rounding, and would break ties
 _FARTHEST = 300  # powers of ten that a float can hold both ways
 
@@ -47,9 +47,7 @@ class Design:
     """Whether the clusters are users, whose effects are removed."""
     clusters: Clusters
     """-1 for a unit that nowhere enters."""
-    resamples: Resamples
-    kept: tuple[Floats, ...] | None
-    """The weights, if there is room for them."""
+    resampler: Resampler
 
     @classmethod
     def of(cls, data: Prepared, entering: Bools, options: Bootstrap) -> Design:
@@ -60,11 +58,9 @@ class Design:
         present = np.unique(given.of_unit[entering])
         code = np.full(given.n, -1, dtype=np.int64)
         code[present] = np.arange(present.size)
-        resamples = Resamples(present.size, options.resamples, options.seed)
-        kept = tuple(resamples.blocks()) if present.size * options.resamples <= _KEPT else None
         generator = data.keys["generator"].astype(np.int64)
         clusters = Clusters(code[given.of_unit], present.size)
-        return cls(generator, len(data.labels["generator"]), users, clusters, resamples, kept)
+        return cls(generator, len(data.labels["generator"]), users, clusters, options.resampler(present.size))
 
     def draws(self, values: Floats, entering: Sequence[Bools]) -> Draws:
         """Compute means and replicates from the units that enter; the mean over aspects is put first.
@@ -80,8 +76,7 @@ class Design:
         mean, replicates = np.stack([m for m, _ in found]), np.stack([r for _, r in found])
         used = list(entering)
         if len(found) > 1:
-            mean = np.concatenate([mean.mean(axis=0, keepdims=True), mean])
-            replicates = np.concatenate([replicates.mean(axis=0, keepdims=True), replicates])
+            mean, replicates = (np.roll(with_average(v), 1, axis=0) for v in (mean, replicates))
             used = [np.logical_or.reduce(entering), *entering]
         scale = np.nanmax(np.abs(mean), initial=0.0, axis=1)
         mean = _rounded(mean, scale[:, None])
@@ -102,8 +97,7 @@ class Design:
             cluster=of_unit,
             n_clusters=n,
         )
-        blocks: Iterable[Floats] = self.resamples.blocks() if self.kept is None else self.kept
-        return sums.means()[0], np.concatenate([sums.means(w.T).T for w in blocks], axis=1)
+        return sums.means()[0], self.resampler.replicates(sums)
 
 
 def _rounded(x: Floats, scale: Floats) -> Floats:

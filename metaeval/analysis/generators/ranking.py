@@ -114,7 +114,7 @@ def rank_generators(
     by_evaluator = [[_entering(data, e, a) for a in chosen] for e in range(len(data.evaluators))]
     entering = [np.logical_or.reduce(masks) for masks in zip(*by_evaluator, strict=True)]
     design = Design.of(data, np.logical_or.reduce(entering), options)
-    confidence = options.levels(design.resamples.n_clusters)
+    confidence = design.resampler.level
 
     with progress("generators", len(data.evaluators) + 1) as advance:
         truth = data.truth[chosen]

@@ -110,6 +110,10 @@ class UserAdjusted:
             cross = by_cluster
         return cls(counts, sums, origin, cross, centred)
 
+    def at(self, weights: Floats) -> Floats:
+        """Return the means as a function of the clusters' weights, shapes (n_clusters, B) and (G, B)."""
+        return self.means(weights.T).T
+
     def means(self, weights: ArrayLike | None = None) -> Floats:
         """Compute the adjusted mean of each generator, once a row of weights.
 
