@@ -6,23 +6,23 @@ Users have levels of their own. What is estimated is known, or is that of very m
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.shares import COVERS, SIZE, row
-from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.policy import Policy, prepare
-from metaeval.stats.agreement.labels import LabelAgreement
+from metaeval.stats.agreement.labels import KAPPAS, LabelAgreement
+from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
+from metaeval.stats.resampling.cluster_sums import mean_of
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.weighted.statistic import Clusters
-from metaeval.trust.bias.clustered import Draws as BiasDraws
-from metaeval.trust.calibration.drawing import Draws
+from metaeval.trust.bias.clustered import measured
 from metaeval.trust.gate.tests_of_means import cluster_mean
 from metaeval.trust.panel.gain import Fitting, panel_gains
-from metaeval.trust.verdicts.rates import share_intervals
+from metaeval.trust.verdicts.rates import shares_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,14 +58,12 @@ def agreement(studies: int, users: int) -> dict[str, Any]:
     """Return how often intervals of kappa and alpha hold, as `calibrate` and `gate` print them."""
     rng = np.random.default_rng(users)
     hits = np.zeros(len(agreement_of_many()))
-    names: tuple[str, ...] = ()
+    names = (*KAPPAS, "alpha", *(f"cut {c}" for c in range(1, LABELS)))
     for i in range(studies):
         x, y, user = labelled(rng, users)
         both = LabelAgreement.of(x, y, LABELS, Clusters(user, users))
-        names = both.names
-        values = Draws(Bootstrap(RESAMPLES, seed=i)).coefficients(both, users)
-        ends = np.array([(v.low, v.high) for v in values]).T
-        hits += (ends[0] <= agreement_of_many()) & (agreement_of_many() <= ends[1])
+        found = bootstrap(both, Resampler(users, RESAMPLES, i), bounds=(-1.0, 1.0))
+        hits += (found.low <= agreement_of_many()) & (agreement_of_many() <= found.high)
     shares = dict(zip(names, (hits / studies).tolist(), strict=True))
     return row(f"calibration: kappa and alpha of labels, {users} users", studies, shares, COVERS)
 
@@ -77,10 +75,8 @@ def verdicts(studies: int, users: int, p: float) -> dict[str, Any]:
     user = np.repeat(np.arange(users), UNITS)
     for i in range(studies):
         won = rng.random(len(user)) < rng.beta(8 * p, 8 * (1 - p), users)[user]
-        _, low, high = share_intervals(
-            won[:, None], np.ones((len(won), 1)), user, users, resamples=RESAMPLES, seed=i
-        )
-        hits += int(low[0] <= p <= high[0])
+        (found,) = shares_of(won[:, None], np.ones((len(won), 1)), user, users, resamples=RESAMPLES, seed=i)
+        hits += int(found.low <= p <= found.high)
     what = f"shares of verdicts (accuracy, shown first, consistency), {users} users, {p:g}"
     return row(what, studies, {"share": hits / studies}, COVERS)
 
@@ -91,18 +87,12 @@ def biases(studies: int, users: int) -> Iterator[dict[str, Any]]:
     hits = found = 0
     for i in range(studies):
         shift = rng.normal(size=(1, users)) + rng.normal(size=(1, users)) / np.sqrt(UNITS)
-        draws = BiasDraws.of(users, resamples=RESAMPLES, seed=i)
-        numbers = draws.numbers(partial(_weighted_mean, shift), shift / users)
+        numbers = measured(mean_of(shift, np.ones_like(shift)), Resampler(users, RESAMPLES, i), shift / users)
         hits += int(numbers.low[0] <= 0 <= numbers.high[0])
         found += int(numbers.p[0] <= 0.05)
     yield row(f"biases: mean shift, {users} users", studies, {"shift": hits / studies}, COVERS)
     share = {"false_positives": found / studies}
     yield row(f"biases: test of no shift, {users} users", studies, share, SIZE)
-
-
-def _weighted_mean(values: Floats, weights: Floats) -> Floats:
-    found: Floats = values @ weights / weights.sum(axis=0)
-    return found
 
 
 def gate(studies: int, users: int) -> Iterator[dict[str, Any]]:
