@@ -10,9 +10,10 @@ from metaeval.base.simulation import REAL, Simulation
 if TYPE_CHECKING:
     import pandas as pd
 
-Form: TypeAlias = Literal["text", "count", "hundred", "share", "number", "decimal", "p", "usd"]
+Form: TypeAlias = Literal["text", "count", "hundred", "share", "number", "hundredths", "decimal", "p", "usd"]
 """How a column is printed: as it is; a whole number; × 100 with two decimals (coefficients); a percentage;
-four significant digits; four decimals (coefficients of agreement); a p-value; dollars."""
+four significant digits; two decimals (differences on a scale); four decimals (coefficients of agreement);
+a p-value; dollars."""
 
 
 class Column(NamedTuple):

@@ -31,6 +31,8 @@ def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the ce
             text = f"{100 * value:.1f} %"
         case "number":
             text = _four_digits(value)
+        case "hundredths":
+            text = f"{value:.2f}"
         case "decimal":
             text = f"{value:.4f}"
         case "p":

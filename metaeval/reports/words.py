@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaeval.base.records import Kind
+from metaeval.base.records import Kind, Status
+from metaeval.engine.correlation_board import COEFFICIENT_NAMES
 from metaeval.reports.escapes import markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from metaeval.engine.standings import Standings, Table
-
-COEFFICIENTS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ-b"}
 
 BLOCKS = {
     Kind.BASELINE: "Baselines",
@@ -22,6 +21,19 @@ BLOCKS = {
     Kind.JUDGE: "Judges",
     Kind.ENSEMBLE: "Ensembles",
 }
+
+STATUSES: Mapping[str, str] = {
+    Status.MISSING: "the source has none",
+    Status.UNTOKENIZABLE: "no words to compare in the text",
+    Status.EXAMPLE: "shown to the judge as an example, so not scored",
+    Status.REFUSED: "the judge would not answer",
+    Status.UNPARSED: "no score to be found in the reply",
+    Status.OUT_OF_RANGE: "what the judge gave is not on the scale",
+    Status.TRUNCATED: "the reply breaks off",
+    Status.TRANSPORT: "no reply came",
+    Status.BUDGET: "not asked: the budget was spent",
+}
+"""Why there is no score."""
 
 NOTHING = "—"
 """What stands for a value that is undefined."""
@@ -36,6 +48,11 @@ def notice(lost: Sequence[str]) -> str:
     return f"> **{LOST}** {' '.join(map(markdown, lost))}\n\n" if lost else ""
 
 
+def meanings(of: Mapping[str, str], words: Collection[str]) -> str:
+    """Return what some words mean, in the order of the meanings: "word: meaning; …"."""
+    return "; ".join(f"{word}: {meaning}" for word, meaning in of.items() if word in words)
+
+
 def heading(board: Standings) -> str:
     """Return the title of a leaderboard."""
     return board.title or (f"Evaluators on {board.dataset}" if board.dataset else "Evaluators")
@@ -43,7 +60,7 @@ def heading(board: Standings) -> str:
 
 def coefficient(table: Table) -> str:
     """Return the name of a table's coefficient, as it is written in a text."""
-    return COEFFICIENTS.get(table.coefficient, table.coefficient)
+    return COEFFICIENT_NAMES.get(table.coefficient, table.coefficient)
 
 
 def levels(table: Table) -> str:

@@ -70,6 +70,8 @@ def sheet(name: str = "tests", *, simulated: Simulation = REAL, frame: pd.DataFr
         (0.0, "number", "0"),
         (math.inf, "number", "∞"),
         (-math.inf, "number", "-∞"),
+        (-0.318, "hundredths", "-0.32"),
+        (0, "hundredths", "0.00"),
         (0.28634, "decimal", "0.2863"),
         (-0.0077, "decimal", "-0.0077"),
         (0, "decimal", "0.0000"),

@@ -8,7 +8,7 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,9 @@ from metaeval.llm.store.replies import Store
 from metaeval.reports.report.page import report_page
 from metaeval.sources.studies.recexp import import_recexp
 from tests.tiny import write_study, write_tiny
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 STUDY = {
     "evaluators": """
@@ -43,6 +46,12 @@ def payload_of(page: Path) -> dict[str, Any]:
     return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 
+def cell_of(payload: dict[str, Any], at: Iterable[int]) -> tuple[str, ...]:
+    """Return the values of a cell: aspect, level, coefficient."""
+    dimensions = payload["board"]["dimensions"]
+    return tuple(d["values"][i]["name"] for d, i in zip(dimensions, at, strict=True))
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> me.Run:
     """A run in a folder with its store, its data and its study."""
@@ -58,12 +67,12 @@ def payload(run: me.Run) -> dict[str, Any]:
 
 
 def test_cells_are_the_correlations(run: me.Run, payload: dict[str, Any]) -> None:
-    views, cells = payload["views"], payload["cells"]
+    cells = payload["cells"]
     names = [e["name"] for e in payload["evaluators"]]
     found = {
-        (names[e], views["aspects"][a], views["levels"][v], views["coefficients"][c]): estimate
-        for e, a, v, c, estimate in zip(
-            *(cells[k] for k in ("evaluator", "aspect", "level", "coefficient", "estimate")), strict=True
+        (names[e], *cell_of(payload, at)): estimate
+        for e, at, estimate in zip(
+            cells["evaluator"], zip(*cells["at"], strict=True), cells["estimate"], strict=True
         )
     }
     expected = run.correlations.frame.set_index(["evaluator", "aspect", "level", "coefficient"])["estimate"]
@@ -75,16 +84,36 @@ def test_cells_are_the_correlations(run: me.Run, payload: dict[str, Any]) -> Non
 
 def test_the_mean_of_the_groups_is_the_cell(run: me.Run, payload: dict[str, Any]) -> None:
     frame = run.correlations.frame.set_index(["evaluator", "aspect", "level", "coefficient"])
-    for level in ("user", "pair"):
-        groups = payload["groups"][level]
+    for level, groups in zip(("user", "pair"), payload["groups"], strict=True):
+        assert groups["at"] == {"level": level}
         assert groups["total"] == len(groups["ids"]) == len(groups["units"])
-        for coefficient, terms in groups["terms"].items():
+        terms = groups["columns"][0]
+        assert terms["dimensions"] == ["aspect", "coefficient"]
+        for c, coefficient in enumerate(("pearson", "spearman", "kendall")):
             for e, evaluator in enumerate(payload["evaluators"]):
-                of_clear = np.array(terms[e][0], dtype=float)
+                of_clear = np.array(terms["of"][e][0][c], dtype=float)
                 row = frame.loc[(evaluator["name"], "clear", level, coefficient)]
                 assert np.isnan(of_clear).sum() == row["n_undefined"]
                 if row["n_undefined"] < row["n_groups"]:
                     assert np.nanmean(of_clear) == pytest.approx(row["estimate"], abs=1e-4)
+
+
+def test_what_is_corrected_at_generator_level_stands_beside_the_plain_estimate(tmp_path: Path) -> None:
+    study = write_study(
+        tmp_path / "s.yaml",
+        dataset=str(Path(__file__).parents[2] / "data" / "sample"),
+        levels="[dataset, generator]",
+        coefficients="[pearson]",
+        bootstrap="{resamples: 50}",
+        tests="{permutations: 100}",
+    )
+    run = me.run(study, tmp_path / "run")
+    payload = payload_of(run.folder / "report.html")
+    assert payload["board"]["second"]["title"] == "corrected"
+    told = np.array(payload["cells"]["second"], dtype=float)
+    np.testing.assert_allclose(told, run.correlations.frame["corrected"], rtol=1e-6)
+    levels = [cell_of(payload, at)[1] for at in zip(*payload["cells"]["at"], strict=True)]
+    assert [not math.isnan(x) for x in told] == [level == "generator" for level in levels]
 
 
 def test_what_people_reach_is_the_line_of_the_figure(payload: dict[str, Any]) -> None:
@@ -93,13 +122,13 @@ def test_what_people_reach_is_the_line_of_the_figure(payload: dict[str, Any]) ->
     drawn = {
         key: human for *key, human in zip(*(rows[c] for c in columns), strict=True) for key in [tuple(key)]
     }
-    told = {(p["aspect"], p["level"], p["coefficient"]): p["estimate"] for p in payload["people"]}
+    told = {cell_of(payload, p["at"]): p["estimate"] for p in payload["people"]}
     assert told == {key: pytest.approx(human, rel=1e-4) for key, human in drawn.items() if human is not None}
     assert {p["label"] for p in payload["people"]} == {"one", "two"}
 
 
 def test_what_was_tested_has_clusters(run: me.Run, payload: dict[str, Any]) -> None:
-    tested = {(t["aspect"], t["level"], t["coefficient"]): t for t in payload["tests"]}
+    tested = {cell_of(payload, t["at"]): t for t in payload["tests"]}
     assert ("average", "dataset", "pearson") in tested
     assert ("clear", "user", "kendall") in tested
     assert ("clear", "dataset", "kendall") not in tested  # takes long
@@ -114,7 +143,7 @@ def test_what_was_tested_has_clusters(run: me.Run, payload: dict[str, Any]) -> N
 
 def test_bias_is_that_of_evaluators_on_the_scale(run: me.Run, payload: dict[str, Any]) -> None:
     names = [e["name"] for e in payload["evaluators"]]
-    bias = dict(zip(names, payload["groups"]["user"]["bias"], strict=True))
+    bias = dict(zip(names, payload["groups"][0]["columns"][1]["of"], strict=True))
     assert bias["length"] is None
     scores = run.scores.frame.query("evaluator == 'one' and aspect == 'clear'")
     truth = pd.read_parquet(run.folder / "truth.parquet")
@@ -130,7 +159,7 @@ def test_every_score_of_a_judge_leads_to_its_call(run: me.Run, payload: dict[str
     keys = ["user_id", "item_id", "generator"]
     ids = list(
         zip(
-            *([units["columns"][k]["values"][c] for c in units["columns"][k]["codes"]] for k in keys),
+            *([c["values"][i] for i in c["codes"]] for c in units["columns"] if c["name"] in keys),
             strict=True,
         )
     )
@@ -150,19 +179,31 @@ def test_every_score_of_a_judge_leads_to_its_call(run: me.Run, payload: dict[str
                     asked = "\n".join(
                         "\n".join(calls["lines"][i] for i in m["lines"]) for m in told["prompt"]
                     )
-                    assert units["texts"][units["explanation"][unit]] in asked
+                    assert units["texts"][units["parts"][0]["texts"][unit]] in asked
     statuses = units["statuses"][names.index("judge")][0]["status"]
     assert "unparsed" in {units["statusNames"][s] for s in statuses}
     assert not calls["note"]
+
+
+def test_the_glossary_has_the_words_of_this_study(payload: dict[str, Any]) -> None:
+    told = dict(payload["glossary"])
+    assert "pair: the mean of the coefficients within each pair of a user and an item" in told["level"]
+    assert "item: the mean" not in told["level"]
+    assert "unparsed: no score to be found in the reply" in told["not scored"]
+    assert "refused" not in told["not scored"]
+
+
+def test_the_facts_say_what_the_data_are(payload: dict[str, Any]) -> None:
+    told = dict(payload["facts"])
+    assert told["Size"].endswith("generators")
+    assert len(told["Fingerprint of the data"]) == 64
 
 
 def test_the_page_of_a_run_is_the_same_when_it_is_run_again(run: me.Run, tmp_path: Path) -> None:
     again = me.run(run.folder.parent / "s.yaml", tmp_path / "again")
     one, two = (payload_of(r.folder / "report.html") for r in (run, again))
     for payload in (one, two):
-        del payload["finished"]
-        for evaluator in payload["evaluators"]:
-            del evaluator["seconds"]
+        payload["costs"] = [c for c in payload["costs"] if not c["name"].startswith("seconds")]
     assert report_page(one) == report_page(two)
 
 
@@ -199,6 +240,6 @@ def test_a_published_study_with_twenty_evaluators_fits_six_megabytes(
     page = me.run(study, tmp_path / "run").folder / "report.html"
     payload = payload_of(page)
     assert len(payload["evaluators"]) == 20
-    assert len(payload["units"]["explanation"]) == payload["units"]["total"] == 2536
+    assert len(payload["units"]["columns"][0]["codes"]) == payload["units"]["total"] == 2536
     assert not payload["calls"]["note"]
     assert page.stat().st_size < 6_000_000

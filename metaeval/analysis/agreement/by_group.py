@@ -2,71 +2,74 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metaeval.engine.correlation import estimates
+from metaeval.engine.drilldown import GroupColumn, Groups
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 KEYS_OF = {"user": ("user_id",), "pair": ("user_id", "item_id"), "item": ("item_id",)}
 """The levels that average over groups → the columns that name a group."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Groups:
-    """The groups of one level that hold units, G of them, and how E evaluators do in each."""
-
-    level: str
-    keys: tuple[str, ...]
-    """The columns that name a group."""
-    names: tuple[tuple[str, ...], ...]
-    """Of each group, a value a key; sorted."""
-    n_units: Ints
-    """Shape (G,): units that enter for any evaluator."""
-    terms: Mapping[str, Floats]
-    """Coefficient → shape (E, A + 1, G): within the group for each aspect, then their mean; NaN where it is
-    undefined, and the mean where any aspect is."""
+_TITLES = {"pair": "user and item"}
+_UNDEFINED = "truth or scores are constant in each, or there are no scores"
 
 
 def by_group(data: Prepared) -> list[Groups]:
     """Take the levels of a study that average over groups apart into their groups.
 
-    The mean of the terms of an aspect is the estimate of `metaeval.correlate`, unless its policy counts
-    undefined groups as zero.
+    Returns
+    -------
+    list of Groups
+        The groups that hold units, sorted by name. Their values are coefficients of shape (evaluators,
+        aspects, coefficients, groups), after the aspects their mean, which is NaN where any aspect is. The
+        mean over the groups is the estimate of `metaeval.correlate`, unless its policy counts undefined
+        groups as zero.
     """
     found = estimates(data)
     shape = (len(data.evaluators), len(data.aspects))
     return [
-        _groups(data, level, {c: found[level, c].terms.reshape(*shape, -1) for c in data.policy.coefficients})
+        _grouping(
+            data,
+            level,
+            np.stack([found[level, c].terms.reshape(*shape, -1) for c in data.policy.coefficients], axis=2),
+        )
         for level in data.policy.levels
         if level in KEYS_OF
     ]
 
 
-def _groups(data: Prepared, level: str, terms: Mapping[str, Floats]) -> Groups:
-    grouping = data.groupings[level]
-    keys = KEYS_OF[level]
-    entering = (
-        np.arange(len(grouping.group)) if data.mask is None else np.flatnonzero(data.mask.any(axis=(0, 1)))
-    )
-    there, first, counts = np.unique(grouping.group[entering], return_index=True, return_counts=True)
+def _grouping(data: Prepared, level: str, terms: Floats) -> Groups:
+    group, keys = data.groupings[level].group, KEYS_OF[level]
+    entering = np.arange(len(group)) if data.mask is None else np.flatnonzero(data.mask.any(axis=(0, 1)))
+    there, first, counts = np.unique(group[entering], return_index=True, return_counts=True)
     names = _names(data, keys, entering[first])
     order = sorted(range(len(names)), key=names.__getitem__)
-    several = len(data.aspects) > 1
-    of_groups = {}
-    for coefficient, values in terms.items():
-        in_order = values[:, :, there][:, :, order]
-        of_groups[coefficient] = (
-            np.concatenate([in_order, in_order.mean(axis=1, keepdims=True)], axis=1) if several else in_order
-        )
-    return Groups(level, keys, tuple(names[i] for i in order), counts[order], of_groups)
+    values = with_mean(terms[..., there[order]], axis=1)
+    return Groups(
+        level,
+        _TITLES.get(level, level),
+        f"{level}s",
+        keys,
+        tuple(names[i] for i in order),
+        counts[order],
+        (GroupColumn(values, ("aspect", "coefficient"), "{coefficient}", "hundred"),),
+        at={"level": level},
+        undefined=_UNDEFINED,
+    )
+
+
+def with_mean(values: Floats, axis: int) -> Floats:
+    """Append the mean over aspects to the values of several."""
+    if values.shape[axis] < 2:
+        return values
+    return np.concatenate([values, values.mean(axis=axis, keepdims=True)], axis=axis)
 
 
 def _names(data: Prepared, keys: Sequence[str], first: Ints) -> list[tuple[str, ...]]:
@@ -97,4 +100,4 @@ def bias_by_group(difference: Floats, group: Ints, n_groups: int) -> Floats:
         known = ~np.isnan(values)
         n = np.bincount(group[known], minlength=n_groups)
         np.divide(np.bincount(group[known], values[known], n_groups), n, out=row, where=n > 0)
-    return np.concatenate([found, found.mean(axis=0, keepdims=True)]) if len(found) > 1 else found
+    return with_mean(found, axis=0)

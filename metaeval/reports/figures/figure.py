@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.reports import words
+from metaeval.engine.correlation_board import COEFFICIENT_NAMES
 from metaeval.reports.figures.style import CORRELATION, LIGHT, SCHEMA
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Figure:
             frame = frame[frame[column].astype(str) == value]
         columns = {str(c): plain(frame[c]) for c in frame.columns}
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        chart = _titled(dict(self.chart), words.COEFFICIENTS.get(shown.get("coefficient", ""), CORRELATION))
+        chart = _titled(dict(self.chart), COEFFICIENT_NAMES.get(shown.get("coefficient", ""), CORRELATION))
         if chart.get("width") == "container":
             chart["width"] = width
             chart.pop("autosize", None)  # only of what stands alone
@@ -108,7 +108,7 @@ class Figure:
     def _below_title(self, shown: Mapping[str, str]) -> Iterator[str]:
         if shown:
             yield " · ".join(
-                f"{column}: {words.COEFFICIENTS.get(value, value) if column == 'coefficient' else value}"
+                f"{column}: {COEFFICIENT_NAMES.get(value, value) if column == 'coefficient' else value}"
                 for column, value in shown.items()
             )
         if self.sheet.simulated:
@@ -141,6 +141,9 @@ def figure_payload(figure: Figure) -> dict[str, Any]:
                 "title": titles.get(column, column.capitalize()),
                 "values": figure.values_of(column),
                 "chosen": value,
+                # What titles of the chart say until a value is chosen → what they say of each value.
+                "says": CORRELATION if column == "coefficient" else "",
+                "words": [COEFFICIENT_NAMES.get(v, v) for v in figure.values_of(column)],
             }
             for column, value in figure.choices.items()
         ],

@@ -7,28 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.evaluators.grid import unit_positions
 from metaeval.reports.report.encode import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import pandas as pd
-
-    from metaeval.base.records import ExplanationSet
     from metaeval.llm.store.tools import Conversation
     from metaeval.stats.coefficients.tables import Ints
 
 MOST_TEXT = 16_000_000
 """So many characters of prompts and replies a page holds, lines that are repeated counted once."""
-
-
-def calls_of(frame: pd.DataFrame, data: ExplanationSet, aspects: Sequence[str]) -> Any:  # noqa: ANN401 - an array of str
-    """Return the key of the call behind each score of a judge, shape (aspects, units); empty for none."""
-    found = np.full((len(aspects), len(data)), "", dtype=object)
-    aspect = frame["aspect"].map({a: i for i, a in enumerate(aspects)}).to_numpy(dtype=np.int64)
-    found[aspect, unit_positions(frame, data)] = frame["call"].fillna("").to_numpy(dtype=object)
-    return found
 
 
 @dataclass(slots=True)
@@ -51,7 +39,8 @@ class Calls:
         Parameters
         ----------
         keys
-            Of each evaluator, what `calls_of` returned; None for one that asks nobody.
+            Of each evaluator the key of the call behind each score, shape (what is rated, units), empty for
+            none; None for one that asks nobody.
         shown
             Positions of the units.
         """

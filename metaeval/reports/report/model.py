@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.records import AVERAGE, Kind
-from metaeval.engine.ranking import tests_sentence
+import numpy as np
+
+from metaeval.engine.sheet import Column
 from metaeval.reports import words
 from metaeval.reports.figures import figure_payload
 from metaeval.reports.report.encode import decimals, number, numbers
@@ -19,52 +19,85 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.analysis.agreement.by_group import Groups
+    from metaeval.base.records import Kind
     from metaeval.base.simulation import Simulation
-    from metaeval.engine.comparison import Comparisons
-    from metaeval.engine.sheet import Sheet
+    from metaeval.engine.board import Board
+    from metaeval.engine.drilldown import GroupColumn, Groups
+    from metaeval.engine.sheet import Form, Sheet
     from metaeval.reports.figures import Figure
     from metaeval.reports.report.calls import Calls
     from metaeval.reports.report.units import Sample, Units
-    from metaeval.stats.coefficients.tables import Floats
 
-_FORMAT = 1
-_TITLES = {"user": "user", "pair": "user and item", "item": "item"}
+_FORMAT = 2
+COSTS = (
+    Column("usd_per_text", "USD /\u00a0text", "usd"),
+    Column("tokens_per_text", "tokens /\u00a0text", "number"),
+    Column("seconds_per_text", "seconds /\u00a0text", "number"),
+)
+_DIGITS: Mapping[Form, int] = {"hundred": 4, "share": 4, "hundredths": 4}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ranked:
-    """One column of a leaderboard with its tests."""
+class ListedEvaluator:
+    """An evaluator of a board."""
 
-    tests: Comparisons
+    name: str
+    spec: str
+    kind: Kind
+    on_scale: bool
+    """Whether its scores are on the scale of the truth."""
+    statuses: Mapping[str, int]
+    """How many of its scores have which status."""
+    signature: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedCell:
+    """The tests of one cell of the board."""
+
+    at: Mapping[str, str]
+    """Dimension → value."""
     ranking: Sheet
-    """What `metaeval.engine.ranking` made of them: ``evaluator``, ``cluster``, ``p_best``."""
+    """What `metaeval.engine.ranking` made of them: ``evaluator``, ``cluster``, ``p_best``; the best first."""
+    alpha: float
+    sentence: str
+    """How evaluators were tested."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleLine:
+    """What people reach in one cell of the board."""
+
+    label: str
+    at: Mapping[str, str]
+    estimate: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
     """All that a report shows of a run."""
 
-    record: Mapping[str, Any]
-    """The content of ``run.json``."""
-    statements: Mapping[str, str]
-    """Aspect → what raters saw."""
-    correlations: pd.DataFrame
+    title: str
+    dataset: str
+    simulated: Simulation
+    """What is: the data, or which evaluators."""
+    truth: str
+    version: str
+    """Of metaeval."""
+    facts: Sequence[tuple[str, str]]
+    """On data and truth: a title and a text each."""
+    glossary: Sequence[tuple[str, str]]
+    """Words of the page and what they mean."""
     policy: Sequence[str]
     """Sentences on what was done with missing values and undefined groups."""
     lost: Sequence[str]
     """Sentences on calls of judges that brought no reply."""
+    evaluators: Sequence[ListedEvaluator]
+    board: Board
     costs: pd.DataFrame
-    ranked: Sequence[Ranked]
-    people: Sequence[Mapping[str, Any]]
-    """What people reach: ``label``, ``aspect``, ``level``, ``coefficient``, ``estimate``."""
-    simulated: Simulation
-    """What is: the data, or which evaluators."""
+    ranked: Sequence[RankedCell]
+    people: Sequence[PeopleLine]
     groups: Sequence[Groups]
-    on_scale: Sequence[bool]
-    """Of each evaluator, whether its scores are on the scale of the truth."""
-    bias: Mapping[str, Sequence[Floats | None]]
-    """Level → of each evaluator, shape (A + 1, G); None for one that is not on the scale of the truth."""
     units: Units
     shown: Sample
     calls: Calls
@@ -75,35 +108,48 @@ class Report:
 
     def payload(self) -> dict[str, Any]:
         """Return the report as one JSON object, which the script of the page reads."""
-        study, data = self.record["study"], self.record["data"]
-        low, high, integer = data["scale"]
-        frame = self.units.data.explanations
-        aspects = list(study["aspects"])
+        board = self.board
+        second = board.second
         return {
             "format": _FORMAT,
-            "title": study["title"] or f"Evaluators on {data['name']}",
-            "metaeval": self.record["metaeval"],
-            "finished": "",  # equal runs have equal reports; run.json says when
-            "dataset": {
-                **{k: data[k] for k in ("name", "units", "licence", "source", "fingerprint")},
-                **{
-                    f"{what}s": int(frame[column].nunique()) if column in frame.columns else 0
-                    for what, column in (("user", "user_id"), ("item", "item_id"), ("generator", "generator"))
-                },
-            },
+            "title": self.title,
+            "metaeval": self.version,
+            "dataset": {"name": self.dataset, "units": self.shown.total},
             "simulated": {"loud": self.simulated.loud, "sentence": self.simulated.sentence},
-            "truth": self.record["truth"]["spec"],
-            "scale": {"min": low, "max": high, "integer": integer},
-            "aspects": [{"name": a, "statement": self.statements.get(a, "")} for a in aspects],
-            "views": self._views(),
-            "orderBy": dict(study["order_by"]),
+            "truth": self.truth,
+            "facts": [list(fact) for fact in self.facts],
+            "glossary": [list(term) for term in self.glossary if term[1]],
             "policy": list(self.policy),
             "lost": list(self.lost),
-            "evaluators": self._evaluators(),
+            "evaluators": [_entry(e, e.name in self.simulated.evaluators) for e in self.evaluators],
+            "board": {
+                "dimensions": [
+                    {
+                        "name": d.name,
+                        "title": d.title,
+                        "plural": d.plural,
+                        "first": d.first,
+                        "values": [{"name": name, "words": said} for name, said in d.choices.items()],
+                    }
+                    for d in board.dimensions
+                ],
+                "columns": list(board.columns),
+                "estimate": board.estimate,
+                "relation": board.relation,
+                "noun": board.noun,
+                "second": second and {"title": second.title, "hint": second.hint, "note": second.note},
+                "form": board.form,
+                "higherIsBetter": board.higher_is_better,
+                "counts": [{"name": name, "title": title} for name, title in board.counts.items()],
+            },
             "cells": self._cells(),
             "tests": [self._tests(ranked) for ranked in self.ranked],
-            "people": [{**line, "estimate": number(line["estimate"])} for line in self.people],
-            "groups": {g.level: self._groups(g) for g in self.groups},
+            "people": [
+                {"label": p.label, "at": board.codes(p.at), "estimate": number(p.estimate)}
+                for p in self.people
+            ],
+            "costs": self._costs(),
+            "groups": [self._groups(g) for g in self.groups],
             "units": self.units.payload(self.shown),
             "calls": self.calls.payload(self.keys, self.shown.at),
             "figures": [figure_payload(figure) for figure in self.figures],
@@ -112,91 +158,90 @@ class Report:
 
     @property
     def _names(self) -> list[str]:
-        return list(self.record["evaluators"])
+        return [e.name for e in self.evaluators]
 
-    def _views(self) -> dict[str, list[str]]:
-        study = self.record["study"]
-        aspects = list(study["aspects"])
+    def _cells(self) -> dict[str, Any]:
+        board, frame = self.board, self.board.frame
+
+        def codes(column: str, names: Sequence[str]) -> list[Any]:
+            return frame[column].map({name: i for i, name in enumerate(names)}).tolist()
+
         return {
-            "aspects": [*aspects, AVERAGE] if len(aspects) > 1 else aspects,
-            "levels": list(study["levels"]),
-            "coefficients": list(study["coefficients"]),
+            "evaluator": codes("evaluator", self._names),
+            "at": [codes(d.name, list(d.choices)) for d in board.dimensions],
+            "estimate": numbers(frame["estimate"]),
+            "low": numbers(frame["ci_low"]),
+            "high": numbers(frame["ci_high"]),
+            "second": numbers(frame[board.second.name]) if board.second else None,
+            "counts": [frame[name].tolist() for name in board.counts],
         }
 
-    def _evaluators(self) -> list[dict[str, Any]]:
-        costs = self.costs.set_index("evaluator") if len(self.costs) else None
-        found = []
-        for (name, evaluator), on_scale in zip(self.record["evaluators"].items(), self.on_scale, strict=True):
-            cost = costs.loc[name] if costs is not None and name in costs.index else {}
-            found.append(
-                {
-                    "name": name,
-                    "spec": evaluator["spec"],
-                    "kind": evaluator["kind"],
-                    "kindTitle": words.BLOCKS[Kind(evaluator["kind"])],
-                    "simulated": name in self.simulated.evaluators,
-                    "onScale": on_scale,
-                    **{k: number(cost.get(f"{k}_per_text", math.nan)) for k in ("usd", "tokens", "seconds")},
-                    "statuses": dict(evaluator["scores"]),
-                    "signature": dict(evaluator["signature"]),
-                }
-            )
-        return found
+    def _costs(self) -> list[dict[str, Any]]:
+        costs = self.costs.set_index("evaluator").reindex(self._names) if len(self.costs) else self.costs
+        return [
+            {"name": c.name, "title": c.title, "form": c.form, "values": numbers(costs[c.name])}
+            for c in COSTS
+            if c.name in costs and costs[c.name].notna().any()
+        ]
 
-    def _cells(self) -> dict[str, list[Any]]:
-        views = self._views()
-        frame = self.correlations[self.correlations["aspect"].isin(views["aspects"])]
-        places = {
-            "evaluator": self._names,
-            "aspect": views["aspects"],
-            "level": views["levels"],
-            "coefficient": views["coefficients"],
-        }
-        columns: dict[str, list[Any]] = {
-            column: frame[column].map({name: i for i, name in enumerate(names)}).tolist()
-            for column, names in places.items()
-        }
-        for name, column in (("estimate", "estimate"), ("low", "ci_low"), ("high", "ci_high")):
-            columns[name] = numbers(frame[column])
-        for name in ("units", "groups", "undefined", "missing"):
-            columns[name] = frame[f"n_{name}"].tolist()
-        if frame["corrected"].notna().any():
-            columns["corrected"] = numbers(frame["corrected"])
-        return columns
-
-    def _tests(self, ranked: Ranked) -> dict[str, Any]:
+    def _tests(self, ranked: RankedCell) -> dict[str, Any]:
         rows = ranked.ranking.frame.set_index("evaluator")
-        policy = ranked.tests.policy
         return {
-            **ranked.tests.by._asdict(),
+            "at": self.board.codes(ranked.at),
             "cluster": [str(rows.loc[name, "cluster"]) for name in self._names],
             "pBest": [number(rows.loc[name, "p_best"]) for name in self._names],
             "best": self._names.index(str(rows.index[0])),
-            "alpha": policy["alpha"],
-            "sentence": tests_sentence(policy),
+            "alpha": ranked.alpha,
+            "sentence": ranked.sentence,
         }
 
     def _groups(self, groups: Groups) -> dict[str, Any]:
-        total = len(groups.names)
-        kept = listed_groups(groups, self.units.data, self.shown)
+        total = len(groups.ids)
+        kept = listed_groups(groups, self.units.view, self.shown)
         note = (
-            f"Of {total:,} {groups.level}s, {len(kept):,} are listed: those of the units on this page, then "
+            f"Of {total:,} {groups.noun}, {len(kept):,} are listed: those of the units on this page, then "
             "the first by name. The mean is of all."
             if len(kept) < total
             else ""
         )
         return {
-            "title": _TITLES[groups.level],
+            "name": groups.name,
+            "title": groups.title,
+            "noun": groups.noun,
             "keys": list(groups.keys),
-            "ids": [list(groups.names[g]) for g in kept],
+            "ids": [list(groups.ids[g]) for g in kept],
             "units": groups.n_units[kept].tolist(),
-            "terms": {c: decimals(terms[:, :, kept]) for c, terms in groups.terms.items()},
-            "bias": [
-                None if found is None else decimals(found[:, kept]) for found in self.bias[groups.level]
-            ],
+            "columns": [_group_column(column, kept) for column in groups.columns],
+            "at": dict(groups.at),
+            "undefined": groups.undefined,
             "total": total,
             "note": note,
         }
+
+
+def _entry(entry: ListedEvaluator, simulated: bool) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "spec": entry.spec,
+        "kind": str(entry.kind),
+        "kindTitle": words.BLOCKS[entry.kind],
+        "simulated": simulated,
+        "onScale": entry.on_scale,
+        "statuses": dict(entry.statuses),
+        "signature": dict(entry.signature),
+    }
+
+
+def _group_column(found: GroupColumn, kept: Any) -> dict[str, Any]:  # noqa: ANN401 - places of groups
+    """Return the numbers of some groups; None for an evaluator of which nothing is known."""
+    digits = _DIGITS.get(found.form, 6)
+    return {
+        "title": found.title,
+        "form": found.form,
+        "hint": found.hint,
+        "dimensions": list(found.dimensions),
+        "of": [None if np.isnan(v).all() else decimals(v[..., kept], digits) for v in found.numbers],
+    }
 
 
 def _sheet(sheet: Sheet) -> dict[str, Any]:

@@ -21,6 +21,7 @@ APP = (
     "ui",
     "format",
     "data",
+    "board",
     "route",
     "theme",
     "controls",
@@ -32,7 +33,7 @@ APP = (
     "glossary",
     "leaderboard",
     "one_column",
-    "all_aspects",
+    "all_cells",
     "groups",
     "group_summary",
     "unit_list",
@@ -54,7 +55,7 @@ def report_page(payload: Mapping[str, Any], *, static: str = "") -> str:
     """Return a page that shows a report.
 
     Nothing in it is fetched, and its content security policy lets only its own scripts run, so that a script
-    in an explanation or a reply would stay text even if it were put into the page as markup.
+    in a text or a reply would stay text even if it were put into the page as markup.
     The same payload gives the same bytes.
 
     Parameters

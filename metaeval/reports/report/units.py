@@ -7,23 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.evaluators.grid import NO_ROW, OK, STATUSES, Grid, grid_of, rows_of
-from metaeval.kinds.explanations.text.texts import reference_columns
+from metaeval.evaluators.grid import NO_ROW, OK, STATUSES, Grid
 from metaeval.reports.report.encode import Texts, coded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
-
-    from metaeval.analysis.agreement.by_group import Groups
-    from metaeval.base.records import ExplanationSet, ScoreTable
-    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.engine.drilldown import Groups, UnitView
+    from metaeval.stats.coefficients.tables import Ints
 
 MOST_UNITS = 5_000
 """So many units a page holds; of more, a sample."""
 MOST_GROUPS = 5_000
-"""So many groups of a level a page lists."""
+"""So many groups of a grouping a page lists."""
 _NOT_THERE = len(STATUSES)
 _STATUS_NAMES = [*map(str, STATUSES), "no row"]
 
@@ -39,17 +35,23 @@ class Sample:
     """A sentence on what is left out; empty if nothing is."""
 
 
-def sample(data: ExplanationSet, most: int = MOST_UNITS, seed: int = 0) -> Sample:
-    """Choose the units to show: all, or those of users (or items) drawn at random.
+def sample(clusters: Sequence[str], who: str, most: int = MOST_UNITS, seed: int = 0) -> Sample:
+    """Choose the units to show: all, or those of clusters drawn at random.
 
-    Units are drawn one by one where even a single user has too many.
+    Units are drawn one by one where even a single cluster has too many.
+
+    Parameters
+    ----------
+    clusters
+        Of each unit.
+    who
+        What a cluster is called, in the plural: "users".
     """
-    total = len(data)
+    total = len(clusters)
     if total <= most:
         return Sample(np.arange(total), total, "")
-    column, who = ("user_id", "users") if "user_id" in data.keys else ("item_id", "items")
     names, of_unit, sizes = np.unique(
-        data.explanations[column].to_numpy(dtype=object).astype(str), return_inverse=True, return_counts=True
+        np.asarray(clusters, dtype=str), return_inverse=True, return_counts=True
     )
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(names))
@@ -66,7 +68,7 @@ def sample(data: ExplanationSet, most: int = MOST_UNITS, seed: int = 0) -> Sampl
     return Sample(at, total, note)
 
 
-def listed_groups(groups: Groups, data: ExplanationSet, shown: Sample, most: int = MOST_GROUPS) -> Ints:
+def listed_groups(groups: Groups, view: UnitView, shown: Sample, most: int = MOST_GROUPS) -> Ints:
     """Choose the groups to list: all, or those of the shown units, then the first by name.
 
     Returns
@@ -74,11 +76,11 @@ def listed_groups(groups: Groups, data: ExplanationSet, shown: Sample, most: int
     ndarray
         Their places, rising.
     """
-    if len(groups.names) <= most:
-        return np.arange(len(groups.names))
-    frame = data.explanations.take(shown.at)
-    here = set(zip(*(frame[key].astype(str) for key in groups.keys), strict=True))
-    elsewhere = np.array([names not in here for names in groups.names])
+    if len(groups.ids) <= most:
+        return np.arange(len(groups.ids))
+    texts = {column.name: column.texts for column in view.columns}
+    here = {tuple(texts[key][unit] for key in groups.keys) for unit in shown.at}
+    elsewhere = np.array([names not in here for names in groups.ids])
     return np.sort(np.argsort(elsewhere, kind="stable")[:most])
 
 
@@ -86,53 +88,28 @@ def listed_groups(groups: Groups, data: ExplanationSet, shown: Sample, most: int
 class Units:
     """The units of a run, with all that is known of each."""
 
-    data: ExplanationSet
-    aspects: tuple[str, ...]
+    view: UnitView
     truth: Grid
-    """Ratings, shape (units, aspects)."""
+    """Shape (units, what is rated)."""
     scores: tuple[Grid, ...]
-    """Of each evaluator, shape (units, aspects)."""
-
-    @classmethod
-    def of(
-        cls, data: ExplanationSet, scores: ScoreTable, truth: pd.DataFrame, aspects: Sequence[str]
-    ) -> Units:
-        """Lay scores and truth out over the units of the data.
-
-        Raises
-        ------
-        DataError
-            If a row is about a unit that the data do not have.
-        """
-        frames = dict(iter(scores.frame.groupby("evaluator", sort=False, observed=True)))
-        return cls(
-            data,
-            tuple(aspects),
-            grid_of(truth.rename(columns={"rating": "score"}), data, aspects, "the truth"),
-            tuple(grid_of(frames[name], data, aspects, name) for name in scores.evaluators),
-        )
-
-    def difference(self, evaluator: int) -> Floats:
-        """Return score − truth, shape (aspects, units); NaN where either is missing."""
-        return np.asarray(self.scores[evaluator].scores - self.truth.scores).T
+    """Of each evaluator, of the same shape."""
 
     def payload(self, shown: Sample) -> dict[str, Any]:
         """Return the units of a sample as JSON values."""
-        frame = self.data.explanations.take(shown.at)
-        texts = Texts()
-        named = [c for c in (*self.data.keys, "item_title") if c in frame.columns]
-        explanation = (
-            texts.places(frame["explanation"]) if "explanation" in frame.columns else [-1] * len(frame)
-        )
-        references = [{"name": c, "texts": texts.places(frame[c])} for c in reference_columns(self.data)]
+        view, texts = self.view, Texts()
         return {
             "total": shown.total,
+            "shown": len(shown.at),
             "note": shown.note,
-            "keys": list(self.data.keys),
-            "columns": {c: _column(frame, c) for c in named},
-            "explanation": explanation,
-            "references": references,
+            "columns": [
+                {"name": c.name, "title": c.title, "key": c.key, **_column(_at(c.texts, shown))}
+                for c in view.columns
+            ],
+            "heading": view.heading,
+            "parts": [{"title": p.title, "texts": texts.places(_at(p.texts, shown))} for p in view.texts],
             "texts": texts.all,
+            "rated": [{"name": r.name, "statement": r.statement} for r in view.rated],
+            "dimension": view.dimension,
             "truth": [coded(column) for column in self.truth.scores[shown.at].T],
             "scores": [[coded(column) for column in grid.scores[shown.at].T] for grid in self.scores],
             "statusNames": _STATUS_NAMES,
@@ -140,9 +117,13 @@ class Units:
         }
 
 
-def _column(frame: pd.DataFrame, name: str) -> dict[str, list[Any]]:
+def _at(texts: Sequence[str | None], shown: Sample) -> list[str | None]:
+    return [texts[unit] for unit in shown.at]
+
+
+def _column(values: Sequence[str | None]) -> dict[str, list[Any]]:
     texts = Texts()
-    codes = texts.places(value for (value,) in rows_of(frame, [name]))
+    codes = texts.places(values)
     return {"values": texts.all, "codes": codes}
 
 

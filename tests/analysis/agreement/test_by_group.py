@@ -30,22 +30,22 @@ def test_terms_are_the_coefficients_of_the_groups(level: str) -> None:
     policy = Policy.of([level], ["pearson", "kendall"], None, "skip", "own")
     (found,) = by_group(prepare(scores, truth, policy))
     keys = list(found.keys)
-    assert found.level == level
-    assert list(found.names) == sorted(found.names)
+    assert (found.name, found.at) == (level, {"level": level})
+    assert list(found.ids) == sorted(found.ids)
+    (terms,) = (c.numbers for c in found.columns)
     joined = truth.merge(scores, on=["user_id", "item_id", "generator", "aspect"])
     for e, evaluator in enumerate(("one", "two")):
         for a, aspect in enumerate("xy"):
             of_one = joined[(joined["evaluator"] == evaluator) & (joined["aspect"] == aspect)]
-            for coefficient, terms in found.terms.items():
+            for c, coefficient in enumerate(("pearson", "kendall")):
                 naive = {
                     names: rows["rating"].corr(rows["score"], method=coefficient)
                     for names, rows in of_one.groupby(keys)
                     if min(len(set(rows[c])) for c in ("rating", "score")) > 1
                 }
-                expected = [naive.get(names, np.nan) for names in found.names]
-                np.testing.assert_allclose(terms[e, a], expected, atol=1e-12)
-    for terms in found.terms.values():
-        np.testing.assert_array_equal(terms[:, 2], terms[:, :2].mean(axis=1))
+                expected = [naive.get(names, np.nan) for names in found.ids]
+                np.testing.assert_allclose(terms[e, a, c], expected, atol=1e-12)
+    np.testing.assert_array_equal(terms[:, 2], terms[:, :2].mean(axis=1))
 
 
 def test_the_mean_of_the_terms_is_the_estimate() -> None:
@@ -57,7 +57,7 @@ def test_the_mean_of_the_terms_is_the_estimate() -> None:
     frame = result.frame.set_index(["evaluator", "aspect"])["estimate"]
     for e, evaluator in enumerate(("one", "two")):
         for a, aspect in enumerate("xy"):
-            mean = np.nanmean(found.terms["spearman"][e, a])
+            mean = np.nanmean(found.columns[0].numbers[e, a, 0])
             assert mean == pytest.approx(frame[evaluator, aspect], abs=1e-12)
 
 

@@ -86,6 +86,8 @@ def test_a_page_gets_all_rows_as_columns() -> None:
                 "title": "Coefficient",
                 "values": ["pearson", "kendall"],
                 "chosen": "kendall",
+                "says": "correlation",
+                "words": ["Pearson's r", "Kendall's τ-b"],
             }
         ],
         "columns": [

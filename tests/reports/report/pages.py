@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 VIEWS = (
     "leaderboard",
-    "leaderboard?mode=aspects",
+    "leaderboard?mode=all",
     "groups?evaluator=Judge(n%3D3)",
     "units?status=unparsed&evaluator=Judge(n%3D3)",
     "unit?unit=0",

@@ -23,6 +23,7 @@ KINDS = {
     "annotator": "Annotators",
     "judge": "Judges",
 }
+TITLES = {"user_id": "user", "item_id": "item", "generator": "generator", "item_title": "title"}
 WORDS = (
     "calm",
     "story",
@@ -65,39 +66,53 @@ def payload(
     views = [*ASPECTS, "average"]
     levels = LEVELS if users else ["dataset", "item"]
     return {
-        "format": 1,
+        "format": 2,
         "title": "Evaluators of made-up explanations",
         "metaeval": "0.1.0",
-        "finished": "2026-01-02T03:04:05+00:00",
-        "dataset": {
-            "name": "made up",
-            "units": units,
-            "users": len(columns["user_id"]["values"]) if users else 0,
-            "items": len(columns["item_id"]["values"]),
-            "generators": len(GENERATORS),
-            "licence": "CC0",
-            "source": "drawn at random",
-            "fingerprint": "0123abcd" * 8,
-        },
+        "dataset": {"name": "made up", "units": units},
         "simulated": {"loud": simulated.loud, "sentence": simulated.sentence},
         "truth": "User()",
-        "scale": {"min": 1.0, "max": 5.0, "integer": True},
-        "aspects": [{"name": a, "statement": f"The explanation has {a}"} for a in ASPECTS],
-        "views": {"aspects": views, "levels": levels, "coefficients": COEFFICIENTS},
-        "orderBy": {"aspect": "average", "level": levels[1], "coefficient": "pearson"},
+        "facts": [["Licence", "CC0"], ["Fingerprint of the data", "0123abcd" * 8]],
+        "glossary": [["level", "user: the mean of the coefficients within each user"]],
+        "board": {
+            "dimensions": [
+                _dimension(
+                    "aspect", {a: a for a in ASPECTS} | {"average": "average over aspects"}, "average"
+                ),
+                _dimension("level", {level: f"{level} level" for level in levels}, levels[1]),
+                _dimension("coefficient", {"pearson": "Pearson's r", "kendall": "Kendall's τ-b"}, "pearson"),
+            ],
+            "columns": ["aspect", "level"],
+            "estimate": "{coefficient}",
+            "relation": "with the truth",
+            "noun": "coefficient",
+            "second": None,
+            "form": "hundred",
+            "higherIsBetter": True,
+            "counts": [
+                {"name": "n_undefined", "title": "undefined groups"},
+                {"name": "n_missing", "title": "missing scores"},
+            ],
+        },
         "policy": ["Missing ratings are filled with 3.", "Undefined groups are skipped."],
         "lost": [],
         "evaluators": [_evaluator(e, name, units, e in failing) for e, name in enumerate(named)],
         "cells": _cells(rng, evaluators, len(views), len(levels), failing),
-        "tests": [_tests(evaluators, levels[1], failing)],
+        "tests": [_tests(evaluators, [len(ASPECTS), 1, 0], failing)],
         "people": [
-            {"label": f"annotator {i}", "aspect": a, "level": v, "coefficient": c, "estimate": 0.3 + 0.1 * i}
+            {"label": f"annotator {i}", "at": list(at), "estimate": 0.3 + 0.1 * i}
             for i in (1, 2)
-            for a in views
-            for v in levels
-            for c in COEFFICIENTS
+            for at in np.ndindex(len(views), len(levels), len(COEFFICIENTS))
         ],
-        "groups": {level: _groups(rng, level, columns, evaluators, failing) for level in levels[1:]},
+        "costs": [
+            _cost(
+                "usd",
+                "usd",
+                [0.00123 * (e + 1) if kind_of(e) == "judge" else None for e in range(evaluators)],
+            ),
+            _cost("tokens", "number", [812.5 if kind_of(e) == "judge" else None for e in range(evaluators)]),
+        ],
+        "groups": [_groups(rng, level, columns, evaluators, failing) for level in levels[1:]],
         "units": _units(rng, units, keys, columns, texts or {}, evaluators, failing),
         "calls": _calls(rng, units, evaluators, failing),
         "figures": [_figure(named)],
@@ -114,6 +129,16 @@ def payload(
             }
         ],
     }
+
+
+def _dimension(name: str, words: Mapping[str, str], first: str) -> dict[str, Any]:
+    values = [{"name": value, "words": said} for value, said in words.items()]
+    return {"name": name, "title": name, "plural": f"{name}s", "first": first, "values": values}
+
+
+def _cost(name: str, form: str, values: Sequence[float | None]) -> dict[str, Any]:
+    title = f"{name.upper() if name == 'usd' else name} /\u00a0text"
+    return {"name": name, "title": title, "form": form, "values": values}
 
 
 def _coded(values: Any) -> dict[str, list[Any]]:
@@ -149,9 +174,6 @@ def _evaluator(e: int, name: str, units: int, failing: bool) -> dict[str, Any]:
         "kindTitle": KINDS[kind],
         "simulated": judge,
         "onScale": kind in {"annotator", "judge"},
-        "usd": 0.00123 * (e + 1) if judge else None,
-        "tokens": 812.5 if judge else None,
-        "seconds": None,
         "statuses": {"ok": total - unparsed, "unparsed": unparsed},
         "signature": {"spec": name, "library": "made up 1.0"},
     }
@@ -162,7 +184,8 @@ def _cells(rng: Any, *sizes: Any) -> dict[str, list[Any]]:
     places = np.array(list(np.ndindex(evaluators, aspects, levels, len(COEFFICIENTS)))).T
     estimate = rng.uniform(-0.1, 0.6, places.shape[1]).round(5)
     found = {
-        **dict(zip(("evaluator", "aspect", "level", "coefficient"), places.tolist(), strict=True)),
+        "evaluator": places[0].tolist(),
+        "at": places[1:].tolist(),
         "estimate": estimate.tolist(),
         "low": (estimate - 0.07).round(5).tolist(),
         "high": (estimate + 0.05).round(5).tolist(),
@@ -170,16 +193,13 @@ def _cells(rng: Any, *sizes: Any) -> dict[str, list[Any]]:
     for i in np.flatnonzero(np.isin(places[0], list(failing))):
         for name in ("estimate", "low", "high"):
             found[name][i] = None
-    counts = {"units": 100, "groups": 10, "undefined": 2, "missing": 1}
-    return found | {name: [value] * len(estimate) for name, value in counts.items()}
+    return found | {"counts": [[value] * len(estimate) for value in (2, 1)]}
 
 
-def _tests(evaluators: int, level: str, failing: Sequence[int]) -> dict[str, Any]:
+def _tests(evaluators: int, at: Sequence[int], failing: Sequence[int]) -> dict[str, Any]:
     known = [e for e in range(evaluators) if e not in failing] or [0]
     return {
-        "aspect": "average",
-        "level": level,
-        "coefficient": "pearson",
+        "at": at,
         "cluster": [str(1 + known.index(e) // 3) if e in known else "" for e in range(evaluators)],
         "pBest": [(0.2 if e % 2 else 0.0004) if e in known[1:] else None for e in range(evaluators)],
         "best": known[0],
@@ -195,21 +215,35 @@ def _groups(
     rows = list(zip(*([columns[k]["values"][c] for c in columns[k]["codes"]] for k in keys), strict=True))
     sizes = Counter(rows)
     ids = sorted(sizes)
-    shape = (evaluators, len(ASPECTS) + 1, len(ids))
 
-    def terms() -> list[Any]:
-        drawn = rng.uniform(-1, 1, shape).round(4).astype(object)
-        drawn[:, :, 1::7] = None
-        drawn[list(failing)] = None
-        return drawn.tolist()
+    def column(title: str, form: str, dimensions: Mapping[str, int], known: Sequence[int]) -> dict[str, Any]:
+        drawn = rng.uniform(-1, 1, (evaluators, *dimensions.values(), len(ids))).round(4).astype(object)
+        drawn[..., 1::7] = None
+        return {
+            "title": title,
+            "form": form,
+            "hint": "",
+            "dimensions": list(dimensions),
+            "of": [drawn[e].tolist() if e in known else None for e in range(evaluators)],
+        }
+
+    aspects = {"aspect": len(ASPECTS) + 1}
+    there = [e for e in range(evaluators) if e not in failing]
+    on_scale = [e for e in there if kind_of(e) in {"annotator", "judge"}]
 
     return {
+        "name": level,
         "title": {"pair": "user and item"}.get(level, level),
+        "noun": f"{level}s",
         "keys": keys,
         "ids": [list(i) for i in ids],
         "units": [sizes[i] for i in ids],
-        "terms": {c: terms() for c in COEFFICIENTS},
-        "bias": [terms()[0] if kind_of(e) in {"annotator", "judge"} else None for e in range(evaluators)],
+        "columns": [
+            column("{coefficient}", "hundred", {**aspects, "coefficient": len(COEFFICIENTS)}, there),
+            column("score − truth", "hundredths", aspects, on_scale),
+        ],
+        "at": {"level": level},
+        "undefined": "truth or scores are constant in each",
         "total": len(ids),
         "note": "",
     }
@@ -240,12 +274,19 @@ def _units(
         statuses.append([{"unit": at, "status": [STATUSES.index("unparsed")] * len(at)} for _ in ASPECTS])
     return {
         "total": units,
+        "shown": units,
         "note": "",
-        "keys": list(keys),
-        "columns": dict(columns),
+        "columns": [
+            {"name": c, "title": TITLES[c], "key": c in keys, **columns[c]} for c in ("item_title", *keys)
+        ],
+        "heading": "item_title",
+        "parts": [
+            {"title": "explanation", "texts": list(range(units))},
+            {"title": "reference", "texts": [units] * units},
+        ],
         "texts": written + references,
-        "explanation": list(range(units)),
-        "references": [{"name": "reference", "texts": [units] * units}],
+        "rated": [{"name": a, "statement": f"The explanation has {a}"} for a in ASPECTS],
+        "dimension": "aspect",
         "truth": [_coded(row) for row in truth],
         "scores": scores,
         "statusNames": STATUSES,
@@ -298,7 +339,16 @@ def _figure(names: Sequence[str]) -> dict[str, Any]:
                 "color": {"field": "evaluator", "type": "nominal", "legend": None},
             },
         },
-        "choices": [{"column": "aspect", "title": "aspect", "values": ASPECTS, "chosen": ASPECTS[0]}],
+        "choices": [
+            {
+                "column": "aspect",
+                "title": "aspect",
+                "values": ASPECTS,
+                "chosen": ASPECTS[0],
+                "says": "",
+                "words": ASPECTS,
+            }
+        ],
         "columns": [
             {"name": "evaluator", "title": "Evaluator", "form": "text"},
             {"name": "estimate", "title": "Estimate", "form": "hundred"},

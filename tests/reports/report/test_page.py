@@ -69,6 +69,16 @@ def test_scripts_cannot_end_early_and_put_no_text_into_markup() -> None:
             assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", text), file
 
 
+def test_the_page_names_no_kind_of_study() -> None:
+    of_one_kind = re.compile(
+        r"aspect|coefficient|explanation|user_id|item_id|generator|pearson", re.IGNORECASE
+    )
+    for file in (*(ASSETS / "app").iterdir(), *ASSETS.parent.glob("*.py")):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        named = [line for line in lines if of_one_kind.search(line) and "import" not in line]
+        assert named == [], file
+
+
 def test_licences_name_what_was_bundled() -> None:
     vendor = ASSETS / "vendor"
     wanted = json.loads((vendor / "package.json").read_text(encoding="utf-8"))

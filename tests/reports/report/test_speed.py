@@ -52,13 +52,13 @@ def test_the_first_view_sorts_and_filters_are_quick(show: Show) -> None:
     times["units search"] = milliseconds(large, search.format("'film ' + Math.random().toFixed(1)"))
     visit(large, "units?evaluator=Judge(n%3D3)")
     times["units filter"] = milliseconds(
-        large, "location.hash += '&generator=' + ['llm', 'peer'][Date.now() % 2]"
+        large, "location.hash += '&key.generator=' + ['llm', 'peer'][Date.now() % 2]"
     )
     times["units evaluator"] = milliseconds(
         large,
         "location.hash = `#/units?sort=-truth&evaluator=Judge(n%3D${3 + 4 * Math.floor(4 * Math.random())})`",
     )
-    visit(large, "groups?level=pair")
+    visit(large, "groups?by=pair")
     times["pairs sort"] = milliseconds(large, click.format(3))
     print(times)  # noqa: T201 - read when it fails
     assert {name: t for name, t in times.items() if t > LIMIT} == {}

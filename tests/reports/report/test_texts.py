@@ -30,11 +30,13 @@ def test_a_script_is_text_wherever_it_stands(show: Show) -> None:
     given["title"] = given["truth"] = given["dataset"]["name"] = SCRIPT
     given["policy"] = given["figures"][0]["notes"] = given["sheets"][0]["notes"] = [SCRIPT]
     given["figures"][0]["title"] = given["sheets"][0]["rows"][0][0] = SCRIPT
-    given["people"][0]["label"] = given["aspects"][0]["statement"] = SCRIPT
+    given["people"][0]["label"] = given["units"]["rated"][0]["statement"] = SCRIPT
+    given["facts"][0] = given["glossary"][0] = [SCRIPT, SCRIPT]
+    given["board"]["dimensions"][1]["title"] = given["units"]["parts"][0]["title"] = SCRIPT
     given["evaluators"][3]["signature"] = {SCRIPT: SCRIPT}
-    for column in given["units"]["columns"].values():
+    for column in given["units"]["columns"]:
         column["values"][0] = SCRIPT
-    for groups in given["groups"].values():
+    for groups in given["groups"]:
         groups["ids"][0] = [SCRIPT] * len(groups["keys"])
     for reply in given["calls"]["replies"]:
         reply.update(text=SCRIPT, model=SCRIPT, error=SCRIPT, refusal=SCRIPT)
@@ -123,7 +125,7 @@ def test_an_evaluator_with_failures_only(show: Show) -> None:
 
 def test_a_study_where_nothing_is_known(show: Show) -> None:
     given = payload(3, 2, failing=[0, 1])
-    given.update(groups={}, figures=[], sheets=[], people=[], tests=[])
+    given.update(groups=[], figures=[], sheets=[], people=[], tests=[])
     page = show(given)
     assert page.locator("header nav a").all_inner_texts() == ["Leaderboard", "Units", "About"]
     page.get_by_role("link", name="in detail").first.click()

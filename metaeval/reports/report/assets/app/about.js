@@ -25,25 +25,11 @@ function Signature({ evaluator }) {
 }
 
 function About({ study }) {
-  const { dataset, scale } = study
-  const counts = ['units', 'users', 'items', 'generators']
-    .filter((what) => dataset[what])
-    .map((what) => `${count(dataset[what])} ${what}`)
   return html`<section class="about">
     <h2 tabindex="-1">About</h2>
-    <${Facts} facts=${[
-      ['Data set', dataset.name],
-      ['Size', listed(counts)],
-      ['Truth', study.truth],
-      ['Scale', `${score(scale.min)} to ${score(scale.max)}${scale.integer ? ', whole numbers' : ''}`],
-      ['Source', dataset.source],
-      ['Licence', dataset.licence],
-      ['Fingerprint of the data', dataset.fingerprint],
-      ['Version of metaeval', study.metaeval],
-      ['Finished', study.finished],
-    ]} />
+    <${Facts} facts=${[...study.facts, ['Version of metaeval', study.metaeval]]} />
     <h3>What raters saw</h3>
-    <${Facts} facts=${study.aspects.map(({ name, statement }) => [name, statement || 'nothing is stated'])} />
+    <${Facts} facts=${study.units.rated.map(({ name, statement }) => [name, statement || 'nothing is stated'])} />
     <h3>Missing scores and undefined groups</h3>
     <ul>${study.policy.map((sentence) => html`<li key=${sentence}>${sentence}</li>`)}</ul>
     <h3>What the scores depend on</h3>

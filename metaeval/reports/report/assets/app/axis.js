@@ -1,19 +1,26 @@
 // The common axis of the rows of a leaderboard: intervals as bars, zero, and what people reach.
 
-/** Round steps that cover the values, in hundredths as printed. */
-function axisOf(values) {
+/** A round step of which a span holds at most so many. */
+function stepOf(span, most) {
+  const power = 10 ** Math.floor(Math.log10(span / (most - 1)))
+  return [1, 2, 5, 10].map((m) => m * power).find((s) => span / s <= most)
+}
+
+/** Round steps that cover the values, zero among them. */
+function axisOf(values, form) {
   const known = values.filter((x) => x != null)
   const low = Math.min(0, ...known)
   const high = Math.max(0, ...known)
   const span = high - low || 1
-  const power = 10 ** Math.floor(Math.log10(span / 4))
-  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => span / s <= 5)
+  const step = stepOf(span, 5)
   const first = Math.floor(low / step + 1e-9)
   const last = Math.max(first + 1, Math.ceil(high / step - 1e-9))
   const ticks = Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step)
+  const [times] = scaleOf(form)
+  const label = (x) => (times === 1 ? score(x) : fixed(times * x, 0))
   const width = (last - first) * step
   const place = (x) => `${(2 + (96 * (x - first * step)) / width).toFixed(2)}%`
-  return { ticks, place }
+  return { ticks, place, label }
 }
 
 /** Zero and the lines of people, behind each row. */
@@ -34,7 +41,7 @@ function AxisHead({ axis, people }) {
       ${people.map(({ estimate }, i) => html`<text key=${i} x=${axis.place(estimate)} y="11"
         class="letter">${LETTERS[i % 26]}</text>`)}
       ${axis.ticks.map(
-        (t) => html`<text key=${t} x=${axis.place(t)} y="26">${fixed(100 * t, 0)}</text>
+        (t) => html`<text key=${t} x=${axis.place(t)} y="26">${axis.label(t)}</text>
         <line x1=${axis.place(t)} x2=${axis.place(t)} y1="30" y2="34" class="tick" />`,
       )}
     </svg>`
@@ -53,7 +60,7 @@ function Interval({ axis, people, cell }) {
 }
 
 /** What the lines are, in words. */
-function AxisLegend({ people, intervals }) {
+function AxisLegend({ board, people, intervals }) {
   return html`<p class="note legend">
     ${intervals ? 'Bar: the interval; dot: the estimate' : 'Dot: the estimate'}; grey line: zero.
     ${people.length > 0 && ' What people reach: '}
@@ -61,7 +68,7 @@ function AxisLegend({ people, intervals }) {
       ({ label, estimate }, i) => html`<span key=${i} class="person-label">
       <svg aria-hidden="true" class="swatch"><line class=${`person person-${i % 4}`} x1="1" x2="23" y1="6"
         y2="6" /></svg>
-      <b>${LETTERS[i % 26]}</b> <${Words}>${label}</${Words}> (${hundred(estimate)})${i < people.length - 1 ? '; ' : '.'}
+      <b>${LETTERS[i % 26]}</b> <${Words}>${label}</${Words}> (${board.print(estimate)})${i < people.length - 1 ? '; ' : '.'}
     </span>`,
     )}
   </p>`

@@ -1,13 +1,13 @@
 // What a judge was asked about a unit and what it answered, word for word.
 
-/** The replies of a judge about a unit, each with the aspects that were read from it. */
-function repliesOf({ calls, aspects, units }, e, u) {
+/** The replies of a judge about a unit, each with what was read from it. */
+function repliesOf({ calls, units }, e, u) {
   const replies = new Map()
   calls.of[e].forEach((of, a) => {
     if (of[u] < 0) return
     const status = units.statusOf(e, a, u)
-    const found = replies.get(of[u]) ?? { reply: calls.replies[of[u]], aspects: [], statuses: new Set() }
-    found.aspects.push(aspects[a].name)
+    const found = replies.get(of[u]) ?? { reply: calls.replies[of[u]], rated: [], statuses: new Set() }
+    found.rated.push(units.rated[a].name)
     found.statuses.add(status)
     replies.set(of[u], found)
   })
@@ -29,20 +29,20 @@ function UnitCalls({ study, u, chosen }) {
         (
           found,
           i,
-        ) => html`<${Call} key=${`${u} ${e} ${i}`} lines=${study.calls.lines} all=${study.aspects.length}
+        ) => html`<${Call} key=${`${u} ${e} ${i}`} lines=${study.calls.lines} units=${study.units}
         evaluator=${study.evaluators[e]} open=${study.evaluators[e].name === chosen} ...${found} />`,
       )
     })}</div>`
 }
 
-function Call({ lines, evaluator, reply, aspects, statuses, all, open }) {
+function Call({ lines, evaluator, reply, rated, statuses, units, open }) {
   const facts = [
     ['model', reply.model],
     ['finish', reply.finish],
     ['error', reply.error],
     ['refusal', reply.refusal],
   ]
-  const about = aspects.length > 1 && aspects.length === all ? 'all aspects' : listed(aspects)
+  const about = rated.length > 1 && rated.length === units.rated.length ? units.overAll : listed(rated)
   return html`<details class="call" open=${open}>
     <summary><${Evaluator} evaluator=${evaluator} /> · ${about} ·
       ${[...statuses].map((status) => html` <${Status} key=${status}>${status}</${Status}>`)}</summary>

@@ -20,11 +20,17 @@ function chosenOf(figure, params) {
   )
 }
 
-/** The chart with the name of the chosen coefficient where its titles say "correlation". */
-function figureSpec({ spec }, { coefficient }) {
-  if (!coefficient) return spec
+/** The chart with the words for what is chosen in its titles. */
+function figureSpec({ spec, choices }, chosen) {
+  const said = choices.filter(({ says }) => says)
   const say = (value) =>
-    typeof value === 'string' ? value.replaceAll('correlation', coefficientName(coefficient)) : value
+    typeof value !== 'string'
+      ? value
+      : said.reduce(
+          (text, { column, says, values, words }) =>
+            text.replaceAll(says, typeset(words[values.indexOf(chosen[column])])),
+          value,
+        )
   const told = (part) => {
     if (part === null || typeof part !== 'object') return part
     if (Array.isArray(part)) return part.map(told)
@@ -32,7 +38,7 @@ function figureSpec({ spec }, { coefficient }) {
       Object.entries(part).map(([name, value]) => [name, name === 'title' ? say(value) : told(value)]),
     )
   }
-  return told(spec)
+  return said.length ? told(spec) : spec
 }
 
 function FigureView({ figure, params }) {

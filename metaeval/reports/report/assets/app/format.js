@@ -12,8 +12,6 @@ function fixed(x, digits) {
   return x < 0 && /[1-9]/.test(text) ? `-${text}` : text
 }
 
-const hundred = (x) => (x == null ? NOTHING : fixed(100 * x, 2))
-
 function fourDigits(x) {
   if (x === 0) return '0'
   return Math.abs(x) >= 1000 ? count(x) : x.toPrecision(4)
@@ -25,11 +23,16 @@ function dollars(x) {
   return `${x < 0 ? '-' : ''}$${fixed(Math.abs(x), Math.min(decimals, 20))}`
 }
 
+/** How numbers of a form stand on an axis: times what, and what its title adds. */
+const SCALES = { hundred: [100, ' × 100'], share: [100, ' in %'] }
+const scaleOf = (form) => SCALES[form] ?? [1, '']
+
 const FORMS = {
   count,
-  hundred,
+  hundred: (x) => fixed(100 * x, 2),
   share: (x) => `${fixed(100 * x, 1)} %`,
   number: fourDigits,
+  hundredths: (x) => fixed(x, 2),
   decimal: (x) => fixed(x, 4),
   p: (x) => (x < 0.001 ? '< 0.001' : fixed(x, 3)),
   usd: dollars,

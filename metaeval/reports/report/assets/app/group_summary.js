@@ -1,10 +1,10 @@
-// How the coefficients of groups are spread, and which groups an evaluator understands best and least.
+// How the numbers of groups are spread, and which groups an evaluator understands best and least.
 
-/** A histogram of the coefficients, with a tick for each group, over the range that they take. */
-function spreadOf(points, noun) {
+/** A histogram of the numbers, with a tick for each group, over the range that they take. */
+function spreadOf(points, noun, title, inHundredths) {
   const terms = points.map(({ term }) => term)
   const span = Math.max(0, ...terms) - Math.min(0, ...terms)
-  const step = span > 80 ? 10 : 5
+  const step = inHundredths ? (span > 80 ? 10 : 5) : stepOf(span || 1, 20)
   const domain = [
     Math.floor(Math.min(0, ...terms) / step) * step,
     Math.max(step, Math.ceil(Math.max(0, ...terms) / step) * step),
@@ -16,7 +16,7 @@ function spreadOf(points, noun) {
       {
         mark: { type: 'bar', opacity: 0.75 },
         encoding: {
-          x: { bin: { step, extent: domain }, field: 'term', title: 'coefficient × 100', scale: { domain } },
+          x: { bin: { step, extent: domain }, field: 'term', title, scale: { domain } },
           y: { aggregate: 'count', title: noun, axis: { tickMinStep: 1 } },
         },
       },
@@ -26,7 +26,7 @@ function spreadOf(points, noun) {
           x: { field: 'term', type: 'quantitative' },
           tooltip: [
             { field: 'name', title: noun.replace(/s$/, '') },
-            { field: 'term', format: '.2f', title: 'coefficient × 100' },
+            { field: 'term', format: inHundredths ? '.2f' : '.4~g', title },
           ],
         },
       },
@@ -35,34 +35,39 @@ function spreadOf(points, noun) {
   }
 }
 
-function GroupLine({ keys, row, evaluator, aspect }) {
-  return html`<li><a href=${unitsHref({ evaluator, aspect }, keys, row.ids)}>
-    <${Words}>${row.ids.join(' · ')}</${Words}></a> ${hundred(row.term)}
+function GroupLine({ groups, row, address }) {
+  return html`<li><a href=${unitsHref(address, groups.keys, row.ids)}>
+    <${Words}>${row.ids.join(' · ')}</${Words}></a> ${printed(row.term, groups.columns[0].form)}
     ${' '}<small>${plural(row.units, 'unit')}</small></li>`
 }
 
-function GroupsSummary({ study, e, view, rows, groups, noun }) {
-  const defined = useMemo(() => rows.filter((r) => r.term !== null).sort((a, b) => b.term - a.term), [rows])
+function GroupsSummary({ study, e, view, rows, groups }) {
+  const { board } = study
+  const { noun } = groups
+  const defined = useMemo(
+    () => rows.filter((r) => r.term !== null).sort((a, b) => board.better(a.term, b.term)),
+    [rows],
+  )
   const [points, spec] = useMemo(() => {
-    const found = defined.map((r) => ({ term: 100 * r.term, name: r.ids.join(' · ') }))
-    return [found, spreadOf(found, noun)]
-  }, [defined, noun])
-  const cell = study.cell(e, view)
+    const [times, sign] = scaleOf(groups.columns[0].form)
+    const found = defined.map((r) => ({ term: times * r.term, name: r.ids.join(' · ') }))
+    return [found, spreadOf(found, noun, board.noun + sign, times === 100)]
+  }, [defined, groups])
+  const mean = Object.keys(groups.at).length > 0 && study.cell(e, view)
   const above = defined.filter((r) => r.term > 0).length
   const below = defined.filter((r) => r.term < 0).length
   const most = Math.min(5, Math.floor(defined.length / 2))
-  const address = { evaluator: study.evaluators[e].name, aspect: view.aspect }
-  const few = (some) => some.map((row) => html`<${GroupLine} key=${row.g} keys=${groups.keys} row=${row} ...${address} />`)
+  const address = { evaluator: study.evaluators[e].name, ...view }
+  const few = (some) => some.map((row) => html`<${GroupLine} key=${row.g} groups=${groups} row=${row} address=${address} />`)
   if (!defined.length)
-    return html`<p>No coefficient is defined for any of these ${noun}: truth or scores are constant in each, or
-      there are no scores.</p>`
-  return html`<p>${cell && html`The mean over ${noun} is <b>${hundred(cell.estimate)}</b>. `}
+    return html`<p>No ${board.noun} is defined for any of these ${noun}${groups.undefined && `: ${groups.undefined}`}.</p>`
+  return html`<p>${mean && html`The mean over ${noun} is <b>${board.print(mean.estimate)}</b>. `}
       Of ${count(rows.length)} ${noun}${rows.length < groups.total && ' listed'}, ${count(above)} are above zero, ${count(below)} below zero and
       ${' '}${count(rows.length - defined.length)} undefined.</p>
     <div class="spread">
       <figure>
-        <${Chart} spec=${spec} rows=${points} label=${`How the coefficients of ${noun} are spread`} />
-        <figcaption>How many ${noun} have which coefficient; a tick stands for one of them.</figcaption>
+        <${Chart} spec=${spec} rows=${points} label=${`How the ${board.noun}s of ${noun} are spread`} />
+        <figcaption>How many ${noun} have which ${board.noun}; a tick stands for one of them.</figcaption>
       </figure>
       ${most > 0 && html`<div class="ends">
         <div><h3>Understands best</h3><ol>${few(defined.slice(0, most))}</ol></div>

@@ -1,72 +1,84 @@
-// One evaluator by user, by pair, by item: which of them does it understand, and which not.
+// One evaluator by named groups of units: which of them does it understand, and which not.
 
-const LEVEL_NOUNS = { user: 'users', pair: 'pairs', item: 'items', generator: 'generators' }
-const groupsTitle = (study) =>
-  capital(listed(Object.keys(study.groups).map((level) => LEVEL_NOUNS[level] ?? level)))
-
-const KEY_TITLES = { user_id: 'user', item_id: 'item', generator: 'generator', item_title: 'title' }
-const keyTitle = (key) => KEY_TITLES[key] ?? key
+const groupsTitle = (study) => capital(listed(study.groups.map(({ noun }) => noun)))
 
 /** The address of a group's units. */
-function unitsHref({ evaluator, aspect }, keys, ids) {
-  return hrefOf('units', { evaluator, aspect, ...Object.fromEntries(keys.map((key, k) => [key, ids[k]])) })
+const unitsHref = (address, keys, ids) =>
+  hrefOf('units', { ...address, ...Object.fromEntries(keys.map(({ id }, k) => [id, ids[k]])) })
+
+/** The groups of an address: those it names, else those that a view's estimates are means over. */
+function groupsAt(study, params, view) {
+  const fits = ({ at }) => Object.keys(at).length > 0 && Object.keys(at).every((k) => at[k] === view[k])
+  return study.groups.find(({ name }) => name === params.by) ?? study.groups.find(fits) ?? study.groups[0]
 }
 
 function GroupsPage({ study, params }) {
-  const levels = Object.keys(study.groups)
+  const { board } = study
   const e = evaluatorOf(study, params)
-  const view = viewOf(study, params)
-  // A level that is no mean over groups leads to the first that is.
-  const level = oneOf(view.level, levels, levels[0])
-  const groups = study.groups[level]
-  const { aspect, coefficient } = view
+  const viewed = viewOf(study, params)
+  const groups = groupsAt(study, params, viewed)
+  const view = { ...viewed, ...groups.at }
   const { name } = study.evaluators[e]
-  const set = (changes, options) =>
-    go('groups', { evaluator: name, ...view, level, ...params, ...changes }, options)
-  const a = study.views.aspects.indexOf(aspect)
-  const rows = useMemo(() => groupRows(groups, e, a, coefficient), [groups, e, a, coefficient])
-  const noun = LEVEL_NOUNS[level] ?? level
+  const set = (changes, options) => go('groups', { evaluator: name, ...viewed, ...params, ...changes }, options)
+  const key = study.key(view)
+  const rows = useMemo(() => groupRows(groups, e, view), [groups, e, key])
+  const { noun } = groups
+  // What the groups stand for is chosen where its dimension would be.
+  const offered = board.dimensions.filter((d) => groups.columns.some((c) => c.dimensions.includes(d)))
+  const place = board.dimensions.findIndex((d) => d.param in groups.at)
+  const before = offered.filter((d) => board.dimensions.indexOf(d) < place)
+  const choices = { view, set: (to) => set({ ...to, page: '' }) }
+  const shared = { study, e, view, rows, groups }
   return html`<section class="groups">
     <h2 tabindex="-1">${groupsTitle(study)}: <${Evaluator} evaluator=${study.evaluators[e]} /></h2>
     <div class="controls" role="group" aria-label="What is shown">
       <${Choice} label="Evaluator" all=${study.evaluators.map((x) => x.name)} value=${name}
         onChange=${(evaluator) => set({ evaluator, page: '' })} />
-      <${Choice} label="Aspect" all=${study.views.aspects} value=${aspect}
-        onChange=${(to) => set({ aspect: to, page: '' })} />
-      <${Select} label="By" value=${level} options=${levels.map((l) => [l, study.groups[l].title])}
-        onChange=${(to) => set({ level: to, page: '', sort: '' })} />
-      <${Choice} label="Coefficient" all=${study.views.coefficients} value=${coefficient}
-        onChange=${(to) => set({ coefficient: to, page: '' })} />
+      <${DimensionChoices} dimensions=${before} ...${choices} />
+      <${Select} label="By" value=${groups.name} options=${study.groups.map((g) => [g.name, g.title])}
+        onChange=${(by) => set({ by, page: '', sort: '' })} />
+      <${DimensionChoices} dimensions=${offered.filter((d) => !before.includes(d))} ...${choices} />
       <${Search} label=${`Search ${noun}`} value=${params.q}
         onInput=${(q) => set({ q, page: '' }, { replace: true })} />
     </div>
     <${Notes} notes=${[groups.note]} />
-    <${GroupsSummary} study=${study} e=${e} view=${{ ...view, level }} rows=${rows} groups=${groups}
-      noun=${noun} />
-    <${GroupsTable} study=${study} view=${view} name=${name} rows=${rows} groups=${groups} noun=${noun}
-      params=${params} set=${set} />
+    <${GroupsSummary} ...${shared} />
+    <${GroupsTable} ...${shared} params=${params} set=${set}
+      without=${board.dimensions.filter((d) => !offered.includes(d))} />
   </section>`
 }
 
-function groupRows(groups, e, a, coefficient) {
-  const terms = groups.terms[coefficient]?.[e]?.[a] ?? []
-  const bias = groups.bias?.[e]?.[a] ?? []
-  return groups.ids.map((ids, g) => ({
-    g,
-    ids,
-    units: groups.units[g],
-    term: terms[g] ?? null,
-    bias: bias[g] ?? null,
-  }))
+/** The groups with a number a column; `term` is the first, by which they are ordered. */
+function groupRows(groups, e, view) {
+  const columns = groups.columns.map(({ dimensions, of }) =>
+    dimensions.reduce(
+      (found, d) => found?.[d.values.findIndex(({ name }) => name === view[d.param])],
+      of[e],
+    ),
+  )
+  return groups.ids.map((ids, g) => {
+    const numbers = columns.map((column) => column?.[g] ?? null)
+    return { g, ids, units: groups.units[g], numbers, term: numbers[0] }
+  })
 }
 
-function GroupsTable({ study, view, name, rows, groups, noun, params, set }) {
+function GroupsTable({ study, e, view, rows, groups, without, params, set }) {
+  const { board } = study
+  const key = study.key(view)
   const columns = useMemo(() => {
-    const address = { evaluator: name, aspect: view.aspect }
+    const address = { evaluator: study.evaluators[e].name, ...view }
+    const numbers = groups.columns.map(({ title, form, hint }, i) => ({
+      id: `number${i}`,
+      title: board.head(title, form, view),
+      hint,
+      ascending: !board.higherIsBetter,
+      value: (row) => row.numbers[i],
+      cell: (row) => printed(row.numbers[i], form),
+    }))
     return [
-      ...groups.keys.map((key, k) => ({
-        id: key,
-        title: keyTitle(key),
+      ...groups.keys.map(({ id, title }, k) => ({
+        id,
+        title,
         text: true,
         className: 'key',
         value: (row) => row.ids[k],
@@ -77,34 +89,21 @@ function GroupsTable({ study, view, name, rows, groups, noun, params, set }) {
             : html`<${Words}>${row.ids[k]}</${Words}>`,
       })),
       { id: 'units', title: 'units', value: (row) => row.units, cell: (row) => count(row.units) },
-      {
-        id: 'term',
-        title: `${view.coefficient} × 100`,
-        value: (row) => row.term,
-        cell: (row) => hundred(row.term),
-      },
-      rows.some((row) => row.bias !== null) && {
-        id: 'bias',
-        title: 'score − truth',
-        hint: 'Mean of score minus truth',
-        value: (row) => row.bias,
-        cell: (row) => (row.bias === null ? NOTHING : fixed(row.bias, 2)),
-      },
+      ...numbers.filter((_, i) => i === 0 || rows.some((row) => row.numbers[i] !== null)),
       { id: 'words', hidden: true, search: true, value: (row) => row.ids.join('\n').toLowerCase() },
-    ].filter(Boolean)
-  }, [rows, groups, view.coefficient, view.aspect, name])
+    ]
+  }, [rows, groups, key, e])
   const found = useTable({
     rows,
     columns,
-    sort: params.sort || '-term',
+    sort: params.sort || `${board.higherIsBetter ? '-' : ''}number0`,
     q: params.q,
     page: params.page,
     pageSize: 50,
   })
-  const caption = html`<b>${coefficientName(view.coefficient)}</b> by ${groups.title},
-    ${' '}${aspectName(study, view.aspect)}, × 100`
-  return html`<${DataTable} found=${found} caption=${caption} label=${noun} noun=${noun}
-    rowHeader=${groups.keys[0]} rowKey=${({ g }) => g}
+  const caption = html`<b>${board.name(view)}</b> by ${[groups.title, ...board.where(view, without)].join(', ')}`
+  return html`<${DataTable} found=${found} caption=${caption} label=${groups.noun} noun=${groups.noun}
+    rowHeader=${groups.keys[0].id} rowKey=${({ g }) => g}
     onSort=${(sort) => set({ sort, page: '' }, { replace: true })}
     onPage=${(page) => set({ page }, { replace: true })} />`
 }

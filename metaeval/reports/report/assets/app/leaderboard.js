@@ -1,40 +1,33 @@
-// The leaderboard: one column with intervals and tests, or all aspects as in a paper's table.
-
-const COEFFICIENTS = { pearson: 'Pearson’s r', spearman: 'Spearman’s ρ', kendall: 'Kendall’s τ-b' }
-const coefficientName = (name) => COEFFICIENTS[name] ?? name
-
-const aspectName = (study, aspect) =>
-  aspect === 'average' && study.hasAverage ? 'average over aspects' : aspect
-
-const MODES = [
-  ['column', 'one column'],
-  ['aspects', 'all aspects'],
-]
+// The leaderboard: one column with intervals and tests, or all cells as in a paper's table.
 
 function Leaderboard({ study, params }) {
-  const mode = oneOf(params.mode, ['column', 'aspects'], 'column')
+  const { board } = study
+  const modes = [['column', 'one column'], ...board.columns.slice(0, 1).map((d) => ['all', `all ${d.plural}`])]
+  const mode = oneOf(
+    params.mode,
+    modes.map(([name]) => name),
+    'column',
+  )
   const view = viewOf(study, params)
   const set = (changes, options) => go('leaderboard', { ...params, ...changes }, options)
   const rows = useMemo(() => study.evaluators.map((evaluator, e) => ({ e, evaluator })), [study])
   const type = (q) => set({ q }, { replace: true })
-  const { aspects, levels, coefficients } = study.views
+  const offered = board.dimensions.filter((d) => mode === 'column' || !board.columns.includes(d))
   const shared = { study, rows, params, view, set }
   return html`<section class="leaderboard">
     <h2 tabindex="-1">Leaderboard</h2>
     <div class="controls" role="group" aria-label="What is shown">
-      <${Select} label="Show" value=${mode} options=${MODES}
-        onChange=${(m) => set({ mode: m === 'column' ? '' : m, sort: '' })} />
-      ${mode === 'column' && html`<${Choice} label="Aspect" all=${aspects} value=${view.aspect}
-        onChange=${(aspect) => set({ aspect })} />`}
-      ${mode === 'column' && html`<${Choice} label="Level" all=${levels} value=${view.level}
-        onChange=${(level) => set({ level })} />`}
-      <${Choice} label="Coefficient" all=${coefficients} value=${view.coefficient}
-        onChange=${(coefficient) => set({ coefficient })} />
+      ${
+        modes.length > 1 &&
+        html`<${Select} label="Show" value=${mode} options=${modes}
+        onChange=${(m) => set({ mode: m === 'column' ? '' : m, sort: '' })} />`
+      }
+      <${DimensionChoices} dimensions=${offered} view=${view} set=${set} />
       <${Select} label="Kind" value=${params.kind ?? ''} options=${[['', 'all'], ...study.kinds]}
         onChange=${(kind) => set({ kind })} />
       <${Search} label="Search evaluators" value=${params.q} onInput=${type} />
     </div>
-    ${mode === 'column' ? html`<${OneColumn} ...${shared} />` : html`<${AllAspects} ...${shared} />`}
+    ${mode === 'column' ? html`<${OneColumn} ...${shared} />` : html`<${AllCells} ...${shared} />`}
     <${Notes} notes=${[study.policy.join(' ')]} />
     <${Glossary} study=${study} />
   </section>`
@@ -64,7 +57,7 @@ const nameColumn = {
 
 /** From an estimate down to the groups it is made of; without groups, to the units. */
 function DownLink({ study, e, view, what, children }) {
-  const to = Object.keys(study.groups).length ? 'groups' : 'units'
+  const to = study.groups.length ? 'groups' : 'units'
   const evaluator = study.evaluators[e].name
   return html`<a class="down" href=${hrefOf(to, { evaluator, ...view })}>${children}<span class="hidden">
     : ${what ?? evaluator} in detail</span></a>`
@@ -81,19 +74,11 @@ const failuresText = (evaluator) =>
     .map(([status, n]) => `${status} ${count(n)}`)
     .join(' · ') || NOTHING
 
-function costColumns(study) {
-  const costs = [
-    ['usd', 'USD /\u00a0text', 'usd'],
-    ['tokens', 'tokens /\u00a0text', 'number'],
-    ['seconds', 'seconds /\u00a0text', 'number'],
-  ]
-  return costs
-    .filter(([id]) => study.evaluators.some((evaluator) => evaluator[id] != null))
-    .map(([id, title, form]) => ({
-      id,
-      title,
-      ascending: true,
-      value: ({ evaluator }) => evaluator[id],
-      cell: ({ evaluator }) => printed(evaluator[id], form),
-    }))
-}
+const costColumns = ({ costs }) =>
+  costs.map(({ name, title, form, values }) => ({
+    id: name,
+    title,
+    ascending: true,
+    value: ({ e }) => values[e],
+    cell: ({ e }) => printed(values[e], form),
+  }))

@@ -35,40 +35,25 @@ function testColumns(study, view) {
 }
 
 function countColumns(study, view) {
-  const of =
-    (name) =>
-    ({ e }) =>
-      study.cell(e, view)?.[name] ?? null
   const failed = study.evaluators.some((evaluator) => failuresOf(evaluator).length)
   return [
-    {
-      id: 'undefined',
-      title: 'undefined groups',
-      value: of('undefined'),
-      cell: (row) => printed(of('undefined')(row), 'count'),
+    ...study.board.counts.map(({ name, title }, i) => {
+      const value = ({ e }) => study.cell(e, view)?.counts[i] ?? null
+      return { id: name, title, value, cell: (row) => printed(value(row), 'count') }
+    }),
+    failed && {
+      id: 'failures',
+      title: 'not scored',
+      hint: `Scores that were not given, and why, over ${study.units.overAll}`,
+      value: ({ evaluator }) => failuresOf(evaluator).reduce((sum, [, n]) => sum + n, 0),
+      className: 'failures',
+      cell: ({ evaluator }) => html`<${Status}>${failuresText(evaluator)}</${Status}>`,
     },
-    {
-      id: 'missing',
-      title: 'missing scores',
-      value: of('missing'),
-      cell: (row) => printed(of('missing')(row), 'count'),
-    },
-    ...(failed
-      ? [
-          {
-            id: 'failures',
-            title: 'not scored',
-            hint: 'Scores that were not given, and why, over all aspects',
-            value: ({ evaluator }) => failuresOf(evaluator).reduce((sum, [, n]) => sum + n, 0),
-            className: 'failures',
-            cell: ({ evaluator }) => html`<${Status}>${failuresText(evaluator)}</${Status}>`,
-          },
-        ]
-      : []),
   ]
 }
 
 function columnsOf(study, view, axis, people) {
+  const { board } = study
   const { ranks } = study.ranking(view)
   const cell = ({ e }) => study.cell(e, view)
   const intervals = study.evaluators.some((_, e) => study.cell(e, view)?.low != null)
@@ -80,14 +65,14 @@ function columnsOf(study, view, axis, people) {
     className: 'nowrap',
     value: (row) => cell(row)?.low,
     cell: (row) =>
-      cell(row)?.low == null ? NOTHING : `[${hundred(cell(row).low)}, ${hundred(cell(row).high)}]`,
+      cell(row)?.low == null ? NOTHING : `[${board.print(cell(row).low)}, ${board.print(cell(row).high)}]`,
   }
-  const corrected = {
-    id: 'corrected',
-    title: 'corrected',
-    hint: 'For the noise of the generators’ means: the correlation that very many users would give',
-    value: (row) => cell(row)?.corrected,
-    cell: (row) => (cell(row)?.corrected == null ? NOTHING : hundred(cell(row).corrected)),
+  const second = study.evaluators.some((_, e) => study.cell(e, view)?.second != null) && {
+    ...board.second,
+    id: 'second',
+    ascending: !board.higherIsBetter,
+    value: (row) => cell(row)?.second,
+    cell: (row) => board.print(cell(row)?.second),
   }
   return [
     {
@@ -102,12 +87,13 @@ function columnsOf(study, view, axis, people) {
     nameColumn,
     {
       id: 'estimate',
-      title: `${view.coefficient} × 100`,
+      title: board.head(board.estimate, board.form, view),
+      ascending: !board.higherIsBetter,
       className: 'estimate',
       value: (row) => cell(row)?.estimate,
       cell: (row) =>
         html`<${DownLink} study=${study} e=${row.e}
-          view=${view}>${hundred(cell(row)?.estimate)}</${DownLink}>`,
+          view=${view}>${board.print(cell(row)?.estimate)}</${DownLink}>`,
     },
     {
       id: 'drawn',
@@ -117,7 +103,7 @@ function columnsOf(study, view, axis, people) {
       value: () => null,
       cell: (row) => html`<${Interval} axis=${axis} people=${people} cell=${cell(row)} />`,
     },
-    view.level === 'generator' && intervals && corrected,
+    second,
     intervals && interval,
     best,
     ...countColumns(study, view),
@@ -132,42 +118,36 @@ function TestsNote({ study, params, view }) {
   if (tests)
     return html`<p class="note">Whoever is not significantly different from a cluster’s best
       (p > ${tests.alpha}) is in its cluster. ${tests.sentence}</p>`
-  const links = study.tests.map(({ aspect, level, coefficient }) => {
-    const href = hrefOf('leaderboard', { ...params, aspect, level, coefficient })
-    return html`<a href=${href} key=${href}>${aspect}, ${level}, ${coefficient}</a>`
+  const links = study.tests.map((tested) => {
+    const href = hrefOf('leaderboard', { ...params, ...tested.view })
+    return html`<a href=${href} key=${href}>${study.board.listed(tested.view)}</a>`
   })
   return html`<p class="note">Differences in this column were not tested.
     ${links.length > 0 && html` Tested: ${links.map((link, i) => [i > 0 && ' · ', link])}.`}</p>`
 }
 
 function OneColumn({ study, rows, params, view, set }) {
-  const { aspect, level, coefficient } = view
+  const { board } = study
+  const key = study.key(view)
   const people = study.peopleOf(view)
   const columns = useMemo(() => {
     const cells = study.evaluators.map((_, e) => study.cell(e, view)).filter(Boolean)
-    const axis = axisOf([
-      ...cells.flatMap((c) => [c.low, c.estimate, c.high]),
-      ...people.map((p) => p.estimate),
-    ])
+    const axis = axisOf(
+      [...cells.flatMap((c) => [c.low, c.estimate, c.high]), ...people.map((p) => p.estimate)],
+      board.form,
+    )
     return columnsOf(study, view, axis, people)
-  }, [study, aspect, level, coefficient])
-  // A column that was sorted by may not be there for another aspect.
+  }, [study, key])
+  // A column that was sorted by may not be there for another view.
   const sort = columns.some((c) => c.id === params.sort?.replace(/^-/, '')) ? params.sort : 'rank'
   const found = useTable({ rows, columns, sort, q: params.q, filters: { kind: params.kind } })
-  const caption = html`<b>${coefficientName(coefficient)}</b>
-    ${' '}with the truth <${Words}>${study.truth}</${Words}>,
-    ${' '}${aspectName(study, aspect)}, ${level} level, × 100`
+  const caption = html`<${BoardCaption} study=${study} name=${board.name(view)} where=${board.where(view)} />`
   const intervals = columns.some((c) => c.id === 'low')
   return html`
     <${DataTable} found=${found} caption=${caption} label="the leaderboard" noun="evaluator"
       rowHeader="evaluator" rowKey=${({ e }) => e}
       onSort=${(to) => set({ sort: to === 'rank' ? '' : to }, { replace: true })} />
-    <${AxisLegend} people=${people} intervals=${intervals} />
-    ${
-      level === 'generator' &&
-      intervals &&
-      html`<p class="note">Corrected: the correlation of the means that very many users would give, as noise in
-        the means lowers the plain one, which is the dot. The interval is of the corrected one.</p>`
-    }
+    <${AxisLegend} board=${board} people=${people} intervals=${intervals} />
+    ${columns.some((c) => c.id === 'second') && board.second.note && html`<p class="note">${board.second.note}</p>`}
     <${TestsNote} study=${study} params=${params} view=${view} />`
 }

@@ -38,16 +38,18 @@ function useRoute() {
 
 const oneOf = (value, allowed, otherwise) => (allowed.includes(value) ? value : otherwise)
 
-/** Aspect, level and coefficient of an address; what orders the leaderboard where it says none. */
-function viewOf(study, params) {
-  const { views, orderBy } = study
-  const pick = (what, all) => oneOf(params[what], all, oneOf(orderBy[what], all, all[0]))
-  return {
-    aspect: pick('aspect', views.aspects),
-    level: pick('level', views.levels),
-    coefficient: pick('coefficient', views.coefficients),
-  }
-}
+/** The view of an address: a value of each dimension, the one shown first where it says none. */
+const viewOf = ({ board }, params) =>
+  Object.fromEntries(
+    board.dimensions.map(({ param, values, first }) => [
+      param,
+      oneOf(
+        params[param],
+        values.map(({ name }) => name),
+        first,
+      ),
+    ]),
+  )
 
 /** The evaluator of an address; else the best by the column that orders the leaderboard. */
 function evaluatorOf(study, params) {

@@ -2,7 +2,7 @@
 
 const VIEWS = {
   leaderboard: { title: () => 'Leaderboard', view: Leaderboard, there: () => true },
-  groups: { title: groupsTitle, view: GroupsPage, there: (study) => Object.keys(study.groups).length > 0 },
+  groups: { title: groupsTitle, view: GroupsPage, there: (study) => study.groups.length > 0 },
   units: { title: () => 'Units', view: UnitList, there: (study) => study.units.rows.length > 0 },
   unit: { title: () => 'Unit', view: UnitPage, there: () => false, under: 'units' },
   figures: { title: () => 'Figures', view: Figures, there: (study) => study.figures.length > 0 },

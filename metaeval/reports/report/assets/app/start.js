@@ -14,7 +14,7 @@ function unfoldForPrint() {
 
 try {
   const payload = await readPayload()
-  if (payload.format !== 1) throw new Error(`this page cannot read format ${payload.format}`)
+  if (payload.format !== 2) throw new Error(`this page cannot read format ${payload.format}`)
   vendor.render(html`<${App} study=${studyOf(payload)} />`, document.getElementById('app'))
   unfoldForPrint()
 } catch (error) {

@@ -12,4 +12,7 @@ function listed(parts) {
   return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`
 }
 
+/** Words from the payload with the apostrophe that this page has. */
+const typeset = (text) => text.replaceAll("'", '’')
+
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1)

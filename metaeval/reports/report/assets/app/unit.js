@@ -15,7 +15,7 @@ function UnitPage({ study, params }) {
     const row = place < 0 ? undefined : found.ordered[to]
     return row ? html`<a href=${unitHref(params, row.u)}>${title}</a>` : html`<span>${title}</span>`
   }
-  const title = units.value('item_title', u)
+  const title = units.heading && units.value(units.heading, u)
   return html`<section class="unit">
     <nav class="steps" aria-label="Units of the list">
       ${beside(place - 1, '‹ previous unit')}
@@ -25,7 +25,7 @@ function UnitPage({ study, params }) {
     </nav>
     <h2 tabindex="-1">${title ? html`<${Words}>${title}</${Words}>` : `Unit ${count(u + 1)}`}</h2>
     <dl class="keys">
-      ${units.keys.map((key) => html`<div key=${key}><dt>${keyTitle(key)}</dt>
+      ${units.keys.map((key) => html`<div key=${key.id}><dt>${key.title}</dt>
         <dd><${Words}>${units.value(key, u)}</${Words}></dd></div>`)}
     </dl>
     <div class="unit-body">
@@ -36,23 +36,22 @@ function UnitPage({ study, params }) {
   </section>`
 }
 
+/** The parts of a unit, one below the other; of the first it is said if there is none. */
 function UnitTexts({ units, u }) {
-  const explanation = units.explanation[u]
-  const references = units.references.filter((r) => r.texts[u] >= 0)
-  return html`<div>
-    <h3>Explanation</h3>
-    ${explanation < 0 && html`<p class="note">The data set has no text of it.</p>`}
-    ${explanation >= 0 && html`<${LongText} text=${units.text(explanation)} what="the explanation" />`}
-    ${references.map(({ name, texts }) => html`<${Fragment} key=${name}>
-      <h3>Reference${name !== 'reference' && html`: <${Words}>${name}</${Words}>`}</h3>
-      <${LongText} text=${units.text(texts[u])} what="the reference" />
-    </${Fragment}>`)}
-  </div>`
+  const parts = units.parts.map((part, i) => ({ ...part, i, text: units.text(part, u) }))
+  const there = ({ i, texts }) => i === 0 || texts[u] >= 0
+  return html`<div>${parts.filter(there).map(
+    ({ i, title, texts, text }) => html`<${Fragment} key=${i}>
+      <h3><${Words}>${capital(title)}</${Words}></h3>
+      ${texts[u] < 0 && html`<p class="note">The data set has no text of it.</p>`}
+      ${texts[u] >= 0 && html`<${LongText} text=${text} what=${`the ${title}`} />`}
+    </${Fragment}>`,
+  )}</div>`
 }
 
 /** The truth first, then the evaluators; a word where there is no score. */
 function UnitScores({ study, u, chosen }) {
-  const { units, aspects, evaluators } = study
+  const { units, evaluators } = study
   const cell = (e, a) => {
     const given = units.scoreOf(e, a, u)
     const status = units.statusOf(e, a, u)
@@ -62,17 +61,17 @@ function UnitScores({ study, u, chosen }) {
     <div class="wide"><table class="scores">
       <caption class="hidden">Truth and scores of this unit</caption>
       <thead><tr><th scope="col" class="text">evaluator</th>
-        ${aspects.map(({ name, statement }) => html`<th scope="col" key=${name}
+        ${units.rated.map(({ name, statement }) => html`<th scope="col" key=${name}
           title=${statement || undefined}>${name}</th>`)}</tr></thead>
       <tbody>
         <tr class="truth">
           <th scope="row" class="text evaluator">truth: <${Words}>${study.truth}</${Words}></th>
-          ${aspects.map((_, a) => html`<td key=${a}>${score(units.truthOf(a, u))}</td>`)}</tr>
+          ${units.rated.map((_, a) => html`<td key=${a}>${score(units.truthOf(a, u))}</td>`)}</tr>
         ${evaluators.map(
           (evaluator, e) => html`<tr key=${e} class=${evaluator.name === chosen ? 'chosen' : ''}>
           <th scope="row" class="text evaluator"><${Evaluator} evaluator=${evaluator} />
             ${evaluator.name === chosen && html`<span class="hidden"> (chosen)</span>`}</th>
-          ${aspects.map((_, a) => cell(e, a))}</tr>`,
+          ${units.rated.map((_, a) => cell(e, a))}</tr>`,
         )}
       </tbody>
     </table></div></div>`

@@ -2,30 +2,32 @@
 
 const PAGE = 50
 
-/** The real aspect of an address: units are rated for one, never for the average. */
-function ratedAspect(study, params) {
-  const names = study.aspects.map((a) => a.name)
-  return Math.max(0, names.indexOf(oneOf(params.aspect, names, names[0])))
+/** What the scores of an address are of; units are rated one by one, never for what sums them up. */
+const ratedParam = ({ dimension }) => dimension?.param ?? 'rated'
+
+function ratedOf({ units }, params) {
+  return Math.max(
+    0,
+    units.rated.findIndex(({ name }) => name === params[ratedParam(units)]),
+  )
 }
 
 function unitColumns({ units, evaluators }, e, a) {
+  const [first] = units.parts
   const difference = ({ u }) => {
     const given = units.scoreOf(e, a, u)
     const truth = units.truthOf(a, u)
     return given === null || truth === null ? null : Math.abs(given - truth)
   }
   const words = ({ u }) =>
-    [units.text(units.explanation[u]), ...Object.keys(units.columns).map((c) => units.value(c, u) ?? '')]
-      .join('\n')
-      .toLowerCase()
-  const named = [...('item_title' in units.columns ? ['item_title'] : []), ...units.keys]
+    [units.text(first, u), ...units.columns.map((c) => units.value(c, u) ?? '')].join('\n').toLowerCase()
   return [
     {
-      id: 'explanation',
-      title: 'explanation',
+      id: 'text',
+      title: first?.title ?? 'unit',
       text: true,
       className: 'snippet',
-      value: ({ u }) => units.text(units.explanation[u]),
+      value: ({ u }) => units.text(first, u),
     },
     {
       id: 'truth',
@@ -49,25 +51,25 @@ function unitColumns({ units, evaluators }, e, a) {
       value: difference,
       cell: (row) => score(difference(row)),
     },
-    ...named.map((key) => ({
-      id: key,
-      title: keyTitle(key),
+    ...units.columns.map((column) => ({
+      id: column.id,
+      title: column.title,
       text: true,
       className: 'key',
-      value: ({ u }) => units.value(key, u),
-      cell: ({ u }) => html`<${Words}>${units.value(key, u) ?? ''}</${Words}>`,
+      value: ({ u }) => units.value(column, u),
+      cell: ({ u }) => html`<${Words}>${units.value(column, u) ?? ''}</${Words}>`,
     })),
     { id: 'status', hidden: true, value: ({ u }) => units.statusOf(e, a, u) },
     { id: 'words', hidden: true, search: true, value: words },
   ].filter(Boolean)
 }
 
-/** What a list of units depends on: an evaluator, an aspect, and what the address filters and sorts by. */
+/** What a list of units depends on: an evaluator, what is rated, and what the address filters and sorts by. */
 function useUnits(study, params, pageSize) {
   const e = evaluatorOf(study, params)
-  const a = ratedAspect(study, params)
+  const a = ratedOf(study, params)
   const columns = useMemo(() => unitColumns(study, e, a), [study, e, a])
-  const filters = Object.fromEntries([...study.units.keys, 'status'].map((key) => [key, params[key]]))
+  const filters = Object.fromEntries([...study.units.keys.map(({ id }) => id), 'status'].map((id) => [id, params[id]]))
   const { sort, q, page } = params
   return { e, a, found: useTable({ rows: study.units.rows, columns, sort, q, filters, page, pageSize }) }
 }
@@ -75,43 +77,51 @@ function useUnits(study, params, pageSize) {
 /** The address of one unit in the list that it was found in. */
 const unitHref = (params, u) => hrefOf('unit', { ...params, unit: u })
 
-function KeyFilter({ study, name, params, set }) {
-  const values = useMemo(() => [...study.units.columns[name].values].sort(COLLATOR.compare), [study, name])
-  const chosen = params[name] ?? ''
+function KeyFilter({ column, params, set }) {
+  const { id, title } = column
+  const values = useMemo(() => [...column.values].sort(COLLATOR.compare), [column])
+  const chosen = params[id] ?? ''
   const elsewhere = chosen && !values.includes(chosen) ? [chosen] : []
-  return html`<${Select} label=${capital(keyTitle(name))} value=${chosen}
+  return html`<${Select} label=${capital(title)} value=${chosen}
     options=${[['', 'all'], ...[...elsewhere, ...values].map((value) => [value, value])]}
-    onChange=${(value) => set({ [name]: value, page: '' })} />`
+    onChange=${(value) => set({ [id]: value, page: '' })} />`
 }
 
 /** Which of the filters name somebody who has no unit on the page, though perhaps in the data. */
 const elsewhereOf = ({ units }, params) =>
   units.keys
-    .filter((key) => params[key] && !units.columns[key].values.includes(params[key]))
-    .map((key) => `No unit of the ${keyTitle(key)} ${params[key]} is on this page.`)
+    .filter(({ id, values }) => params[id] && !values.includes(params[id]))
+    .map(({ id, title }) => `No unit of the ${title} ${params[id]} is on this page.`)
 
 function UnitList({ study, params }) {
   const { e, a, found } = useUnits(study, params, PAGE)
   const { units } = study
+  const { dimension } = units
+  const param = ratedParam(units)
   const { name } = study.evaluators[e]
+  const names = units.rated.map((x) => x.name)
+  const summed = dimension?.values.some((v) => v.name === params[param]) && params[param] !== names[a]
   const set = (changes, options) => go('units', { ...params, ...changes }, options)
   const snippet = ({ u }) => {
-    const text = beginning(units.text(units.explanation[u]), 160)
+    const text = units.parts.length ? beginning(units.text(units.parts[0], u), 160) : `unit ${count(u + 1)}`
     const href = unitHref({ ...params, evaluator: name }, u)
     return html`<a href=${href}><${Words}>${text || 'no text'}</${Words}> <span class="open">open ›</span></a>`
   }
-  const shown = found.columns.map((c) => (c.id === 'explanation' ? { ...c, cell: snippet } : c))
+  const shown = found.columns.map((c) => (c.id === 'text' ? { ...c, cell: snippet } : c))
   const statuses = units.statusNames
   const caption = html`Truth <${Words}>${study.truth}</${Words}> and scores of <${Words}>${name}</${Words}>,
-    ${' '}${study.aspects[a].name}`
+    ${' '}${names[a]}`
   return html`<section class="units">
     <h2 tabindex="-1">Units</h2>
     <div class="controls" role="group" aria-label="What is shown">
       <${Choice} label="Evaluator" all=${study.evaluators.map((x) => x.name)} value=${name}
         onChange=${(evaluator) => set({ evaluator, page: '' })} />
-      <${Choice} label="Aspect" all=${study.aspects.map((x) => x.name)} value=${study.aspects[a].name}
-        onChange=${(aspect) => set({ aspect, page: '' })} />
-      ${units.keys.map((key) => html`<${KeyFilter} key=${key} study=${study} name=${key} params=${params}
+      ${
+        (dimension || names.length > 1) &&
+        html`<${Choice} label=${capital(dimension?.title ?? 'rated')} all=${names} value=${names[a]}
+        onChange=${(to) => set({ [param]: to, page: '' })} />`
+      }
+      ${units.keys.map((column) => html`<${KeyFilter} key=${column.id} column=${column} params=${params}
         set=${set} />`)}
       <${Select} label="Status" value=${params.status ?? ''}
         options=${[['', 'all'], ...statuses.map((s) => [s, s])]}
@@ -119,11 +129,11 @@ function UnitList({ study, params }) {
       <${Search} label="Search texts, titles, ids" value=${params.q}
         onInput=${(q) => set({ q, page: '' }, { replace: true })} />
     </div>
-    ${params.aspect === 'average' && study.hasAverage && html`<p class="note">
-      Units are rated aspect by aspect; this is ${study.aspects[a].name}.</p>`}
+    ${summed && html`<p class="note">
+      Units are rated ${dimension.title} by ${dimension.title}; this is ${names[a]}.</p>`}
     <${Notes} notes=${[units.note, ...elsewhereOf(study, params)]} />
     <${DataTable} found=${{ ...found, columns: shown }} caption=${caption} label="units" noun="unit"
-      rowHeader="explanation" rowKey=${({ u }) => u}
+      rowHeader="text" rowKey=${({ u }) => u}
       onSort=${(sort) => set({ sort, page: '' }, { replace: true })}
       onPage=${(page) => set({ page }, { replace: true })} />
   </section>`

@@ -1,0 +1,88 @@
+"""Boards: what fits a frame, and what correlations give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from metaeval.base.records import Correlations
+from metaeval.engine.board import Board, BoardDimension, SecondEstimate
+from metaeval.engine.comparison import By
+from metaeval.engine.correlation_board import correlation_board
+
+FRAME = pd.DataFrame(
+    {
+        "evaluator": ["one", "two"] * 2,
+        "topic": ["plot", "plot", "cast", "cast"],
+        "estimate": [0.5, 0.25, 1.0, 0.75],
+        "ci_low": float("nan"),
+        "ci_high": float("nan"),
+        "n_questions": 8,
+    }
+)
+TOPIC = BoardDimension("topic", {"plot": "questions on plot", "cast": "questions on cast"}, first="cast")
+
+
+def test_what_is_left_out_is_filled_in() -> None:
+    board = Board(FRAME, (TOPIC,), counts={"n_questions": "questions"})
+    assert board.codes({"topic": "cast"}) == [1]
+    assert (TOPIC.title, TOPIC.plural) == ("topic", "topics")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"columns": ("aspect",)}, "no dimension 'aspect'"),
+        ({"estimate": "{coefficient}"}, "no dimension 'coefficient'"),
+        ({"counts": {"n_users": "users"}}, "no column n_users"),
+        ({"second": SecondEstimate("adjusted", "adjusted")}, "no column adjusted"),
+        ({"dimensions": (BoardDimension("task", {"a": "a"}),)}, "no column task"),
+        ({"dimensions": (BoardDimension("topic", {"plot": ""}),)}, "'topic' has no value 'cast'"),
+        ({"frame": pd.concat([FRAME, FRAME.head(1)])}, "two rows of one evaluator"),
+    ],
+)
+def test_what_does_not_fit_is_said(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Board(**{"frame": FRAME, "dimensions": (TOPIC,), **options})
+
+
+@pytest.mark.parametrize("choices", [{}, {"plot": "questions on plot"}])
+def test_a_dimension_has_the_value_that_is_shown_first(choices: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="the dimension 'topic' has no value"):
+        BoardDimension("topic", choices, first="cast")
+
+
+@pytest.mark.parametrize(
+    ("aspects", "shown"),
+    [(["fit", "average"], ["fit"]), (["fit", "fun", "average"], ["fit", "fun", "average"])],
+)
+def test_correlations_give_their_board(aspects: list[str], shown: list[str]) -> None:
+    counts = {f"n_{name}": 0 for name in ("units", "groups", "undefined", "missing")}
+    rows = [
+        {"evaluator": "one", "aspect": a, "level": v, "coefficient": "kendall", "estimate": 0.1, **counts}
+        for a in aspects
+        for v in ("dataset", "user")
+    ]
+    frame = pd.DataFrame(rows).assign(ci_low=0.0, ci_high=0.2, corrected=float("nan"))
+    board = correlation_board(Correlations.of_frame(frame), By(shown[-1], "user", "kendall"))
+    assert [list(d.choices) for d in board.dimensions] == [shown, ["dataset", "user"], ["kendall"]]
+    assert [d.first for d in board.dimensions] == [shown[-1], "user", "kendall"]
+    assert set(board.frame["aspect"]) == set(shown)
+    assert board.second is None
+
+
+def test_what_is_corrected_stands_beside_the_plain_estimate() -> None:
+    counts = {f"n_{name}": 0 for name in ("units", "groups", "undefined", "missing")}
+    row = {"evaluator": "one", "aspect": "fit", "coefficient": "pearson", "estimate": 0.1, **counts}
+    frame = pd.DataFrame(
+        [{**row, "level": "user"}, {**row, "level": "generator", "corrected": 0.15}],
+    ).assign(ci_low=0.0, ci_high=0.2)
+    found = replace(Correlations.of_frame(frame), policy={"bootstrap": {"cluster": "item"}})
+    board = correlation_board(found, By("fit", "user", "pearson"))
+    assert board.second is not None
+    assert board.frame[board.second.name].dropna().tolist() == [0.15]
+    assert "very many items" in board.second.hint
+    assert "very many items" in board.second.note
