@@ -19,7 +19,7 @@ import openai
 from benchmarks.engine import clock
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Message, Reply, Request
-from metaeval.llm.calls.runner import Run
+from metaeval.llm.calls.runner import RequestRun
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.rows import PUT, row
 
@@ -77,10 +77,10 @@ async def bare(number: int, base_url: str, aiohttp: bool) -> float:
 def ours(number: int, base_url: str, folder: Path, word: str) -> float:
     """Return the calls a second of a run with a store."""
     with Store(folder / f"{word}.sqlite") as store:
-        list(Run(requests(1, base_url, "warm up"), store))
+        list(RequestRun(requests(1, base_url, "warm up"), store))
         start = time.perf_counter()
         done = sum(
-            1 for _ in Run(requests(number, base_url, word), store, limits=Limits(in_flight=IN_FLIGHT))
+            1 for _ in RequestRun(requests(number, base_url, word), store, limits=Limits(in_flight=IN_FLIGHT))
         )
         seconds = time.perf_counter() - start
     return done / seconds
@@ -141,7 +141,7 @@ def _child(path: str, url: str) -> None:
     """Do a run in a process of its own; print replies a second, their number and peak memory in MB."""
     with Store(path) as store:
         start = time.perf_counter()
-        count = sum(1 for _ in Run(requests(STORED, url), store))
+        count = sum(1 for _ in RequestRun(requests(STORED, url), store))
         rate = STORED / (time.perf_counter() - start)
     print(json.dumps([rate, count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10]))
 

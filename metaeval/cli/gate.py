@@ -11,7 +11,7 @@ from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_lost, t
 from metaeval.cli.sheets import sheet_options
 
 if TYPE_CHECKING:
-    from metaeval.study.commands.gate import Asked
+    from metaeval.study.commands.gate import GateRequest
     from metaeval.trust.gate.checks import GateResult
 
 _PATH = click.Path(path_type=Path)
@@ -93,11 +93,11 @@ def gate(
     units of the baseline (--max-drop). Exit code 0 if every check passes, 1 if any fails, 4 if the sample is
     too small to say. Thresholds in the baseline file hold, too, and can only be raised from here.
     """
-    from metaeval.study.commands.gate import Asked, gate_run
+    from metaeval.study.commands.gate import GateRequest, gate_run
     from metaeval.trust.gate.rules import read_thresholds
 
     begin()
-    asked = Asked(
+    asked = GateRequest(
         read_thresholds(least, "--min"),
         read_thresholds(max_drop, "--max-drop"),
         by=by,
@@ -122,7 +122,7 @@ def gate(
         raise click.exceptions.Exit(_EXIT[result.verdict])
 
 
-def _write(run_folder: Path, asked: Asked, path: Path) -> None:
+def _write(run_folder: Path, asked: GateRequest, path: Path) -> None:
     from metaeval.study.commands.gate import baseline_of_run
 
     written, lowered = baseline_of_run(run_folder, asked, path)

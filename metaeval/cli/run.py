@@ -24,7 +24,7 @@ from metaeval.cli.group import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from metaeval.study.estimate import Estimate
+    from metaeval.study.estimate import CallEstimate
 
 _PATH = click.Path(path_type=Path)
 
@@ -147,7 +147,7 @@ def _tell_plan(study: Path, out: Path | None) -> None:
     tell_json({**record, "judges": [asdict(e) for e in asking], "total": total})
 
 
-def _estimate_lines(asking: Sequence[Estimate]) -> Iterator[str]:
+def _estimate_lines(asking: Sequence[CallEstimate]) -> Iterator[str]:
     from metaeval.study.estimate import total_of
 
     for e in [*asking, *([total_of(asking)] if len(asking) > 1 else [])]:
@@ -167,7 +167,7 @@ def _estimate_lines(asking: Sequence[Estimate]) -> Iterator[str]:
         yield "            At most: one attempt per call; prompts and replies as long as they can be."
 
 
-def _usd(e: Estimate) -> str:
+def _usd(e: CallEstimate) -> str:
     if e.usd_likely is None:
         return "price unknown"
     return f"likely {e.usd_likely:.4g} USD" + ("" if e.usd is None else f", at most {e.usd:.4g} USD")

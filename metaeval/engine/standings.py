@@ -48,7 +48,7 @@ class Row:
     evaluator: str
     cells: tuple[tuple[Value, ...], ...]
     counts: tuple[str, ...] = ()
-    """What stands in the columns `Table.count_columns`."""
+    """What stands in the columns `StandingsTable.count_columns`."""
     simulated: Simulation = REAL
     """Of the data and of this evaluator."""
 
@@ -67,7 +67,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class StandingsTable:
     """All evaluators by one coefficient."""
 
     coefficient: str
@@ -89,7 +89,7 @@ class Table:
 class Standings:
     """What a leaderboard says, before it is put into a format."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[StandingsTable, ...]
     policy: tuple[str, ...] = ()
     """Sentences on what was done with missing values, undefined groups and differing units."""
     title: str = ""
@@ -209,7 +209,7 @@ def _table(
     evaluators: Sequence[str],
     kinds: Mapping[str, Kind],
     simulated: Simulation,
-) -> Table:
+) -> StandingsTable:
     aspects, levels = _aspects(found), _distinct(c.level for c in found)
     at = {(c.evaluator, c.aspect, c.level): c for c in found}
     printed = {key: _printed(c.estimate) for key, c in at.items()}
@@ -246,7 +246,7 @@ def _table(
     }
     blocks = [Block(k, tuple(rows[e] for e in evaluators if kinds[e] is k)) for k in Kind]
     shown = tuple(b for b in blocks if b.rows)
-    return Table(coefficient, tuple(aspects), tuple(levels), shown, columns, sentences)
+    return StandingsTable(coefficient, tuple(aspects), tuple(levels), shown, columns, sentences)
 
 
 def _counts(

@@ -170,7 +170,7 @@ class ModelEvaluator(BaseEvaluator):
         total
             How many questions there are, for the progress bar.
         """
-        from metaeval.llm.calls.runner import Run
+        from metaeval.llm.calls.runner import RequestRun
 
         places: list[Q] = []
         prompts: dict[int, str] = {}  # of requests under way, as are the replies read
@@ -198,7 +198,7 @@ class ModelEvaluator(BaseEvaluator):
             )
             return read[index].status is Status.OK
 
-        run = Run(
+        run = RequestRun(
             requests(),
             settings.store,
             clients=settings.clients,

@@ -11,7 +11,7 @@ from metaeval.reports.sheets import latex_tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metaeval.engine.standings import Row, Standings, Table, Value
+    from metaeval.engine.standings import Row, Standings, StandingsTable, Value
 
 _MARKS = {Mark.NONE: "{}", Mark.BEST: r"\textbf{{{}}}", Mark.SECOND: r"\underline{{{}}}"}
 
@@ -30,7 +30,7 @@ def to_latex(board: Standings) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _tables(board: Standings, table: Table) -> Iterator[str]:
+def _tables(board: Standings, table: StandingsTable) -> Iterator[str]:
     columns = 1 + len(table.aspects) + len(table.count_columns)
     head = f"    {' & '.join(map(latex.escaped, ['Evaluator', *table.aspects, *table.count_columns]))} \\\\"
     caption, *notes = words.caption(board, table)
@@ -47,7 +47,7 @@ def _tables(board: Standings, table: Table) -> Iterator[str]:
         )
 
 
-def _pages(table: Table, columns: int) -> Iterator[list[str]]:
+def _pages(table: StandingsTable, columns: int) -> Iterator[list[str]]:
     """Yield the body lines of one table after the other."""
     page: list[str] = []
     room = step = latex.rows_a_table(len(table.rows))

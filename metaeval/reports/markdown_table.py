@@ -11,7 +11,7 @@ from metaeval.reports import escapes, words
 from metaeval.reports.sheets import sheet_to_markdown
 
 if TYPE_CHECKING:
-    from metaeval.engine.standings import Row, Standings, Table, Value
+    from metaeval.engine.standings import Row, Standings, StandingsTable, Value
 
 _MARKS = {Mark.NONE: "{}", Mark.BEST: "**{}**", Mark.SECOND: "<u>{}</u>"}
 
@@ -33,7 +33,7 @@ def to_markdown(board: Standings) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(table: Table) -> str:
+def _table(table: StandingsTable) -> str:
     head = ["Evaluator", *map(escapes.markdown, table.aspects), *map(escapes.markdown, table.count_columns)]
     lines = [_line(head), _line([":---"] + ["---:"] * (len(head) - 1))]
     for block in table.blocks:

@@ -12,7 +12,7 @@ from metaeval.reports import words
 from metaeval.reports.html_page import to_html
 
 if TYPE_CHECKING:
-    from metaeval.engine.standings import Block, Standings, Table
+    from metaeval.engine.standings import Block, Standings, StandingsTable
 
 ROWS = 60
 """Rows that are shown at most, over all tables."""
@@ -42,7 +42,7 @@ def board_html(board: Standings) -> str:
     return f"{heading(words.heading(board), {})}{html}{said}{more}"
 
 
-def _cut(table: Table, rows: int) -> Table:
+def _cut(table: StandingsTable, rows: int) -> StandingsTable:
     """Return a table with its first rows, block after block."""
     blocks: list[Block] = []
     for block in table.blocks:

@@ -11,7 +11,7 @@ from metaeval.reports.escapes import markdown
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from metaeval.engine.standings import Standings, Table
+    from metaeval.engine.standings import Standings, StandingsTable
 
 BLOCKS = {
     Kind.BASELINE: "Baselines",
@@ -58,17 +58,17 @@ def heading(board: Standings) -> str:
     return board.title or (f"Evaluators on {board.dataset}" if board.dataset else "Evaluators")
 
 
-def coefficient(table: Table) -> str:
+def coefficient(table: StandingsTable) -> str:
     """Return the name of a table's coefficient, as it is written in a text."""
     return COEFFICIENT_NAMES.get(table.coefficient, table.coefficient)
 
 
-def levels(table: Table) -> str:
+def levels(table: StandingsTable) -> str:
     """Return the levels of a cell, in order."""
     return " / ".join(table.levels)
 
 
-def caption(board: Standings, table: Table) -> list[str]:
+def caption(board: Standings, table: StandingsTable) -> list[str]:
     """Return the sentences below a table; the simulation is not among them, it is said louder."""
     of = f" with the truth {board.truth}" if board.truth else ""
     on = f" on {board.dataset}" if board.dataset else ""
@@ -81,5 +81,5 @@ def caption(board: Standings, table: Table) -> list[str]:
     return [s for s in (first, cell, marks, undefined, *table.counts, *board.policy) if s]
 
 
-def _has_undefined(table: Table) -> bool:
+def _has_undefined(table: StandingsTable) -> bool:
     return any(not value.text for row in table.rows for cell in row.cells for value in cell)

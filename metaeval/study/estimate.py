@@ -33,7 +33,7 @@ _OF_VALUE, _OF_REASON, _OF_PROSE = 12, 60, 150
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CallEstimate:
     """What asking one judge, or all, would take."""
 
     judge: str
@@ -60,7 +60,7 @@ class Estimate:
         return self.requests - self.in_store
 
 
-def estimates(todo: Plan) -> list[Estimate]:
+def estimates(todo: Plan) -> list[CallEstimate]:
     """Return what the judges of a study would take, those inside ensembles too."""
     specs = {name: str(spec) for name, spec in todo.evaluators.items()}
     judges = judges_of(resolve(specs).values())
@@ -76,13 +76,13 @@ def estimates(todo: Plan) -> list[Estimate]:
         return found
 
 
-def total_of(found: Sequence[Estimate]) -> Estimate:
+def total_of(found: Sequence[CallEstimate]) -> CallEstimate:
     """Return what all judges take together; what two of them would ask alike is counted for each.
 
     Prices that are not known are left out of the sums; these are None if none is known.
     """
     order: tuple[Basis, ...] = ("guess", "model", "judge")
-    return Estimate(
+    return CallEstimate(
         judge=f"all {len(found)} judges",
         requests=sum(e.requests for e in found),
         in_store=sum(e.in_store for e in found),
@@ -109,7 +109,7 @@ class _Estimator:
     def __init__(self, todo: Plan, prices: Prices, store: Store | None) -> None:
         self._todo, self._prices, self._store = todo, prices, store
 
-    def of(self, judge: ModelEvaluator) -> Estimate:
+    def of(self, judge: ModelEvaluator) -> CallEstimate:
         first: Asked | None = None
         met: set[str] = set()  # what is equal is asked once
         seen: list[int] = []
@@ -137,7 +137,7 @@ class _Estimator:
         written = self._prices.about(first.request, each) if first else 0.0
         unwritten = self._prices.about(first.request, 0) if first else 0.0
         per_reply = None if written is None or unwritten is None else written - unwritten
-        return Estimate(
+        return CallEstimate(
             judge=str(judge.spec),
             requests=len(met),
             in_store=in_store,

@@ -154,7 +154,7 @@ class OrderBy(_Part):
     coefficient: Annotated[str, AfterValidator(_coefficient)] | None = None
 
 
-class Price(_Part):
+class PriceOption(_Part):
     """What a model costs, in USD for a million tokens."""
 
     input: Annotated[int | float, Field(ge=0)]
@@ -176,7 +176,7 @@ class JudgingOptions(_Part):
     call_seconds: Seconds | None = None
     patience_seconds: Seconds | None = None
     retries: Annotated[int, Field(ge=0, le=100)] | None = None
-    prices: dict[str, Price] = Field(default_factory=dict)
+    prices: dict[str, PriceOption] = Field(default_factory=dict)
 
 
 class Study(_Part):

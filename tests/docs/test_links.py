@@ -73,7 +73,7 @@ def table(title: str) -> dict[str, str]:
         ("## `bootstrap`", keys.BootstrapOptions),
         ("## `tests`", keys.TestOptions),
         ("## `judging`", keys.JudgingOptions),
-        ("A price:", keys.Price),
+        ("A price:", keys.PriceOption),
     ],
 )
 def test_the_study_file_has_these_keys_and_defaults(title: str, model: type) -> None:

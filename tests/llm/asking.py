@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Message, Request
-from metaeval.llm.calls.runner import Run
+from metaeval.llm.calls.runner import RequestRun
 from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
@@ -51,12 +51,14 @@ class FakeTime:
         await asyncio.sleep(0)
 
 
-def run(server: Server, store: Store, number: int = 5, provider: str = "openai", **options: Any) -> Run:
+def run(
+    server: Server, store: Store, number: int = 5, provider: str = "openai", **options: Any
+) -> RequestRun:
     options = {"limits": FAST, "draw": lambda: 0.05, **options}
-    return Run(requests(number, address(provider, server), provider), store, **options)
+    return RequestRun(requests(number, address(provider, server), provider), store, **options)
 
 
 if __name__ == "__main__":
     with Store(sys.argv[1]) as opened:
         wanted = requests(int(sys.argv[3]), sys.argv[2])
-        sys.stdout.write(f"{len(list(Run(wanted, opened, limits=Limits(in_flight=8))))}\n")
+        sys.stdout.write(f"{len(list(RequestRun(wanted, opened, limits=Limits(in_flight=8))))}\n")

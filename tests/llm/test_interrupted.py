@@ -111,10 +111,10 @@ def test_a_run_without_end_is_left_by_ctrl_c_in_the_same_process(tmp_path: Path)
 ABANDONED = """
 import sys
 from metaeval.llm.calls.request import Message, Request
-from metaeval.llm.calls.runner import Run
+from metaeval.llm.calls.runner import RequestRun
 from metaeval.llm.store.replies import Store
 asked = (Request("simulated", "m", (Message("user", str(i)),)) for i in range(20_000))
-answers = iter(Run(asked, Store(sys.argv[1])))
+answers = iter(RequestRun(asked, Store(sys.argv[1])))
 next(answers)
 """
 

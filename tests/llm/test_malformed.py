@@ -10,7 +10,7 @@ import pytest
 
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Message, Request
-from metaeval.llm.calls.runner import Run
+from metaeval.llm.calls.runner import RequestRun
 from tests.llm.asking import KEY
 from tests.llm.raw_server import MALFORMED, TOLERATED, bomb, http, serving_raw
 
@@ -30,7 +30,7 @@ def test_malformed_responses_are_failures_of_their_calls_alone(store: Store, pro
     with serving_raw() as server:
         address = server.dashscope if provider == "dashscope" else server.openai
         asked = [Request(provider, "m", (Message("user", text),), {}, address) for text in texts]
-        answers = {texts[a.position]: a.reply for a in Run(asked, store, limits=LIMITS)}
+        answers = {texts[a.position]: a.reply for a in RequestRun(asked, store, limits=LIMITS)}
     lost = {name: answers[f"Answer {name}"].error for name in MALFORMED}
     assert len(lost) > 40
     assert [name for name, error in lost.items() if error is None] == []

@@ -13,7 +13,7 @@ import pytest
 from metaeval.base.errors import StoppedError
 from metaeval.llm.calls import runner
 from metaeval.llm.calls.limits import Limits
-from metaeval.llm.calls.runner import Run
+from metaeval.llm.calls.runner import RequestRun
 from tests.llm.asking import address, requests, run
 from tests.llm.raw_server import endless, http, serving_raw
 from tests.llm.server import ANSWER, CUT, DROP, HANG, Act, always, error, serving
@@ -27,7 +27,7 @@ QUICK = Limits(in_flight=8, reply_seconds=0.4, retries=6, patience_seconds=1.0)
 MANY = 3000
 
 
-def stopped(run: Run) -> tuple[str, float]:
+def stopped(run: RequestRun) -> tuple[str, float]:
     """Return the sentence with which a run stops, and how long that took."""
     started = time.monotonic()
     with pytest.raises(StoppedError) as caught:
@@ -63,7 +63,7 @@ def test_the_defaults_end_a_run_within_two_minutes() -> None:
 @pytest.mark.parametrize("provider", ["openai", "dashscope"])
 def test_a_refused_port_says_so_in_two_seconds(store: Store, provider: str) -> None:
     nobody = f"http://127.0.0.1:{free_port()}"
-    said, seconds = stopped(Run(requests(MANY, nobody, provider), store))
+    said, seconds = stopped(RequestRun(requests(MANY, nobody, provider), store))
     assert "answers no call (connect): cannot connect" in said
     assert seconds < 4
 
@@ -96,7 +96,7 @@ def test_a_server_that_hangs(store: Store, provider: str, answered: int) -> None
 )
 def test_a_server_that_talks_nonsense(store: Store, send: Any, code: str) -> None:
     with serving_raw(lambda _request: send) as server:
-        said, seconds = stopped(Run(requests(MANY, server.openai), store, limits=QUICK))
+        said, seconds = stopped(RequestRun(requests(MANY, server.openai), store, limits=QUICK))
         assert f"answers no call ({code})" in said
         assert seconds < 6
         assert len(server.log) < 20

@@ -9,7 +9,7 @@ import pytest
 
 import metaeval as me
 from metaeval.cli import main
-from metaeval.study.estimate import Estimate, estimates, total_of
+from metaeval.study.estimate import CallEstimate, estimates, total_of
 from metaeval.study.plan import plan
 from tests.kinds.explanations.judge.test_judge import KEY
 from tests.llm.server import Act, Server, serving
@@ -40,7 +40,7 @@ def judge(server: Server, *more: str, model: str = "gpt-4o") -> str:
     return f"Judge({', '.join([repr(f'openai/{model}'), *more, f'base_url={server.openai!r}'])})"
 
 
-def estimated(study: Path) -> list[Estimate]:
+def estimated(study: Path) -> list[CallEstimate]:
     return estimates(plan(study, "out"))
 
 

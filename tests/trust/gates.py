@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.simulation import Simulation
-from metaeval.trust.gate.pairs import Scored
+from metaeval.trust.gate.pairs import GateScores
 
 
 def scored(
@@ -20,7 +20,7 @@ def scored(
     noise: float = 0.3,
     identity: dict[str, object] | None = None,
     call: str = "",
-) -> Scored:
+) -> GateScores:
     """Return ratings of one generator; the seed is the judge's noise, the texts are always the same."""
     base, own = np.random.default_rng(99), np.random.default_rng(seed)
     rows = []
@@ -41,7 +41,7 @@ def scored(
                         "call": call and f"{call}{u}-{i}",
                     }
                 )
-    return Scored(
+    return GateScores(
         pd.DataFrame(rows),
         "judge",
         identity or {"model": "m"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metaeval.base.records import Scale
-from metaeval.trust.bias.arrays import Judged
+from metaeval.trust.bias.arrays import JudgedUnits
 
 FAMILIES = {"j": "ours", "g1": "ours", "g2": "theirs", "g3": "theirs", "g4": None}
 GENERATORS = ("g1", "g2", "g3", "g4")
@@ -21,7 +21,7 @@ def drawn(
     lenient: float = 0.0,
     noisy: bool = False,
     others: bool = False,
-) -> Judged:
+) -> JudgedUnits:
     """Draw a study of 2 aspects and 4 generators, rated on whole numbers from 1 to 5.
 
     Better texts are longer, generators differ in quality and length, users in how high they rate, and the
@@ -54,7 +54,7 @@ def drawn(
         of_user = rng.normal(0, 0.4, users)[user] + rng.normal(0, 0.15, users)[user] * (doublings - 6.5)
         bias = length * (doublings - 6.5) + family * (generator == 0) + lenient
         scores.append(rated(0.9 + 0.7 * seen + of_user + rng.normal(0, 0.6, n) + bias))
-    return Judged(
+    return JudgedUnits(
         ("j",),
         ("x", "y"),
         np.array(scores)[None],

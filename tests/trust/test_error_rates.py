@@ -10,7 +10,7 @@ from scipy.stats import binom
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.trust.bias.self_preference import own_family, self_preference
 from metaeval.trust.bias.verbosity import verbosity
-from metaeval.trust.bias.verdicts.position import Pairs, position
+from metaeval.trust.bias.verdicts.position import VerdictPairs, position
 from tests.trust.simulated_studies import FAMILIES, drawn
 
 STUDIES = 200
@@ -65,7 +65,7 @@ def test_without_other_people_noise_of_the_ratings_passes_for_a_bias() -> None:
     assert found(noisy=True)["length"] > 0.5
 
 
-def pairs(seed: int, first: float) -> Pairs:
+def pairs(seed: int, first: float) -> VerdictPairs:
     """Draw a pairwise judge's verdicts; it takes the text shown first in the share ``first`` of its calls."""
     rng = np.random.default_rng(seed)
     n = 30 * 8
@@ -76,7 +76,7 @@ def pairs(seed: int, first: float) -> Pairs:
         by_text = np.where(np.abs(felt) < 0.2, 0.5, (felt > 0) * 1.0)
         shown[order] = np.where(rng.random(n) < first, of_first, by_text)
     users = np.repeat([f"u{u:02}" for u in range(30)], 8)
-    return Pairs("p", "x", pd.DataFrame({"user_id": users, **shown}), 0)
+    return VerdictPairs("p", "x", pd.DataFrame({"user_id": users, **shown}), 0)
 
 
 @pytest.mark.parametrize(("first", "least", "most"), [(0.0, LOW, HIGH), (0.15, 0.95, 1.0)])

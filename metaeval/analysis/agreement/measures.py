@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.generators.draws import Design
+from metaeval.analysis.generators.draws import GeneratorDesign
 from metaeval.base.progress import progress
 from metaeval.base.simulation import REAL
 from metaeval.engine.intervals import Bootstrap
@@ -153,7 +153,7 @@ def _soft(data: Prepared, seed: int) -> tuple[Floats, float]:
     """Return the soft pairwise accuracy of generators, shape (E, A), and that of p-values of one half."""
     every = np.ones((len(data.evaluators), *data.truth.shape), dtype=bool)
     masks = every if data.mask is None else data.mask
-    design = Design.of(
+    design = GeneratorDesign.of(
         data, np.logical_or.reduce(masks, axis=(0, 1)), Bootstrap(resamples=N_RESAMPLES, seed=seed)
     )
     found = np.full(masks.shape[:2], np.nan)

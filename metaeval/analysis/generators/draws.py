@@ -38,7 +38,7 @@ class Draws:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Design:
+class GeneratorDesign:
     """Who wrote each unit, whose effect is removed, and what is resampled."""
 
     generator: Ints
@@ -50,7 +50,7 @@ class Design:
     resampler: Resampler
 
     @classmethod
-    def of(cls, data: Prepared, entering: Bools, options: Bootstrap) -> Design:
+    def of(cls, data: Prepared, entering: Bools, options: Bootstrap) -> GeneratorDesign:
         """Draw resamples of the users (items, without users) that have a unit that enters anywhere."""
         users = "user_id" in data.keys
         given = data.clusters("user" if users else "item")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.analysis.generators.agreement import agreement_of
-from metaeval.analysis.generators.draws import Design
+from metaeval.analysis.generators.draws import GeneratorDesign
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.progress import progress
@@ -48,7 +48,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class ComparedRanking:
     """One evaluator beside the ratings of the units that it scored."""
 
     evaluator: str
@@ -66,7 +66,7 @@ class GeneratorRankings:
     """The mean over aspects (`AVERAGE`) first, if there are several."""
     ratings: Ranking
     """Of the units that any of the evaluators scored."""
-    evaluators: tuple[Compared, ...]
+    evaluators: tuple[ComparedRanking, ...]
     bootstrap: Bootstrap
     n_clusters: int
     alpha: float
@@ -113,7 +113,7 @@ def rank_generators(
     options = bootstrap or Bootstrap()
     by_evaluator = [[_entering(data, e, a) for a in chosen] for e in range(len(data.evaluators))]
     entering = [np.logical_or.reduce(masks) for masks in zip(*by_evaluator, strict=True)]
-    design = Design.of(data, np.logical_or.reduce(entering), options)
+    design = GeneratorDesign.of(data, np.logical_or.reduce(entering), options)
     confidence = design.resampler.level
 
     with progress("generators", len(data.evaluators) + 1) as advance:
@@ -129,7 +129,7 @@ def rank_generators(
             of_ratings = ratings if same else _ranking(beside, confidence, alpha)
             of_scores = _ranking(own, confidence, alpha)
             agreement = agreement_of(beside, own, of_ratings.p_better, of_scores.p_better, options)
-            compared.append(Compared(data.evaluators[e], of_scores, of_ratings, agreement))
+            compared.append(ComparedRanking(data.evaluators[e], of_scores, of_ratings, agreement))
             advance()
     names = [data.aspects[a] for a in chosen]
     return GeneratorRankings(

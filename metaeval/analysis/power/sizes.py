@@ -32,7 +32,7 @@ _CONFIDENCE = 1 - _LEVEL
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class StudySize:
     """What is to be expected of a study of one size."""
 
     users: int
@@ -68,7 +68,7 @@ class Power:
     """The two evaluators in the run."""
     studies: int
     seed: int
-    sizes: tuple[Size, ...]
+    sizes: tuple[StudySize, ...]
 
     @property
     def difference(self) -> float:
@@ -77,8 +77,8 @@ class Power:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A row a size, a column a field of `Size`, and what was compared."""
-        rows = pd.DataFrame([{name: getattr(s, name) for name in Size.__slots__} for s in self.sizes])
+        """A row a size, a column a field of `StudySize`, and what was compared."""
+        rows = pd.DataFrame([{name: getattr(s, name) for name in StudySize.__slots__} for s in self.sizes])
         rows["units"] = rows["units"].astype("Int64")
         asked = ("first", "second", "aspect", "level", "coefficient", "difference", "studies", "seed")
         return rows.assign(**{name: getattr(self, name) for name in asked})
@@ -229,7 +229,7 @@ def _sizes(
     return sorted(set(users)), kept
 
 
-def _size(replicates: Floats, users: int, units: int | None, extrapolated: bool) -> Size:
+def _size(replicates: Floats, users: int, units: int | None, extrapolated: bool) -> StudySize:
     """Sum up the studies of one size; ``replicates`` has shape (2, studies)."""
     difference = replicates[0] - replicates[1]
     low, high = percentile_interval(np.stack([*replicates, difference]), _CONFIDENCE)
@@ -242,7 +242,7 @@ def _size(replicates: Floats, users: int, units: int | None, extrapolated: bool)
         critical = float(np.quantile(np.abs(null), _CONFIDENCE))
         found = float((np.abs(seen) > critical).sum() / len(difference))
         detectable = critical - float(np.quantile(null, 1 - ENOUGH))
-    return Size(
+    return StudySize(
         users=users,
         units=units,
         extrapolated=extrapolated,

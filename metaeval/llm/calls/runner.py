@@ -34,7 +34,7 @@ def _has_text(_index: int, reply: Reply) -> bool:
     return reply.error is None and bool(reply.text)
 
 
-class Run:
+class RequestRun:
     """Requests on their way; iterate over it once for the `Answer` of each, in the order in which they come.
 
     The work is done in a thread with an event loop of its own, so it can be used from a notebook. Whoever

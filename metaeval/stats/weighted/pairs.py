@@ -27,7 +27,7 @@ _CLUSTERS = 512  # clusters up to which a product of all their pairs is cheap
 _BLOCK = 2**22
 
 
-class Pairs(Protocol):
+class ConcordantPairs(Protocol):
     """Concordant less discordant pairs of units in each group."""
 
     def difference(self, weights: Floats, cells: Floats, n: Floats, of_x: Floats, of_y: Floats) -> Floats:
@@ -39,7 +39,7 @@ class Pairs(Protocol):
         ...
 
 
-def pairs_of(group: Ints, x: Ints, y: Ints, cells: Matrix) -> Pairs:
+def pairs_of(group: Ints, x: Ints, y: Ints, cells: Matrix) -> ConcordantPairs:
     """Prepare for cells that come by group, x and y: codes of shape (cells,), counts (cells, n_clusters)."""
     first = np.flatnonzero(changes(group))
     sizes = lengths(first, len(group))

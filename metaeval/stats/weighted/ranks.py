@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.weighted.pairs import Pairs
+    from metaeval.stats.weighted.pairs import ConcordantPairs
     from metaeval.stats.weighted.sums import Clusters, Matrix
 
 _FEW_CELLS = 96  # up to here cells are so few that nothing is gained by comparing units once
@@ -76,7 +76,7 @@ class ByCell:
     y_first: Ints
     y_runs: Runs
     y_row: Ints
-    pairs: Pairs | None
+    pairs: ConcordantPairs | None
     """None if Kendall's coefficient is not wanted."""
 
     @classmethod

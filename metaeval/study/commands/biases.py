@@ -14,7 +14,7 @@ from metaeval.runs.finished import open_run
 from metaeval.runs.folder import RANKING, read_output
 from metaeval.study.commands.dataset import data_of
 from metaeval.study.commands.details import made_of
-from metaeval.trust.bias.arrays import Judged
+from metaeval.trust.bias.arrays import JudgedUnits
 from metaeval.trust.bias.biases import Verdicts, measure
 from metaeval.trust.bias.families import family_of, model_family
 from metaeval.trust.bias.self_preference import own_generators
@@ -219,12 +219,12 @@ def _of_texts(scores: pd.DataFrame) -> pd.DataFrame:
     return scores.rename(columns={"score": "length"})[[*keys, "length"]].drop_duplicates(keys)
 
 
-def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> Judged:
+def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> JudgedUnits:
     low, high, integer = run.record["data"]["scale"]
     scale = Scale(low, high, bool(integer))
     frame = run.scores.frame
     own = frame[frame["evaluator"].isin(list(names))]
-    return Judged.of(
+    return JudgedUnits.of(
         own,
         run.truth,
         names,
@@ -261,7 +261,7 @@ def _without_family(
     return told
 
 
-def _not_ratings(data: Judged | None) -> list[str]:
+def _not_ratings(data: JudgedUnits | None) -> list[str]:
     """Say of which judges the use of the scale is not measured."""
     others = [j for j in data.judges if j not in data.rates] if data else []
     if not others:

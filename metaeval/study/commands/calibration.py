@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from metaeval.engine.intervals import Bootstrap
     from metaeval.engine.policy import Prepared
     from metaeval.engine.sheet import Sheet
-    from metaeval.study.commands.labels import Labelled
+    from metaeval.study.commands.labels import LabelledScores
 
 
 def calibration_of(
@@ -188,7 +188,7 @@ def uncalibrated_note(folder: str | os.PathLike[str]) -> str | None:
     return f"{told}. Calibrate again with: metaeval calibrate {folder}" if wrong else None
 
 
-def _prepared(given: Labelled, how: Calibrating) -> tuple[Prepared, list[str]]:
+def _prepared(given: LabelledScores, how: Calibrating) -> tuple[Prepared, list[str]]:
     """Align what is to be calibrated with the truth, nothing filled in; and name those made of the truth."""
     known = list(given.scores.evaluators)
     for name in how.evaluators:

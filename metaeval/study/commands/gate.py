@@ -17,7 +17,7 @@ from metaeval.trust.gate.baseline import Baseline, read_baseline
 from metaeval.trust.gate.baseline import write_baseline as write_file
 from metaeval.trust.gate.checks import gate
 from metaeval.trust.gate.judge import judge_notes
-from metaeval.trust.gate.pairs import CALL_DIGITS, Scored, cells_of, usual_cluster
+from metaeval.trust.gate.pairs import CALL_DIGITS, GateScores, cells_of, usual_cluster
 from metaeval.trust.gate.rules import ALPHA, MAX_MISSING, Rules, joined, lowered
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GateRequest:
     """What is asked of a gate; what is None is as in the baseline, or as usual."""
 
     least: Mapping[str, float]
@@ -56,7 +56,7 @@ class Asked:
 
 def gate_run(
     folder: str | os.PathLike[str],
-    asked: Asked,
+    asked: GateRequest,
     baseline: str | os.PathLike[str] | None = None,
     *,
     accept_judge_change: bool = False,
@@ -107,7 +107,7 @@ def gate_run(
 
 
 def baseline_of_run(
-    folder: str | os.PathLike[str], asked: Asked, path: str | os.PathLike[str]
+    folder: str | os.PathLike[str], asked: GateRequest, path: str | os.PathLike[str]
 ) -> tuple[list[Path], list[str]]:
     """Write a run as the baseline of gates to come; thresholds of the file that is there are kept.
 
@@ -141,7 +141,7 @@ def baseline_of_run(
     return written, lowered(rules, kept.rules, cells) if kept else []
 
 
-def _judge_changes(current: Scored, before: Scored, accepted: bool) -> list[str]:
+def _judge_changes(current: GateScores, before: GateScores, accepted: bool) -> list[str]:
     """Say that the judge is another one than that of the baseline, or refuse to compare the two."""
     changed = "; ".join(identity_changes(before.identity, current.identity))
     if not changed:
@@ -156,7 +156,7 @@ def _judge_changes(current: Scored, before: Scored, accepted: bool) -> list[str]
     return [f"THE JUDGE CHANGED since the baseline: {changed}; {told}."]
 
 
-def _baseline(run: OpenRun, asked: Asked, path: Path) -> Baseline:
+def _baseline(run: OpenRun, asked: GateRequest, path: Path) -> Baseline:
     """Read a baseline file; or make one of the folder of a run, which has no thresholds."""
     if not path.is_dir():
         return read_baseline(path)
@@ -167,7 +167,7 @@ def _baseline(run: OpenRun, asked: Asked, path: Path) -> Baseline:
     return Baseline(scored, Rules(), "", asked.cluster or (usual_cluster(scored)))
 
 
-def _scored(run: OpenRun, asked: Asked, by: str, usual: str | None) -> Scored:
+def _scored(run: OpenRun, asked: GateRequest, by: str, usual: str | None) -> GateScores:
     """Return the scores that the gate is about."""
     name = asked.evaluator or usual or _only_judge(run)
     if name not in run.scores.evaluators:
@@ -195,7 +195,7 @@ def _scored(run: OpenRun, asked: Asked, by: str, usual: str | None) -> Scored:
         on = [c for c in values.columns if c != "category"]
         found["category"] = found[on].astype(str).merge(values, how="left", on=on)["category"].to_numpy()
     low, high, _ = record["scale"]
-    return Scored(
+    return GateScores(
         found.reset_index(drop=True),
         name,
         identity(run.scores.signatures[name]),

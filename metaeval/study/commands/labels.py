@@ -52,7 +52,7 @@ class Calibrating:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Labelled:
+class LabelledScores:
     """Scores and the truth, from a run or made for the purpose."""
 
     scores: ScoreTable
@@ -66,7 +66,7 @@ class Labelled:
     """Key columns and ``category``, if parts are asked for."""
 
 
-def labelled_run(path: Path, how: Calibrating) -> Labelled:
+def labelled_run(path: Path, how: Calibrating) -> LabelledScores:
     """Take scores and truth from a finished run."""
     run = open_run(path)
     if how.truth is not None:
@@ -74,7 +74,7 @@ def labelled_run(path: Path, how: Calibrating) -> Labelled:
     low, high, integer = run.record["data"]["scale"]
     bootstrap = Bootstrap.of(run.record["study"]["bootstrap"]) or Bootstrap(RESAMPLES)
     data = run.record["data"]
-    return Labelled(
+    return LabelledScores(
         run.scores,
         run.truth,
         run.record["truth"]["spec"],
@@ -91,7 +91,7 @@ def labelled_run(path: Path, how: Calibrating) -> Labelled:
     )
 
 
-def labelled_data(path: Path, how: Calibrating) -> Labelled:
+def labelled_data(path: Path, how: Calibrating) -> LabelledScores:
     """Score a data set with what is recorded in it."""
     data = sources.load(path)
     truth = _truth_of(data, how.truth)
@@ -108,7 +108,7 @@ def labelled_data(path: Path, how: Calibrating) -> Labelled:
         )
     of_truth = score(data, [truth])
     scale = [data.scale.min, data.scale.max, data.scale.integer]
-    return Labelled(
+    return LabelledScores(
         score(data, specs),
         truth_ratings(of_truth),
         truth,

@@ -25,7 +25,7 @@ _MOST = 0.8  # share of the units that other people must have rated for their ra
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class JudgedUnits:
     """Scores of E judges and the truth, for A aspects and U units; nothing is filled in."""
 
     judges: tuple[str, ...]
@@ -61,7 +61,7 @@ class Judged:
         second: pd.DataFrame | None = None,
         scale: Scale | None = None,
         rates: frozenset[str] = frozenset(),
-    ) -> Judged:
+    ) -> JudgedUnits:
         """Match scores with the truth.
 
         Parameters

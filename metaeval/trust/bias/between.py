@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from metaeval.engine.alignment import Bools
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Resampler
-    from metaeval.trust.bias.arrays import Judged
+    from metaeval.trust.bias.arrays import JudgedUnits
 
 _OUTCOME = ("spec", "models", "fingerprints", "without_example", "outcome")
 """What a signature says beside what was asked for."""
@@ -63,7 +63,7 @@ def differing_in(
     return [tuple(names.values()) for names in groups.values() if len(names) > 1]
 
 
-def between(data: Judged, judges: Sequence[str], resampler: Resampler) -> Between:
+def between(data: JudgedUnits, judges: Sequence[str], resampler: Resampler) -> Between:
     """Measure how far judges are apart.
 
     Units need no rating of the truth. The test turns the signs of the differences of whole clusters.
@@ -144,7 +144,7 @@ def _icc(sums: Floats) -> Floats:
     return ratio(units - error, units + (k - 1) * error + k * (judges - error) / np.maximum(n, 1))
 
 
-def _tau(scores: Floats, use: Bools, data: Judged) -> Floats:
+def _tau(scores: Floats, use: Bools, data: JudgedUnits) -> Floats:
     """Return the agreement of the judges' rankings of the generators, shape (A + 1,)."""
     n = len(data.generators)
     found = np.full((len(data.aspects), 1), np.nan)

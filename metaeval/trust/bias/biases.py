@@ -19,14 +19,14 @@ from metaeval.trust.bias.self_preference import SelfPreference, own_family, own_
 from metaeval.trust.bias.verbosity import Verbosity, verbosity
 from metaeval.trust.bias.verdicts.between import PROMPT, VerdictsBetween, verdicts_between
 from metaeval.trust.bias.verdicts.effects import PairwiseEffects, pairwise_effects
-from metaeval.trust.bias.verdicts.position import Pairs, Position, position
+from metaeval.trust.bias.verdicts.position import Position, VerdictPairs, position
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import pandas as pd
 
-    from metaeval.trust.bias.arrays import Judged
+    from metaeval.trust.bias.arrays import JudgedUnits
     from metaeval.trust.bias.clustered import Measured
 
 ALPHA = 0.05
@@ -108,7 +108,7 @@ class Test(NamedTuple):
 class Biases:
     """All that was measured of the judges; what the data have nothing for is left out."""
 
-    data: Judged | None
+    data: JudgedUnits | None
     """None if no judge scores single texts."""
     verbosity: tuple[Verbosity, ...]
     self_preference: tuple[SelfPreference, ...]
@@ -129,7 +129,7 @@ class Biases:
 class Verdicts:
     """What pairwise judges said, and what their verdicts are held against."""
 
-    pairs: tuple[Pairs, ...]
+    pairs: tuple[VerdictPairs, ...]
     truth: pd.DataFrame
     length: pd.DataFrame | None
     generators: tuple[str, ...]
@@ -137,7 +137,7 @@ class Verdicts:
 
 @one_thread()
 def measure(
-    data: Judged | None,
+    data: JudgedUnits | None,
     verdicts: Verdicts | None = None,
     *,
     signatures: Mapping[str, Mapping[str, Any]] | None = None,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Resampler
-    from metaeval.trust.bias.arrays import Judged
+    from metaeval.trust.bias.arrays import JudgedUnits
     from metaeval.trust.bias.clustered import Measured
 
 _STRONG = 10  # F of an instrument that may be used
@@ -44,7 +44,7 @@ class GivenTruth:
 
 
 def given_truth(
-    data: Judged, response: Floats, columns: Sequence[Floats], resampler: Resampler
+    data: JudgedUnits, response: Floats, columns: Sequence[Floats], resampler: Resampler
 ) -> GivenTruth:
     """Return the coefficient of the first column in response ~ columns + truth + user.
 
@@ -78,7 +78,7 @@ def coefficient(of_aspects: Sequence[Within], resampler: Resampler, *, tested: b
 
 
 def _is_weak(
-    data: Judged, response: Floats, columns: Sequence[Floats], second: Floats, resampler: Resampler
+    data: JudgedUnits, response: Floats, columns: Sequence[Floats], second: Floats, resampler: Resampler
 ) -> bool:
     """Say whether, in any aspect, an instrument is too weak for its results to be trusted.
 
@@ -98,7 +98,9 @@ def _is_weak(
     return not bool(strong.all())
 
 
-def _fits(data: Judged, response: Floats, columns: Sequence[Floats], second: Floats | None) -> list[Within]:
+def _fits(
+    data: JudgedUnits, response: Floats, columns: Sequence[Floats], second: Floats | None
+) -> list[Within]:
     found = []
     for a in range(len(data.aspects)):
         table = np.stack([*columns, data.truth[a]])

@@ -13,7 +13,7 @@ from metaeval.trust.bias.clustered import measured
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Resampler
-    from metaeval.trust.bias.arrays import Judged
+    from metaeval.trust.bias.arrays import JudgedUnits
     from metaeval.trust.bias.clustered import Measured
 
 
@@ -31,7 +31,7 @@ class Leniency:
     """Shape (A,)."""
 
 
-def leniency(data: Judged, judge: str, resampler: Resampler) -> Leniency | None:
+def leniency(data: JudgedUnits, judge: str, resampler: Resampler) -> Leniency | None:
     """Measure leniency and spread; None if the judge's scores are not ratings on the truth's scale."""
     if judge not in data.rates:
         return None

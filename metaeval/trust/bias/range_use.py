@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from metaeval.engine.alignment import Bools
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Resampler
-    from metaeval.trust.bias.arrays import Judged
+    from metaeval.trust.bias.arrays import JudgedUnits
     from metaeval.trust.bias.clustered import Measured
 
 _MOST_LEVELS = 12  # ratings of a whole-number scale up to which each is a level of its own
@@ -46,7 +46,7 @@ def borders(scale: Scale) -> Floats:
     return np.linspace(scale.min, scale.max, _BINS + 1)
 
 
-def range_use(data: Judged, judge: str, resampler: Resampler) -> RangeUse | None:
+def range_use(data: JudgedUnits, judge: str, resampler: Resampler) -> RangeUse | None:
     """Measure range use; None if the judge's scores are not ratings on the truth's scale.
 
     The test swaps the scores and the truth of whole clusters, which changes nothing in the mean if both use
@@ -79,7 +79,7 @@ def range_use(data: Judged, judge: str, resampler: Resampler) -> RangeUse | None
     )
 
 
-def _levels(values: Floats, edges: Floats, use: Bools, data: Judged) -> Floats:
+def _levels(values: Floats, edges: Floats, use: Bools, data: JudgedUnits) -> Floats:
     """Count by aspect, level and cluster, shape (A, levels, n_clusters); half-way is the level above."""
     level = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     counts = [

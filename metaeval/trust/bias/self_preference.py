@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Resampler
-    from metaeval.trust.bias.arrays import Judged
+    from metaeval.trust.bias.arrays import JudgedUnits
     from metaeval.trust.bias.clustered import Measured
     from metaeval.trust.bias.given_truth import GivenTruth
 
@@ -52,7 +52,7 @@ def own_generators(
     return own if len(own) < len(generators) else ()
 
 
-def own_family(data: Judged, judge: str, families: Mapping[str, str | None]) -> Floats | None:
+def own_family(data: JudgedUnits, judge: str, families: Mapping[str, str | None]) -> Floats | None:
     """Return 1 for the units of the judge's family and 0 for others; None if that tells nothing."""
     own = own_generators(data.generators, families.get(judge), families)
     if not own:
@@ -61,7 +61,7 @@ def own_family(data: Judged, judge: str, families: Mapping[str, str | None]) -> 
 
 
 def self_preference(
-    data: Judged, judge: str, families: Mapping[str, str | None], resampler: Resampler
+    data: JudgedUnits, judge: str, families: Mapping[str, str | None], resampler: Resampler
 ) -> SelfPreference | None:
     """Measure how much higher a judge scores its own family.
 

@@ -17,7 +17,7 @@ from metaeval.trust.bias.within import Within
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Resampler
-    from metaeval.trust.bias.arrays import Judged
+    from metaeval.trust.bias.arrays import JudgedUnits
     from metaeval.trust.bias.clustered import Measured
     from metaeval.trust.bias.given_truth import GivenTruth
 
@@ -35,13 +35,13 @@ class Verbosity:
     """Shape (A,)."""
 
 
-def doublings(data: Judged) -> Floats | None:
+def doublings(data: JudgedUnits) -> Floats | None:
     """Return the binary logarithm of each text's length, NaN for none; None if lengths are not known."""
     return None if data.length is None else np.log2(np.where(data.length > 0, data.length, np.nan))
 
 
 def verbosity(
-    data: Judged, judge: str, resampler: Resampler, *, is_own: Floats | None = None
+    data: JudgedUnits, judge: str, resampler: Resampler, *, is_own: Floats | None = None
 ) -> Verbosity | None:
     """Measure the effect of length on a judge's scores; None if lengths are not known.
 

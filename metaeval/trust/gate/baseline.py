@@ -20,7 +20,7 @@ from metaeval.base.files import write_text
 from metaeval.base.formulas import safe, unprotected
 from metaeval.base.simulation import Simulation
 from metaeval.engine.policy import CLUSTERS
-from metaeval.trust.gate.pairs import Scored, cell, cells_of
+from metaeval.trust.gate.pairs import GateScores, cell, cells_of
 from metaeval.trust.gate.rules import Rules
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _ONE_CALL = "call"  # where all aspects were asked for in one
 class Baseline:
     """What a baseline file says."""
 
-    scored: Scored
+    scored: GateScores
     rules: Rules
     by: str
     """The column of the categories; empty if there are none."""
@@ -112,7 +112,7 @@ def read_baseline(path: Path) -> Baseline:
             )
         data, judge, thresholds = record["data"], record["judge"], record["thresholds"]
         low, high = map(float, data["scale"])
-        scored = Scored(
+        scored = GateScores(
             _units_frame(text),
             str(judge["evaluator"]),
             judge["identity"],
@@ -170,7 +170,7 @@ def _numbers(given: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def _means(scored: Scored, by: str) -> dict[str, dict[str, Any]]:
+def _means(scored: GateScores, by: str) -> dict[str, dict[str, Any]]:
     """Return mean, units and units without a score, by aspect and, within it, by category."""
     found: dict[str, dict[str, Any]] = {}
     for aspect, category in cells_of(scored, None, by):
@@ -188,7 +188,7 @@ def _means(scored: Scored, by: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _units_text(scored: Scored) -> str:
+def _units_text(scored: GateScores) -> str:
     """Return a CSV table: key columns, category, then score and question of each aspect."""
     keys = scored.keys
     aspects = sorted({str(a) for a in scored.frame["aspect"]})

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.simulation import Simulation
-    from metaeval.trust.gate.pairs import Scored
+    from metaeval.trust.gate.pairs import GateScores
     from metaeval.trust.gate.rules import Rules
     from metaeval.trust.gate.tests_of_means import ClusterMean
 
@@ -106,8 +106,8 @@ class GateResult:
 
 
 def gate(
-    current: Scored,
-    baseline: Scored | None,
+    current: GateScores,
+    baseline: GateScores | None,
     rules: Rules,
     *,
     by: str = "",

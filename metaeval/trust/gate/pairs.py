@@ -27,7 +27,7 @@ CALL_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class GateScores:
     """One judge's scores of one system's texts."""
 
     frame: pd.DataFrame
@@ -52,12 +52,12 @@ class Scored:
         return sorted(map(str, self.frame["generator"].unique())) if "generator" in self.frame else []
 
 
-def usual_cluster(scored: Scored) -> str:
+def usual_cluster(scored: GateScores) -> str:
     """Return what units are clustered by if nobody says otherwise: users, or items where there are none."""
     return "user" if "user_id" in scored.keys else "item"
 
 
-def cells_of(current: Scored, baseline: Scored | None, by: str) -> list[tuple[str, str]]:
+def cells_of(current: GateScores, baseline: GateScores | None, by: str) -> list[tuple[str, str]]:
     """Return every aspect, alone and with each category of the run or of the baseline.
 
     An aspect or category that the baseline has and the run has not is a cell too: none slips out of the gate.
@@ -68,7 +68,7 @@ def cells_of(current: Scored, baseline: Scored | None, by: str) -> list[tuple[st
     return [(aspect, category) for aspect in aspects for category in ("", *categories)]
 
 
-def paired(current: Scored, baseline: Scored) -> tuple[pd.DataFrame, list[str]]:
+def paired(current: GateScores, baseline: GateScores) -> tuple[pd.DataFrame, list[str]]:
     """Match the units of a run with those of a baseline.
 
     Returns
@@ -126,7 +126,7 @@ def paired(current: Scored, baseline: Scored) -> tuple[pd.DataFrame, list[str]]:
     return both.drop(columns=["_merge", "old_category", "asked", "call"]), notes
 
 
-def ends(current: Scored, baseline: Scored | None) -> tuple[float, float]:
+def ends(current: GateScores, baseline: GateScores | None) -> tuple[float, float]:
     """Return the lowest and highest score that there can be: the scale's, unless there are scores off it."""
     scores = [s.frame["score"].to_numpy(float) for s in (current, *([baseline] if baseline else []))]
     given = np.concatenate([*scores, np.asarray(current.scale, dtype=float)])

@@ -13,7 +13,7 @@ from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.llm.calls.limits import Budget, Limits
 from metaeval.llm.calls.price import Prices
 from metaeval.llm.calls.request import Message, Reply, Request
-from metaeval.llm.calls.runner import Run
+from metaeval.llm.calls.runner import RequestRun
 from metaeval.llm.calls.work import Lost
 from metaeval.llm.store.replies import Store
 from tests.llm.asking import FAST, KEY, FakeTime, no_sleep, requests, run
@@ -48,7 +48,7 @@ def texts(answers: list[Any]) -> list[str]:
 def test_from_store_is_what_was_there_before(store: Store) -> None:
     """Neither what equals a request of the same run, nor what the budget kept from being sent."""
     with serving() as server:
-        fresh = Run([*requests(10, server.openai)] * 4, store, limits=FAST)
+        fresh = RequestRun([*requests(10, server.openai)] * 4, store, limits=FAST)
         assert len(list(fresh)) == 40
         assert (fresh.tally.calls, fresh.tally.from_store) == (10, 0)
         later = run(server, store, 20, budget=Budget(max_calls=4))
@@ -78,14 +78,14 @@ def test_another_request_is_another_call(store: Store) -> None:
     changes: list[dict[str, Any]] = [{}, {"replicate": 1}, {"schema": {"properties": {}}}]
     with serving() as server:
         for number, change in enumerate(changes, start=1):
-            list(Run(requests(3, server.openai, **change), store, limits=FAST))
+            list(RequestRun(requests(3, server.openai, **change), store, limits=FAST))
             assert len(server.log) == 3 * number
 
 
 def test_the_same_request_is_sent_once_however_often_it_comes(store: Store) -> None:
     with serving(delay=0.02) as server:
         same = [r for r in requests(5, server.openai) for _ in range(6)]
-        answers = list(Run(same, store, limits=FAST))
+        answers = list(RequestRun(same, store, limits=FAST))
         assert len(answers) == 30
         assert len(server.log) == 5
 
@@ -186,7 +186,7 @@ def test_attempts_end(store: Store) -> None:
         assert all(len(a.replies) == 2 for a in offline)
         assert len(server.log) == 6
     with pytest.raises(MetaevalError, match="attempts is 0"):
-        Run([], store, attempts=0)
+        RequestRun([], store, attempts=0)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,11 @@ def test_requests_a_minute(store: Store) -> None:
             waits.append(seconds)
 
         slow = Limits(in_flight=1, tokens_per_minute=60)
-        list(Run(requests(3, server.openai, replicate=1), store, limits=slow, sleep=sleep, clock=lambda: 0.0))
+        list(
+            RequestRun(
+                requests(3, server.openai, replicate=1), store, limits=slow, sleep=sleep, clock=lambda: 0.0
+            )
+        )
         # The server's replies took 110 tokens each, and the limit is one a second.
         assert [round(w) for w in waits] == [110, 220]
 
@@ -325,7 +329,7 @@ def test_a_missing_key_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("OPENAI_API_KEY")
     asked = [Request("openai", "m", (Message("user", "?"),))]
     with pytest.raises(MetaevalError, match="OPENAI_API_KEY is not set"):
-        list(Run(asked, store))
+        list(RequestRun(asked, store))
 
 
 def test_it_works_inside_a_running_loop(store: Store) -> None:
@@ -360,7 +364,7 @@ def test_errors_of_the_caller_come_through(store: Store) -> None:
         with pytest.raises(ZeroDivisionError):
             list(run(server, store, 3, usable=usable))
         with pytest.raises(KeyError, match="mine"):
-            list(Run(broken(), store, limits=FAST))
+            list(RequestRun(broken(), store, limits=FAST))
 
 
 def test_requests_are_taken_as_they_are_needed(store: Store) -> None:
@@ -372,7 +376,7 @@ def test_requests_are_taken_as_they_are_needed(store: Store) -> None:
             yield request
 
     with serving() as server:
-        for _ in Run(many(), store, limits=FAST):
+        for _ in RequestRun(many(), store, limits=FAST):
             break
     assert taken[0] < 1000
 
@@ -380,7 +384,7 @@ def test_requests_are_taken_as_they_are_needed(store: Store) -> None:
 def test_simulated_models_need_no_server(store: Store) -> None:
     asked = [Request("simulated", "transport=0.3", (Message("user", f"{i}"),)) for i in range(50)]
     limits = Limits(retries=0)
-    answers = list(Run(asked, store, limits=limits, draw=lambda: 0.5))
+    answers = list(RequestRun(asked, store, limits=limits, draw=lambda: 0.5))
     lost = [a for a in answers if a.reply.error]
     assert 0 < len(lost) < 40
     assert all(a.reply.error.kind == "transport" for a in lost)
@@ -424,8 +428,8 @@ def test_a_run_that_cannot_start_says_so(store: Store, monkeypatch: pytest.Monke
     assert [str(e) for e in outcome] == ["too many open files"]
 
 
-def run_without_server(store: Store) -> Run:
-    return Run([Request("simulated", "m", (Message("user", "?"),))], store)
+def run_without_server(store: Store) -> RequestRun:
+    return RequestRun([Request("simulated", "m", (Message("user", "?"),))], store)
 
 
 def test_the_claims_of_a_run_that_stands_still_are_waited_for_for_a_stated_time(store: Store) -> None:
@@ -435,10 +439,10 @@ def test_the_claims_of_a_run_that_stands_still_are_waited_for_for_a_stated_time(
         assert asyncio.run(other.claim(asked[3].key)).ours
         limits = Limits(in_flight=2, call_seconds=0.5)
         with pytest.raises(StoppedError, match=r"another run on the store .* is asking 1 of the same"):
-            list(Run(asked, store, limits=limits))
+            list(RequestRun(asked, store, limits=limits))
         assert len(server.log) == 4
     with serving(port=server.port) as server:
-        again = Run(asked, store, limits=limits)
+        again = RequestRun(asked, store, limits=limits)
         assert len(list(again)) == 5
         assert again.tally.from_store == 4
 

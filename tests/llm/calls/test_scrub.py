@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from metaeval.base.errors import StoppedError
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Message, Request
-from metaeval.llm.calls.runner import Run
+from metaeval.llm.calls.runner import RequestRun
 from metaeval.llm.calls.scrub import scrub
 from tests.llm.raw_server import completion, http, serving_raw
 
@@ -147,7 +147,7 @@ def test_no_form_of_it_reaches_the_store_the_log_or_a_message(
         for start in range(0, len(asked), 2):  # a few at a time: no run is stopped by what all of them say
             todo = [Request(provider, "m", (m,), {}, address) for m in asked[start : start + 2]]
             try:
-                messages += map(str, Run(todo, store, limits=Limits(retries=0, patience_seconds=0.1)))
+                messages += map(str, RequestRun(todo, store, limits=Limits(retries=0, patience_seconds=0.1)))
             except StoppedError as stopped:
                 messages.append(str(stopped))
         assert len(server.log) == len(asked)

@@ -10,7 +10,7 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.sources import save
-from metaeval.study.commands.gate import Asked, baseline_of_run, gate_run
+from metaeval.study.commands.gate import GateRequest, baseline_of_run, gate_run
 from metaeval.trust.calibration.record import Calibration, write_calibration
 from metaeval.trust.gate.baseline import read_baseline
 from tests.study.runs import QUICK
@@ -49,42 +49,42 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_texts_that_nobody_rated_are_checked(runs: tuple[Path, Path], tmp_path: Path) -> None:
     old, later = runs
-    asked = Asked({"clear": 1.5}, {"*": 2.0}, generators=["new"])
+    asked = GateRequest({"clear": 1.5}, {"*": 2.0}, generators=["new"])
     written, lowered = baseline_of_run(old, asked, tmp_path / "main.json")
     assert [p.name for p in written] == ["main.json", "main.units.csv"]
     assert lowered == []
     assert read_baseline(written[0]).scored.generators == ["new"]
-    result = gate_run(later, Asked({}, {}, generators=["new"]), written[0])
+    result = gate_run(later, GateRequest({}, {}, generators=["new"]), written[0])
     assert {c.n_units for c in result.checks} == {36}
     assert result.verdict == "pass"
     # Both texts are in the baseline's run, and without a choice both are compared.
     assert {c.n_units for c in gate_run(later, asked, old).checks} == {36}
-    assert gate_run(later, Asked({}, {"*": 0.8}), old).checks[0].n_units == 72
+    assert gate_run(later, GateRequest({}, {"*": 0.8}), old).checks[0].n_units == 72
 
 
 def test_a_baseline_of_the_run_itself_is_never_worse(runs: tuple[Path, Path]) -> None:
-    result = gate_run(runs[0], Asked({}, {"*": 0.01}), runs[0])
+    result = gate_run(runs[0], GateRequest({}, {"*": 0.01}), runs[0])
     assert result.verdict == "pass"
     assert result.checks[0].value == 0
 
 
 def test_a_calibration_takes_the_warning_away(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    asked = Asked({"clear": 1.1}, {})
+    asked = GateRequest({"clear": 1.1}, {})
     assert any("uncalibrated" in note for note in gate_run(runs[0], asked).notes)
     written, _ = baseline_of_run(runs[0], asked, tmp_path / "main.json")
     identity = read_baseline(written[0]).scored.identity
     entry = {"identity": identity, "aspects": {"clear": {"verdict": "usable as a gate"}}}
     write_calibration(Calibration({"calibration": 1, "evaluators": {"judge": entry}}), tmp_path / "c.json")
-    vouched = Asked({"clear": 1.1}, {}, calibration=tmp_path / "c.json")
+    vouched = GateRequest({"clear": 1.1}, {}, calibration=tmp_path / "c.json")
     assert gate_run(runs[0], vouched).notes == ()
 
 
 def test_alpha_and_the_share_that_may_be_missing_are_kept(runs: tuple[Path, Path], tmp_path: Path) -> None:
     path = tmp_path / "main.json"
-    baseline_of_run(runs[0], Asked({"clear": 2.0}, {}, alpha=0.01, max_missing=0.2), path)
-    result = gate_run(runs[1], Asked({}, {}), path)
+    baseline_of_run(runs[0], GateRequest({"clear": 2.0}, {}, alpha=0.01, max_missing=0.2), path)
+    result = gate_run(runs[1], GateRequest({}, {}), path)
     assert (result.rules.alpha, result.rules.max_missing) == (0.01, 0.2)
     with pytest.raises(MetaevalError, match=r"an alpha of 0\.05 instead of 0\.01 is asked for"):
-        gate_run(runs[1], Asked({}, {}, alpha=0.05), path)
-    _, lowered = baseline_of_run(runs[1], Asked({"clear": 1.9}, {}, alpha=0.05), path)
+        gate_run(runs[1], GateRequest({}, {}, alpha=0.05), path)
+    _, lowered = baseline_of_run(runs[1], GateRequest({"clear": 1.9}, {}, alpha=0.05), path)
     assert lowered == ["a mean of 1.9 for clear instead of 2", "an alpha of 0.05 instead of 0.01"]

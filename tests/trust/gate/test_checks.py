@@ -17,12 +17,12 @@ from metaeval.trust.gate.rules import Rules
 from tests.trust.gates import scored
 
 if TYPE_CHECKING:
-    from metaeval.trust.gate.pairs import Scored
+    from metaeval.trust.gate.pairs import GateScores
 
 DROP = Rules(max_drop={"*": 0.3})
 
 
-def with_scores(of: Scored, change) -> Scored:
+def with_scores(of: GateScores, change) -> GateScores:
     return replace(of, frame=change(of.frame.copy()))
 
 
@@ -148,11 +148,11 @@ def test_clusters_make_the_interval_wider() -> None:
     assert (by_user.n_clusters, by_unit.n_clusters) == (40, 160)
 
 
-def other_scale() -> Scored:
+def other_scale() -> GateScores:
     return replace(scored(0), scale=(0.0, 1.0))
 
 
-def two_generators(names: str) -> Scored:
+def two_generators(names: str) -> GateScores:
     parts = [scored(0, generator=name).frame for name in names]
     return replace(scored(0), frame=pd.concat(parts, ignore_index=True))
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.request import Request
 
 
-class Question(NamedTuple):
+class UnitQuestion(NamedTuple):
     """One thing to ask: a unit, and the aspects that one reply is to rate."""
 
     unit: int
@@ -96,7 +96,7 @@ class Judge(ModelEvaluator):
         """Return model, address, prompt with its hash, examples, settings and the version of the parser."""
         return {**self.model_signature(), "examples": self.examples}
 
-    def questions(self, data: ExplanationSet, aspects: Sequence[str]) -> Iterator[Question]:
+    def questions(self, data: ExplanationSet, aspects: Sequence[str]) -> Iterator[UnitQuestion]:
         """Yield what is to be asked, unit by unit; nothing is sent.
 
         Raises
@@ -140,7 +140,7 @@ class Judge(ModelEvaluator):
 
     def _questions(
         self, data: ExplanationSet, aspects: Sequence[str], examples: Examples
-    ) -> Iterator[Question]:
+    ) -> Iterator[UnitQuestion]:
         template = load_prompt(self.prompt)
         check_references(template, data)
         every = tuple(range(len(aspects)))
@@ -171,7 +171,7 @@ class Judge(ModelEvaluator):
                 )
                 if asked not in frames:
                     frames[asked] = self.bare_request(names, data.scale)
-                yield Question(unit, asked, frames[asked].asking(conversation))
+                yield UnitQuestion(unit, asked, frames[asked].asking(conversation))
 
     def _judged(self, data: ExplanationSet, aspects: Sequence[str]) -> Judged:
         examples = self._examples(data, aspects)

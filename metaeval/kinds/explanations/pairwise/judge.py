@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from metaeval.base.records import ExplanationSet
     from metaeval.evaluators.verdicts import Flips
     from metaeval.judging.settings import Judging
-    from metaeval.kinds.explanations.pairwise.pairings import Group, Match
+    from metaeval.kinds.explanations.pairwise.pairings import Match, PairGroup
     from metaeval.llm.calls.request import Request
 
 PER = ("unit", "generator")
@@ -191,7 +191,7 @@ class Pairwise(ModelEvaluator):
     def _grid(self, compared: Compared) -> Grid:
         return compared.grid(self.aggregate, self.per, cast("Flips", self.flips), self.seed)
 
-    def _groups(self, data: ExplanationSet) -> list[Group]:
+    def _groups(self, data: ExplanationSet) -> list[PairGroup]:
         if "generator" not in data.keys:
             raise DataError(f"data set {data.name!r} has no generators, so there are no pairs to compare")
         units = [unit for unit, text in enumerate(explanations_of(data, self)) if text is not None]
@@ -205,7 +205,7 @@ class Pairwise(ModelEvaluator):
 
     def _chosen(
         self,
-        groups: Sequence[Group],
+        groups: Sequence[PairGroup],
         round_: int,
         standings: Mapping[int, float],
         played: set[tuple[int, int]],

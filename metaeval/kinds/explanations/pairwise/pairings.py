@@ -29,7 +29,7 @@ class Match(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PairGroup:
     """The units that explain one item to one user, in the order of their generators' names."""
 
     key: tuple[str, ...]
@@ -42,7 +42,7 @@ class Group:
         return list(itertools.combinations(self.units, 2))
 
 
-def groups_of(data: ExplanationSet, units: Iterable[int]) -> list[Group]:
+def groups_of(data: ExplanationSet, units: Iterable[int]) -> list[PairGroup]:
     """Return the groups of units that can be compared, in the order of the data.
 
     Parameters
@@ -57,15 +57,17 @@ def groups_of(data: ExplanationSet, units: Iterable[int]) -> list[Group]:
     found: dict[tuple[str, ...], list[int]] = {}
     for unit in units:
         found.setdefault(rows[unit][:width], []).append(unit)
-    return [Group(key, tuple(sorted(of, key=lambda unit: rows[unit][width]))) for key, of in found.items()]
+    return [
+        PairGroup(key, tuple(sorted(of, key=lambda unit: rows[unit][width]))) for key, of in found.items()
+    ]
 
 
-def all_matches(groups: Sequence[Group]) -> list[Match]:
+def all_matches(groups: Sequence[PairGroup]) -> list[Match]:
     """Return every pair of every group."""
     return [Match(at, *pair) for at, group in enumerate(groups) for pair in group.pairs]
 
 
-def sampled_matches(groups: Sequence[Group], n: int, seed: int) -> list[Match]:
+def sampled_matches(groups: Sequence[PairGroup], n: int, seed: int) -> list[Match]:
     """Return ``n`` pairs of each group, or all if it has no more.
 
     A group's draw depends on the seed and its user and item alone, not on what else is in the data.
@@ -78,7 +80,7 @@ def sampled_matches(groups: Sequence[Group], n: int, seed: int) -> list[Match]:
 
 
 def swiss_matches(
-    groups: Sequence[Group], points: Mapping[int, float], played: set[tuple[int, int]], seed: int
+    groups: Sequence[PairGroup], points: Mapping[int, float], played: set[tuple[int, int]], seed: int
 ) -> list[Match]:
     """Return the next round of a Swiss tournament in every group.
 

@@ -12,7 +12,7 @@ from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.cluster_sums import mean_of
 from metaeval.trust.bias.between import differing_in
 from metaeval.trust.bias.clustered import measured
-from metaeval.trust.bias.verdicts.position import Pairs
+from metaeval.trust.bias.verdicts.position import VerdictPairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class VerdictsBetween:
 
 
 def verdicts_between(
-    pairs: Sequence[Pairs],
+    pairs: Sequence[VerdictPairs],
     signatures: Mapping[str, Mapping[str, Any]],
     *,
     resamples: int = 10_000,
@@ -75,12 +75,14 @@ def verdicts_between(
                         yield from _between(*both, part, resamples=resamples, seed=seed)
 
 
-def _between(one: Pairs, other: Pairs, part: str, *, resamples: int, seed: int) -> Iterator[VerdictsBetween]:
+def _between(
+    one: VerdictPairs, other: VerdictPairs, part: str, *, resamples: int, seed: int
+) -> Iterator[VerdictsBetween]:
     keys = [c for c in one.frame.columns if not c.startswith("shown_")]
     met = one.frame.merge(other.frame, on=keys, suffixes=("", "_other"))
     if met.empty:
         return
-    cluster, n_clusters = Pairs(one.judge, one.aspect, met, 0).clusters()
+    cluster, n_clusters = VerdictPairs(one.judge, one.aspect, met, 0).clusters()
     resampler = Resampler(n_clusters, resamples, seed)
 
     def total(values: Floats) -> Floats:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.trust.bias.clustered import Measured
-    from metaeval.trust.bias.verdicts.position import Pairs
+    from metaeval.trust.bias.verdicts.position import VerdictPairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class PairwiseEffects:
 
 
 def pairwise_effects(
-    pairs: Pairs,
+    pairs: VerdictPairs,
     truth: pd.DataFrame,
     length: pd.DataFrame | None,
     own: Collection[str],

@@ -28,7 +28,7 @@ PAIR = ("user_id", "item_id", "first", "second")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class VerdictPairs:
     """The verdicts of one judge on one aspect, a row a pair with an answer in both orders."""
 
     judge: str
@@ -69,7 +69,7 @@ class Position:
     clustered_by: str
 
 
-def pairs_of(verdicts: pd.DataFrame) -> list[Pairs]:
+def pairs_of(verdicts: pd.DataFrame) -> list[VerdictPairs]:
     """Take verdicts apart by evaluator and aspect, and match the two orders of each pair.
 
     Parameters
@@ -92,11 +92,11 @@ def pairs_of(verdicts: pd.DataFrame) -> list[Pairs]:
     for (judge, aspect), own in both.groupby(["evaluator", "aspect"], sort=False, observed=True):
         usable = own[answered[own.index]]
         frame = usable.sort_values(keys, kind="stable", ignore_index=True)[[*keys, *shown]]
-        found.append(Pairs(str(judge), str(aspect), frame, len(own) - len(usable)))
+        found.append(VerdictPairs(str(judge), str(aspect), frame, len(own) - len(usable)))
     return found
 
 
-def position(pairs: Pairs, *, resamples: int = 10_000, seed: int = 0) -> Position | None:
+def position(pairs: VerdictPairs, *, resamples: int = 10_000, seed: int = 0) -> Position | None:
     """Measure flips and the preference for the first place; None if no pair was answered in both orders.
 
     Only pairs with both answers count, so that a better text is shown first as often as second.

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from metaeval.trust.bias.verdicts.between import verdicts_between
-from metaeval.trust.bias.verdicts.position import Pairs
+from metaeval.trust.bias.verdicts.position import VerdictPairs
 
 SIGNATURES = {
     "p": {"model": "m", "prompt": "x", "replicate": 0, "outcome": {"flips": 3}},
@@ -15,7 +15,9 @@ SIGNATURES = {
 }
 
 
-def asked(judge: str, seed: int, *, first_bias: float = 0.0, users: int = 12, per_user: int = 20) -> Pairs:
+def asked(
+    judge: str, seed: int, *, first_bias: float = 0.0, users: int = 12, per_user: int = 20
+) -> VerdictPairs:
     """Return drawn verdicts; a share of them is for whichever text is shown first."""
     rng = np.random.default_rng(seed)
     n = users * per_user
@@ -31,7 +33,7 @@ def asked(judge: str, seed: int, *, first_bias: float = 0.0, users: int = 12, pe
             "shown_second": shown[1],
         }
     )
-    return Pairs(judge, "x", frame, 0)
+    return VerdictPairs(judge, "x", frame, 0)
 
 
 def test_judges_that_differ_in_one_part_are_compared_by_plain_formulas() -> None:
@@ -68,5 +70,5 @@ def test_a_shift_that_is_not_there_is_seldom_found() -> None:
 
 def test_judges_without_a_pair_in_common_are_left_out() -> None:
     one, other = asked("p", 1), asked("again", 2)
-    apart = Pairs("again", "x", other.frame.assign(item_id="z" + other.frame["item_id"]), 0)
+    apart = VerdictPairs("again", "x", other.frame.assign(item_id="z" + other.frame["item_id"]), 0)
     assert list(verdicts_between([one, apart], SIGNATURES, resamples=10)) == []

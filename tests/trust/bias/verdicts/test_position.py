@@ -6,7 +6,7 @@ import pytest
 
 from metaeval.evaluators.verdicts import FLIP, comparisons_of
 from metaeval.trust.bias.verdicts.effects import pairwise_effects
-from metaeval.trust.bias.verdicts.position import Pairs, pairs_of, position
+from metaeval.trust.bias.verdicts.position import VerdictPairs, pairs_of, position
 
 
 def verdicts(rows: list[tuple[str, str, str]]) -> pd.DataFrame:
@@ -64,7 +64,7 @@ def test_the_order_of_rows_says_nothing() -> None:
     assert (one.first.low, one.first.high, one.first.p) == (two.first.low, two.first.high, two.first.p)
 
 
-def compared(length: float, family: float, seed: int = 0) -> tuple[Pairs, pd.DataFrame, pd.DataFrame]:
+def compared(length: float, family: float, seed: int = 0) -> tuple[VerdictPairs, pd.DataFrame, pd.DataFrame]:
     """Return pairs, truth and lengths of 40 users; what is planted is the share of a win it is worth."""
     rng = np.random.default_rng(seed)
     units = pd.DataFrame(
@@ -78,7 +78,7 @@ def compared(length: float, family: float, seed: int = 0) -> tuple[Pairs, pd.Dat
     chance = np.clip(0.5 + 0.08 * better + length * longer + family, 0, 1)
     frame = units[units["generator"] == "a"][["user_id", "item_id"]].assign(first="a", second="b")
     shown = {c: (rng.random(len(frame)) < chance) * 1.0 for c in ("shown_first", "shown_second")}
-    return Pairs("p", "x", frame.assign(**shown).reset_index(drop=True), 0), truth, lengths
+    return VerdictPairs("p", "x", frame.assign(**shown).reset_index(drop=True), 0), truth, lengths
 
 
 def test_length_and_family_of_pairs_given_the_truth() -> None:
@@ -102,5 +102,5 @@ def test_what_is_not_known_is_left_out() -> None:
     assert pairwise_effects(pairs, truth, None, [], resamples=10).length is None
     assert pairwise_effects(pairs, truth, lengths, ["a", "b"], resamples=10).family is None
     # An overall verdict is held against the mean over aspects.
-    overall = Pairs("p", "", pairs.frame, 0)
+    overall = VerdictPairs("p", "", pairs.frame, 0)
     assert pairwise_effects(overall, truth, lengths, [], resamples=10).n_pairs == len(pairs.frame)
