@@ -196,6 +196,8 @@ def _facts(data: ExplanationSet) -> DataFacts:
         units=len(data),
         scale=data.scale,
         keys=list(data.keys),
+        cluster=data.cluster,
+        nouns=dict(data.nouns),
     )
 
 

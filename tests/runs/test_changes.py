@@ -121,14 +121,14 @@ def test_what_is_inside_an_ensemble_is_seen(record: Mapping[str, Any]) -> None:
 def test_evaluators_in_one_run_only(record: Mapping[str, Any]) -> None:
     other = copy.deepcopy(dict(record))
     other["evaluators"] = {"new": other["evaluators"]["length"], "both": other["evaluators"]["both"]}
-    records = {"a": record, "b": other, "c": record}
+    records = {run: Record(**content) for run, content in (("a", record), ("b", other), ("c", record))}
     assert evaluators_of(records) == {
         "judge": ["a", "c"],
         "both": ["a", "b", "c"],
         "length": ["a", "c"],
         "new": ["b"],
     }
-    found = rows(run_changes({run: Record(**content) for run, content in records.items()}))
+    found = rows(run_changes(records))
     assert found == {
         ("evaluators", "judge", "in the run"): ["yes", "no", "yes"],
         ("evaluators", "length", "in the run"): ["yes", "no", "yes"],
