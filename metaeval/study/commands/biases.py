@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from metaeval.analysis.agreement.distributions import on_scale
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.formulas import read_csv
+from metaeval.base.keys import noun
 from metaeval.base.records import KEYS, Kind
 from metaeval.base.yaml_lines import read_yaml
 from metaeval.kinds.scoring import score
@@ -80,7 +81,13 @@ def biases_of(
         wanted = run.verdicts[run.verdicts["evaluator"].isin(pairwise)]
         verdicts = Verdicts(tuple(pairs_of(wanted)), run.truth, texts, generators)
     found = measure(
-        measured, verdicts, signatures=run.scores.signatures, families=of, resamples=resamples, seed=seed
+        measured,
+        verdicts,
+        signatures=run.scores.signatures,
+        families=of,
+        clustered_by=noun(run.scores.keys[0]),
+        resamples=resamples,
+        seed=seed,
     )
     board = read_output(run.folder, RANKING) if RANKING in run.record.outputs else None
     ranking = None if board is None else read_csv(board, ("rank", "estimate", "ci_low", "ci_high"))
