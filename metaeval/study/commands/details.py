@@ -60,7 +60,7 @@ def details_of(
     data = prepare(scores, truth, policy)
     spec = record["truth"]["spec"]
     whole = made_of(spec)
-    bootstrap = Bootstrap.of(study["bootstrap"])
+    bootstrap = Bootstrap.read(study["bootstrap"])
     low, high, integer = record["data"]["scale"]
     sheets = [
         measures(
