@@ -182,12 +182,11 @@ def _ranked(
     yield _tested(result, tests)
     if len(data.evaluators) > _MOST_TESTED:
         return
-    given = {k: v for k, v in options.items() if k != "seed"}
-    how = Tests.of({**given, "permutations": min(given["permutations"], _MOST_PERMUTATIONS)})
+    how = Tests(**{**options, "permutations": min(options["permutations"], _MOST_PERMUTATIONS)})
     for by in (By(*row) for row in board.frame[CELL].drop_duplicates().itertuples(index=False)):
         if by != tests.by and (by.coefficient == "pearson" or by.level != "dataset"):
             one = replace(data.policy, levels=(by.level,), coefficients=(by.coefficient,))
-            found = compare_prepared(replace(data, policy=one), by, how, seed=options["seed"])
+            found = compare_prepared(replace(data, policy=one), by, how)
             yield _tested(result, found)
 
 
