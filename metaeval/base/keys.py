@@ -91,3 +91,8 @@ def preferred_levels(keys: Sequence[str]) -> tuple[str, ...]:
 def cluster_columns(keys: Sequence[str]) -> Mapping[str, str]:
     """Return what units can be resampled by, and the column that names it; the first is the default."""
     return {noun(k): k for k in keys}
+
+
+def author_key(of: Mapping[str, str]) -> str:
+    """Return the key column that says what wrote a unit: the one called a generator; empty if none is."""
+    return next((key for key, called in of.items() if called == "generator"), "")
