@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from metaeval.base.errors import MetaevalError
 from metaeval.base.files import write_text
 from metaeval.base.formulas import safe, unprotected
+from metaeval.base.keys import UNIT, cluster_columns
 from metaeval.base.simulation import Simulation
-from metaeval.engine.policy import CLUSTERS
 from metaeval.trust.gate.pairs import GateScores, cell, cells_of
 from metaeval.trust.gate.rules import Rules
 
@@ -135,8 +135,9 @@ def read_baseline(path: Path) -> Baseline:
             f"{path} is not a whole baseline ({type(error).__name__}: {error}); write it again with "
             f"metaeval gate RUN --write-baseline {path}"
         ) from error
-    if cluster not in (*CLUSTERS, "unit"):
-        raise MetaevalError(f"{path}: cluster is {cluster!r}; give {', '.join(CLUSTERS)} or unit")
+    known = cluster_columns(scored.keys)
+    if cluster not in (*known, UNIT):
+        raise MetaevalError(f"{path}: cluster is {cluster!r}; give {', '.join(known)} or unit")
     return Baseline(scored, rules, by, cluster)
 
 

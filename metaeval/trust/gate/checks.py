@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from metaeval.base.errors import MetaevalError
+from metaeval.base.keys import UNIT, cluster_columns
 from metaeval.base.simulation import REAL
-from metaeval.engine.policy import CLUSTERS
 from metaeval.stats.resampling.multiplicity import holm
 from metaeval.trust.gate.pairs import cell, cells_of, clusters_of, ends, paired, usual_cluster
 from metaeval.trust.gate.tests_of_means import cluster_mean
@@ -138,9 +138,9 @@ def gate(
     cells = cells_of(current, baseline, by)
     rules.check_names(cells)
     cluster = cluster or usual_cluster(current)
-    if cluster != "unit" and CLUSTERS.get(cluster) not in current.keys:
-        have = ", ".join(name for name, key in CLUSTERS.items() if key in current.keys)
-        raise MetaevalError(f"units cannot be clustered by {cluster!r}; give {have} or unit")
+    known = cluster_columns(current.keys)
+    if cluster not in (*known, UNIT):
+        raise MetaevalError(f"units cannot be clustered by {cluster!r}; give {', '.join(known)} or unit")
     both, said = paired(current, baseline) if baseline else (None, [])
     scope = _Scope(rules, cluster, *ends(current, baseline))
     found: list[Check] = []

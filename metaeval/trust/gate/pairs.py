@@ -9,9 +9,9 @@ import numpy as np
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
+from metaeval.base.keys import UNIT, cluster_columns, key_columns
 from metaeval.base.records import KEYS
 from metaeval.base.simulation import REAL
-from metaeval.engine.policy import CLUSTERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,6 +141,6 @@ def cell(frame: pd.DataFrame, aspect: str, category: str) -> pd.DataFrame:
 
 def clusters_of(frame: pd.DataFrame, cluster: str) -> ArrayLike:
     """Return the cluster of each row: its user, item or generator, or the row alone."""
-    if cluster == "unit":
+    if cluster == UNIT:
         return np.arange(len(frame))
-    return [str(v) for v in frame[CLUSTERS[cluster]]]
+    return [str(v) for v in frame[cluster_columns(key_columns(frame))[cluster]]]
