@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from metaeval.analysis.agreement.distributions import on_scale
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.formulas import read_csv
-from metaeval.base.keys import noun
-from metaeval.base.records import KEYS, Kind, Scale
+from metaeval.base.keys import author_key
+from metaeval.base.records import Kind
 from metaeval.base.yaml_lines import read_yaml
 from metaeval.kinds.scoring import score
 from metaeval.runs.finished import open_run
@@ -63,7 +63,7 @@ def biases_of(
     data
         Where the data set lies, if not where the study says; read only if lengths must be counted.
     resamples, seed
-        Of the users, or of the items where there are no users.
+        Of the clusters of the run, such as its users.
 
     Raises
     ------
@@ -72,30 +72,30 @@ def biases_of(
     """
     run = open_run(folder)
     names, pairwise = judges_of(run, judges)
-    generators = tuple(sorted(run.truth["generator"].astype(str).unique()))
+    author = author_key(run.nouns)
+    generators = tuple(sorted(run.truth[author].astype(str).unique())) if author else ()
     of = families_of(run, [*names, *pairwise], generators, families or {})
-    texts, said = lengths_of(run, length, data)
+    texts, told = lengths_of(run, length, data)
     measured = _judged(run, names, texts) if names else None
     verdicts = None
     if pairwise and run.verdicts is not None:
         wanted = run.verdicts[run.verdicts["evaluator"].isin(pairwise)]
-        verdicts = Verdicts(tuple(pairs_of(wanted)), run.truth, texts, generators)
+        verdicts = Verdicts(tuple(pairs_of(wanted, run.cluster)), run.truth, texts, generators)
     found = measure(
         measured,
         verdicts,
         signatures=run.scores.signatures,
         families=of,
-        clustered_by=noun(run.scores.keys[0]),
+        clustered_by=run.nouns[run.cluster],
         resamples=resamples,
         seed=seed,
     )
-    board = read_output(run.folder, RANKING) if RANKING in run.record["outputs"] else None
-    ranking = None if board is None else read_csv(board, ("rank", "estimate", "ci_low", "ci_high"))
+    board = read_output(run.folder, RANKING) if RANKING in run.record.outputs else None
     sheets = bias_sheets(
         found,
-        ranking,
+        None if board is None else read_csv(board, ("rank", "estimate", "ci_low", "ci_high")),
         signatures=run.scores.signatures,
-        said=[*said, *_without_family(of, [*names, *pairwise], generators), *_not_ratings(measured)],
+        said=[*told, *_without_family(of, [*names, *pairwise], generators), *_not_ratings(measured)],
         simulated=run.scores.simulation,
     )
     if not sheets:
@@ -160,7 +160,7 @@ def families_of(
             found[judge] = model_family(str(model))
         else:
             # A short name may hide whose scores were recorded; people and ensembles are of no family.
-            found[judge] = family_of(str(run.record["evaluators"][judge]["spec"])) if recorded else None
+            found[judge] = family_of(run.record.evaluators[judge].spec) if recorded else None
     return found
 
 
@@ -204,9 +204,11 @@ def lengths_of(
         raise MetaevalError(f"the run has no evaluator {name!r} that tells lengths{nearest(name, known)}")
     counts = [n for n, s in run.scores.signatures.items() if s.get("counted") == _COUNTED]
     counted = name or next(iter(counts), None)
+    keys = list(run.scores.keys)
     if counted is not None:
         frame = run.scores.frame
-        return _of_texts(frame[frame["evaluator"] == counted]), []
+        frame = frame[frame["evaluator"] == counted].rename(columns={"score": "length"})
+        return frame[[*keys, "length"]].drop_duplicates(keys), []
     try:
         loaded = data_of(run, data)
     except MetaevalError as error:
@@ -218,23 +220,19 @@ def lengths_of(
                 "Length() among its evaluators keeps them, or say with --length which evaluator tells them."
             )
         ]
-    return _of_texts(score(loaded, ["Length()"], aspects=list(loaded.aspects)[:1]).frame), []
-
-
-def _of_texts(scores: pd.DataFrame) -> pd.DataFrame:
-    keys = [k for k in KEYS if k in scores.columns]
-    return scores.rename(columns={"score": "length"})[[*keys, "length"]].drop_duplicates(keys)
+    frame = score(loaded, ["Length()"], aspects=list(loaded.aspects)[:1]).frame
+    return frame.rename(columns={"score": "length"})[[*keys, "length"]], []
 
 
 def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> JudgedUnits:
-    low, high, integer = run.record["data"]["scale"]
-    scale = Scale(low, high, bool(integer))
-    frame = run.scores.frame
-    own = frame[frame["evaluator"].isin(list(names))]
+    scale = run.record.data.scale
+    own = run.scores.frame[run.scores.frame["evaluator"].isin(list(names))]
     return JudgedUnits.of(
         own,
         run.truth,
         names,
+        cluster=run.cluster,
+        called=run.nouns,
         length=length,
         second=_other_people(run, names),
         scale=scale,
@@ -246,7 +244,7 @@ def _other_people(run: OpenRun, names: Sequence[str]) -> pd.DataFrame | None:
     """Return what annotators rated who are in neither the truth nor a judge that is looked at."""
     if run.raters is None:
         return None
-    specs = [run.record["truth"]["spec"], *(run.record["evaluators"][n]["spec"] for n in names)]
+    specs = [run.record.truth.spec, *(run.record.evaluators[n].spec for n in names)]
     used = {str(a) for spec in specs for a in made_of(spec).annotators}
     others = run.raters[~run.raters["rater"].astype(str).isin(sorted(used))]
     return others if len(others) else None
@@ -256,6 +254,8 @@ def _without_family(
     of: Mapping[str, str | None], judges: Sequence[str], generators: Sequence[str]
 ) -> list[str]:
     """Say of which judges self-preference is not measured, and why."""
+    if not generators:
+        return ["Self-preference is left out, for the run has no generators."]
     unknown = [j for j in judges if of[j] is None]
     alone = [j for j in judges if of[j] is not None and not own_generators(generators, of[j], of)]
     told = []
