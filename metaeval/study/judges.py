@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import os
     from contextlib import AbstractContextManager
 
-    from metaeval.study.file import JudgingOptions, Study
+    from metaeval.kinds.study import JudgingOptions, Study
 
 _BATCH = 2_000
 

@@ -17,10 +17,10 @@ from metaeval.engine.comparison import By, Tests, compare_prepared
 from metaeval.engine.policy import Policy, prepare
 from metaeval.engine.ranking import check_by
 from metaeval.judging.cost import costs_of
+from metaeval.kinds.study import TestOptions
 from metaeval.reports import Leaderboard, leaderboard
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import CORRELATIONS, REPORT, read_output, read_record
-from metaeval.study.file import TestOptions
 from metaeval.study.specs import parts_of
 
 if TYPE_CHECKING:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.analysis.agreement.distributions import on_scale
+from metaeval.base.counts import graphemes
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.formulas import read_csv
 from metaeval.base.keys import author_key
 from metaeval.base.records import Kind
 from metaeval.base.yaml_lines import read_yaml
-from metaeval.kinds.scoring import score
+from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import RANKING, read_output
 from metaeval.study.commands.dataset import data_of
@@ -214,14 +215,19 @@ def lengths_of(
     except MetaevalError as error:
         if data is not None:
             raise
-        return None, [
-            (
-                f"Verbosity is left out, for the lengths of the texts are not known ({error}); a study with "
-                "Length() among its evaluators keeps them, or say with --length which evaluator tells them."
-            )
-        ]
-    frame = score(loaded, ["Length()"], aspects=list(loaded.aspects)[:1]).frame
-    return frame.rename(columns={"score": "length"})[[*keys, "length"]], []
+        why = f"the lengths of the texts are not known ({error})"
+    else:
+        texts = kind_named(run.record.study.kind).unit_view(loaded, ()).texts
+        if texts:
+            lengths = [float("nan") if t is None else float(graphemes(t)) for t in texts[0].texts]
+            return loaded.units.assign(length=lengths), []
+        why = "the units of the run have no texts"
+    return None, [
+        (
+            f"Verbosity is left out, for {why}; a study with "
+            "Length() among its evaluators keeps them, or say with --length which evaluator tells them."
+        )
+    ]
 
 
 def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> JudgedUnits:
