@@ -74,5 +74,10 @@ class Explanations(StudyKind):
         """Show the text, its references, and whom and what it was for."""
         return reading.unit_view(data, aspects)
 
+    def tables(self, data: ExplanationSet) -> Sequence[pd.DataFrame]:
+        """Return what is known of the explanations, and of the users."""
+        explanations = data.explanations.drop(columns="explanation", errors="ignore")
+        return [explanations] if data.users is None else [explanations, data.users]
+
 
 EXPLANATIONS = Explanations()
