@@ -95,15 +95,17 @@ def read_record(path: Path) -> dict[str, Any]:
     return record
 
 
-def read_output(path: Path, name: str) -> Path:
+def read_output(path: Path, name: str, record: Mapping[str, Any] | None = None) -> Path:
     """Return the path of a file of a finished run, seen to be the one that the run wrote.
+
+    ``record`` is the content of ``run.json``, where it is at hand.
 
     Raises
     ------
     RunFolderError
         If the run is not finished, or the file is not the one it wrote.
     """
-    record = read_record(path)
+    record = read_record(path) if record is None else record
     if record.get("status") == "done" and "tests" not in record:
         raise RunFolderError(f"the run in {path} was made by an older metaeval; run its study again")
     if record.get("status") != "done":

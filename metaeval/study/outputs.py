@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER
-from metaeval.engine.correlation import correlate
+from metaeval.engine.correlation import correlated
+from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.matched import Matched
 from metaeval.engine.policy import Policy
 from metaeval.judging.cost import costs_of
 from metaeval.judging.lost import lost_sentences
@@ -68,18 +70,11 @@ def write_outputs(
         todo.levels, study.coefficients, study.missing.model_dump(), study.undefined_groups, study.units
     )
     with progress("correlating"):
-        result = correlate(
-            scores,
-            ratings,
-            levels=policy.levels,
-            coefficients=policy.coefficients,
-            missing=policy.missing,
-            undefined_groups=policy.undefined,
-            units=study.units,
-            bootstrap=study.bootstrap.model_dump() if study.bootstrap else None,
-        )
+        matched = Matched(scores, ratings, policy)
+        options = study.bootstrap.model_dump() if study.bootstrap else None
+        result = correlated(matched.prepared, scores, Bootstrap.of(options))
     with progress("testing"):
-        tests = tests_of(scores.frame, ratings, policy, todo.by, study.tests)
+        tests = tests_of(matched.prepared, todo.by, study.tests)
     record = {**record, "policy": dict(result.policy), "tests": dict(tests.policy) if tests else None}
     costs = costs_of(scores)
     board = board_of(result, record, tests=tests, costs=costs)
@@ -88,14 +83,13 @@ def write_outputs(
     raters = todo.data.ratings[todo.data.ratings["rater"] != USER_RATER]
     rated = raters if len(raters) else None
     with progress("details"):
-        details = details_of(scores, ratings, rated, record) if study.details else []
+        details = details_of(matched, rated, record) if study.details else []
     with progress("figures"):
-        figures = figures_of(scores, ratings, rated, record, result.frame)
+        figures = figures_of(matched, rated, record, result.frame)
     with progress("report"):
         report = report_of(
             todo.data,
-            scores,
-            ratings,
+            matched,
             result,
             record,
             board=board,

@@ -15,7 +15,6 @@ from metaeval.base.records import Kind, Status
 from metaeval.engine.comparison import By, Tests, compare_prepared
 from metaeval.engine.correlation_board import correlation_board
 from metaeval.engine.drilldown import GroupColumn
-from metaeval.engine.policy import Policy, Prepared, prepare
 from metaeval.engine.ranking import ranking, tests_sentence
 from metaeval.evaluators.grid import grid_of, unit_positions
 from metaeval.kinds.explanations.reading import LEVEL_MEANINGS, clusters, size_text, unit_view
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
     from metaeval.engine.board import Board
     from metaeval.engine.comparison import Comparisons
     from metaeval.engine.drilldown import Groups
+    from metaeval.engine.matched import Matched
+    from metaeval.engine.policy import Prepared
     from metaeval.engine.sheet import Sheet
     from metaeval.reports import Leaderboard
     from metaeval.reports.figures import Figure
@@ -45,8 +46,7 @@ _MOST_TESTED = 32  # evaluators, above which only that column is tested
 
 def report_of(
     data: ExplanationSet,
-    scores: ScoreTable,
-    truth: pd.DataFrame,
+    matched: Matched,
     result: Correlations,
     record: Mapping[str, Any],
     *,
@@ -60,8 +60,8 @@ def report_of(
 
     Parameters
     ----------
-    data, scores, truth
-        What was scored, with what, and the ratings: key columns, ``aspect``, ``rating``.
+    data, matched
+        What was scored; with what, and the truth.
     result, board, tests, costs
         What was found out.
     record
@@ -70,12 +70,9 @@ def report_of(
         Further things to show.
     """
     study = record["study"]
-    policy = Policy.of(
-        study["levels"], study["coefficients"], study["missing"], study["undefined_groups"], study["units"]
-    )
-    prepared = prepare(scores.frame, truth, policy)
+    scores, prepared = matched.scores, matched.prepared
     cells = correlation_board(result, By(**study["order_by"]))
-    units = units_of(data, scores, truth, study["aspects"])
+    units = units_of(data, scores, matched.truth, study["aspects"])
     shown = sample(*clusters(data))
     entries = list(_entries(data, scores, units, record))
     keys = [_calls(scores, name, data, study["aspects"]) for name in scores.evaluators]
@@ -86,7 +83,7 @@ def report_of(
         truth=record["truth"]["spec"],
         version=record["metaeval"],
         facts=list(_facts(data, record)),
-        glossary=_glossary(entries, policy.levels, costs),
+        glossary=_glossary(entries, study["levels"], costs),
         policy=board.policy,
         lost=board.lost,
         evaluators=entries,
@@ -186,9 +183,7 @@ def _ranked(
     how = Tests.of({**given, "permutations": min(given["permutations"], _MOST_PERMUTATIONS)})
     for by in (By(*row) for row in board.frame[CELL].drop_duplicates().itertuples(index=False)):
         if by != tests.by and (by.coefficient == "pearson" or by.level != "dataset"):
-            one = replace(data.policy, levels=(by.level,), coefficients=(by.coefficient,))
-            found = compare_prepared(replace(data, policy=one), by, how, seed=options["seed"])
-            yield _tested(result, found)
+            yield _tested(result, compare_prepared(data, by, how, seed=options["seed"]))
 
 
 def _tested(result: Correlations, tests: Comparisons) -> RankedCell:
