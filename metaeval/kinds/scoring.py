@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.base.errors import DataError, SpecError, nearest
-from metaeval.base.records import Evaluator, ExplanationSet, ScoreTable, Status
+from metaeval.base.records import DataSet, Evaluator, ScoreTable, Status
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.grid import STATUSES
 from metaeval.judging.asker import ModelEvaluator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def score(
-    data: ExplanationSet | pd.DataFrame,
+    data: DataSet | pd.DataFrame,
     evaluators: Sequence[Given] | Mapping[str, Given],
     *,
     aspects: Sequence[str] | None = None,
@@ -55,7 +55,9 @@ def score(
     DataError
         If an aspect is unknown, or the data has not what an evaluator needs.
     """
-    if not isinstance(data, ExplanationSet):
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame) or not hasattr(data, "units"):
         data, evaluators = _unrated(data, aspects), resolve(evaluators)
         if judges_of(evaluators.values()):
             raise DataError(
@@ -74,7 +76,7 @@ class Scoring:
 
     def __init__(
         self,
-        data: ExplanationSet,
+        data: DataSet,
         evaluators: Sequence[Given] | Mapping[str, Given],
         aspects: Sequence[str] | None = None,
     ) -> None:
@@ -124,7 +126,7 @@ class Scoring:
         return self._memo[key]
 
 
-def joined(tables: Sequence[ScoreTable], data: ExplanationSet) -> ScoreTable:
+def joined(tables: Sequence[ScoreTable], data: DataSet) -> ScoreTable:
     """Put the tables of several evaluators into one."""
     import pandas as pd
 
@@ -179,7 +181,7 @@ def resolve(evaluators: Sequence[Given] | Mapping[str, Given]) -> dict[str, Eval
     return named
 
 
-def _unrated(data: object, aspects: Sequence[str] | None) -> ExplanationSet:
+def _unrated(data: object, aspects: Sequence[str] | None) -> DataSet:
     import pandas as pd
 
     if not isinstance(data, pd.DataFrame):
@@ -190,7 +192,7 @@ def _unrated(data: object, aspects: Sequence[str] | None) -> ExplanationSet:
     return of_explanations(data, aspects)
 
 
-def _chosen_aspects(data: ExplanationSet, aspects: Sequence[str] | None) -> tuple[str, ...]:
+def _chosen_aspects(data: DataSet, aspects: Sequence[str] | None) -> tuple[str, ...]:
     if aspects is None:
         return tuple(data.aspects)
     if isinstance(aspects, str) or not aspects:
@@ -208,7 +210,7 @@ def _chosen_aspects(data: ExplanationSet, aspects: Sequence[str] | None) -> tupl
     return tuple(aspects)
 
 
-def _check(frame: pd.DataFrame, evaluator: Evaluator, data: ExplanationSet) -> None:
+def _check(frame: pd.DataFrame, evaluator: Evaluator, data: DataSet) -> None:
     """Hold every evaluator, those of others too, to what a `ScoreTable` promises."""
     lacking = [c for c in (*data.keys, "evaluator", "aspect", "score", "status") if c not in frame]
     if lacking:

@@ -68,7 +68,7 @@ def compare_runs(
         If the runs cannot be compared, or an option is wrong.
     """
     joined = join_runs(folders, policy_of=policy_of)
-    options = joined.study["tests"] or {}
+    options = joined.study.tests or {}
     given = {"correction": correction, "permutations": permutations, "seed": seed}
     asked = {**options, **{k: v for k, v in given.items() if v is not None}}
     whole_number("seed", seed := asked.pop("seed", 0))
@@ -113,12 +113,12 @@ def _kept_tests(joined: JoinedRuns, by: By, tests: Tests, seed: int) -> Comparis
     if len(joined.runs) > 1:
         return None
     (run,) = joined.runs.values()
-    options = run.record["study"]["tests"]
+    options = run.record.study.tests
     same = options is not None and (
         Tests.of({k: v for k, v in options.items() if k != "seed"}),
         options["seed"],
     )
-    return run.tests() if same == (tests, seed) and by == By(**run.record["study"]["order_by"]) else None
+    return run.tests() if same == (tests, seed) and by == run.record.study.by else None
 
 
 def _correlated(joined: JoinedRuns, by: By) -> Correlations:
@@ -132,14 +132,14 @@ def _correlated(joined: JoinedRuns, by: By) -> Correlations:
         missing=policy.missing,
         undefined_groups=policy.undefined,
         units="common" if policy.common else "own",
-        bootstrap=joined.study["bootstrap"],
+        bootstrap=joined.study.bootstrap,
     )
 
 
 def _column(joined: JoinedRuns, wanted: str | By | None) -> By:
     """Read ``aspect,level,coefficient``; what is left out is as in the study, as far as all runs have it."""
     known = [*joined.aspects, AVERAGE]
-    standard = By(**joined.study["order_by"])
+    standard = joined.study.by
     if standard.aspect not in known:
         standard = standard._replace(aspect=known[0] if len(joined.aspects) == 1 else AVERAGE)
     by = wanted if isinstance(wanted, By) else By.read(wanted, standard)

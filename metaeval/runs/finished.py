@@ -6,14 +6,12 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaeval.base.formulas import read_csv
-from metaeval.base.records import Correlations, Kind, ScoreTable
-from metaeval.base.simulation import Simulation
+from metaeval.base.records import Correlations, ScoreTable
 from metaeval.engine.comparison import Comparisons
 from metaeval.engine.matched import Matched
-from metaeval.engine.policy import Policy
 from metaeval.runs.folder import (
     CORRELATIONS,
     RATERS,
@@ -27,11 +25,12 @@ from metaeval.runs.folder import (
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
 
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.policy import Policy, Prepared
+    from metaeval.runs.record import Record
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +38,8 @@ class OpenRun:
     """What a finished run scored, and what it held the scores against."""
 
     folder: Path
-    record: Mapping[str, Any]
-    """The content of ``run.json``."""
+    record: Record
+    """What ``run.json`` says."""
     scores: ScoreTable
     truth: pd.DataFrame
     """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
@@ -56,14 +55,7 @@ class OpenRun:
         self, *, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
     ) -> Policy:
         """Return the run's policy, with its levels and coefficients if they are left out."""
-        study = self.record["study"]
-        return Policy.of(
-            list(levels or study["levels"]),
-            list(coefficients or study["coefficients"]),
-            study["missing"],
-            study["undefined_groups"],
-            study["units"],
-        )
+        return self.record.study.policy(levels, coefficients)
 
     def prepared(
         self,
@@ -91,10 +83,10 @@ class OpenRun:
 
     def tests(self) -> Comparisons | None:
         """Return the tests of the run, by the column that orders its leaderboard; None if it made none."""
-        if self.record["tests"] is None:
+        if self.record.tests is None:
             return None
         frame = read_csv(read_output(self.folder, TESTS, self.record), Comparisons.NUMBERS)
-        return Comparisons.of_frame(frame, self.record["tests"])
+        return Comparisons.of_frame(frame, self.record.tests)
 
 
 def open_run(folder: str | os.PathLike[str]) -> OpenRun:
@@ -114,20 +106,13 @@ def open_run(folder: str | os.PathLike[str]) -> OpenRun:
         return pd.read_parquet(read_output(path, name, record))
 
     scores = frame(SCORES)
-    verdicts = frame(VERDICTS) if VERDICTS in record["outputs"] else None
-    of_run = record["evaluators"]
-    table = ScoreTable(
-        scores,
-        {name: e["signature"] for name, e in of_run.items()},
-        {name: Kind(e["kind"]) for name, e in of_run.items()},
-        record["data"]["simulated"],
-        verdicts,
-    )
-    raters = frame(RATERS) if RATERS in record["outputs"] else None
+    verdicts = frame(VERDICTS) if VERDICTS in record.outputs else None
+    table = ScoreTable(scores, record.signatures, record.kinds, record.data.simulated, verdicts)
+    raters = frame(RATERS) if RATERS in record.outputs else None
     return OpenRun(path, record, table, frame(TRUTH), raters)
 
 
-def read_correlations(path: Path, record: Mapping[str, Any]) -> Correlations:
+def read_correlations(path: Path, record: Record) -> Correlations:
     """Read the correlations of a finished run, of which ``run.json`` is at hand.
 
     Raises
@@ -135,11 +120,11 @@ def read_correlations(path: Path, record: Mapping[str, Any]) -> Correlations:
     RunFolderError
         If the run is not finished, or the file is not the one it wrote.
     """
-    frame = read_csv(read_output(path, CORRELATIONS, record), ("estimate", "ci_low", "ci_high", "corrected"))
+    file = read_output(path, CORRELATIONS, record)
+    frame = read_csv(file, ("estimate", "ci_low", "ci_high", "corrected"))
     if "corrected" not in frame:  # a run of an earlier version
         frame["corrected"] = math.nan
     for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
         frame[column] = frame[column].astype("int64")
-    kinds = {name: Kind(e["kind"]) for name, e in record["evaluators"].items()}
-    simulated = Simulation.of_record(record)
-    return Correlations(frame, record["policy"], kinds, simulated.data, frozenset(simulated.evaluators))
+    simulated = record.simulation
+    return Correlations(frame, record.policy, record.kinds, simulated.data, frozenset(simulated.evaluators))

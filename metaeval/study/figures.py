@@ -11,7 +11,7 @@ from metaeval.analysis.agreement.likeness import likeness
 from metaeval.analysis.agreement.user_bias import user_bias
 from metaeval.analysis.ensembles.spread import ensemble_spread, judges_to_combine
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.records import AVERAGE, Kind, Scale
+from metaeval.base.records import AVERAGE, Kind
 from metaeval.engine.ranking import interval_sentence
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.explanations.cost_accuracy import cost_accuracy
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.base.records import Scale
     from metaeval.base.simulation import Simulation
     from metaeval.engine.matched import Matched
     from metaeval.engine.sheet import Sheet
     from metaeval.reports.figures import Figure
     from metaeval.runs.finished import OpenRun
+    from metaeval.runs.record import Record, StudyFacts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +42,7 @@ class _Material:
     """The scores."""
     correlations: pd.DataFrame
     raters: pd.DataFrame | None
-    record: Mapping[str, Any]
+    record: Record
     kinds: Mapping[str, Kind]
     signatures: Mapping[str, Mapping[str, Any]]
     labels: Mapping[str, str]
@@ -58,19 +60,16 @@ class _Material:
 
     @property
     def scale(self) -> Scale:
-        low, high, integer = self.record["data"]["scale"]
-        return Scale(low, high, bool(integer))
+        return self.record.data.scale
 
     @property
     def truth_name(self) -> str:
-        return f"truth: {self.record['truth']['spec']}"
+        return f"truth: {self.record.truth.spec}"
 
     @property
     def intervals(self) -> str:
         """A sentence on the intervals; empty if the run made none."""
-        sentence = interval_sentence(
-            self.record["policy"].get("bootstrap") or {}, self.record["policy"]["levels"]
-        )
+        sentence = interval_sentence(self.record.policy.get("bootstrap") or {}, self.record.policy["levels"])
         return sentence.replace("Brackets hold", "Lines are")
 
     def named(self, evaluators: Sequence[str]) -> list[str]:
@@ -81,7 +80,7 @@ class _Material:
 def figures_of(
     matched: Matched,
     raters: pd.DataFrame | None,
-    record: Mapping[str, Any],
+    record: Record,
     correlations: pd.DataFrame,
     *,
     names: Sequence[str] = (),
@@ -101,7 +100,7 @@ def figures_of(
         Which ``aspect``, ``level`` and ``coefficient`` to show first, where a figure has them; what is left
         out is that of the study's order. A figure of very many rows has these alone.
     """
-    order = {k: str(v) for k, v in record["study"]["order_by"].items()}
+    order = record.study.order_by
     scores = matched.scores
     simulated = scores.simulation
     labels = {n: simulated.label(n) for n in scores.evaluators}
@@ -135,7 +134,7 @@ def figures_of_run(
             known = list(CATALOGUE)
             raise MetaevalError(f"there is no figure {name!r}{nearest(name, known)} ({', '.join(known)})")
     for column, value in (first or {}).items():
-        have = _known(run.record["study"], column)
+        have = _known(run.record.study, column)
         if value not in have:
             raise MetaevalError(
                 f"the run has no {column} {value!r}{nearest(value, have)} (it has: {', '.join(have)})"
@@ -143,14 +142,14 @@ def figures_of_run(
     return figures_of(run.matched, run.raters, run.record, run.correlations.frame, names=names, first=first)
 
 
-def _known(study: Mapping[str, Any], column: str) -> list[str]:
+def _known(study: StudyFacts, column: str) -> list[str]:
     if column == "aspect":
-        return [*study["aspects"], *([AVERAGE] if len(study["aspects"]) > 1 else [])]
-    return list(study[f"{column}s"])
+        return [*study.aspects, *([AVERAGE] if len(study.aspects) > 1 else [])]
+    return study.levels if column == "level" else study.coefficients
 
 
 def _ranking(of: _Material) -> Sheet:
-    truth_raters = made_of(of.record["truth"]["spec"]).annotators
+    truth_raters = made_of(of.record.truth.spec).annotators
     human = human_reference(
         of.correlations, of.kinds, of.truth, of.raters, of.matched.policy, truth_raters=truth_raters
     )
@@ -169,13 +168,13 @@ def _distributions(of: _Material) -> Sheet | None:
 
 
 def _likeness(of: _Material) -> Sheet | None:
-    known = _known(of.record["study"], "aspect")
+    known = _known(of.record.study, "aspect")
     aspect = of.first["aspect"] if of.first["aspect"] in known else known[0]
     aligned = of.matched.aligned
     return likeness(
         replace(aligned, evaluators=of.named(aligned.evaluators)),
         aspects=_leading(aspect, known),
-        coefficients=_leading(of.first["coefficient"], of.record["study"]["coefficients"]),
+        coefficients=_leading(of.first["coefficient"], of.record.study.coefficients),
         truth_name=of.truth_name,
         simulated=of.simulated,
     )

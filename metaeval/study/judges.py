@@ -12,7 +12,6 @@ from metaeval.llm.calls.limits import Budget, Limits
 from metaeval.llm.calls.price import Prices
 from metaeval.llm.store.replies import Store
 from metaeval.runs.folder import read_record
-from metaeval.study.file import make_study
 from metaeval.study.replies import calls_of_run, with_attempts
 
 if TYPE_CHECKING:
@@ -69,6 +68,6 @@ def export_run(
     calls = calls_of_run(Path(folder), record)
     if not calls:
         raise RunFolderError(f"no judge was in the run in {folder}, so it used no replies")
-    path_of_store = store or make_study(record["study"]).judging.store
+    path_of_store = store or record.study.judging.get("store")
     with Store(path_of_store, create=False) as opened:
         return export_jsonl(opened, path, with_attempts(opened, calls))

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from metaeval.engine.sheet import Sheet
     from metaeval.reports import Leaderboard
     from metaeval.reports.figures import Figure
+    from metaeval.runs.record import Record
 
 _MOST_PERMUTATIONS = 10_000  # in columns other than the one that orders the leaderboard
 _MOST_TESTED = 32  # evaluators, above which only that column is tested
@@ -48,7 +49,7 @@ def report_of(
     data: ExplanationSet,
     matched: Matched,
     result: Correlations,
-    record: Mapping[str, Any],
+    record: Record,
     *,
     board: Leaderboard,
     tests: Comparisons | None,
@@ -65,36 +66,35 @@ def report_of(
     result, board, tests, costs
         What was found out.
     record
-        The content of ``run.json``.
+        What ``run.json`` says.
     figures, sheets
         Further things to show.
     """
-    study = record["study"]
-    scores, prepared = matched.scores, matched.prepared
-    cells = correlation_board(result, By(**study["order_by"]))
-    units = units_of(data, scores, matched.truth, study["aspects"])
+    study, scores, prepared = record.study, matched.scores, matched.prepared
+    cells = correlation_board(result, study.by)
+    units = units_of(data, scores, matched.truth, study.aspects)
     shown = sample(*clusters(data))
     entries = list(_entries(data, scores, units, record))
-    keys = [_calls(scores, name, data, study["aspects"]) for name in scores.evaluators]
+    keys = [_calls(scores, name, data, study.aspects) for name in scores.evaluators]
     return Report(
-        title=study["title"] or f"Evaluators on {record['data']['name']}",
-        dataset=record["data"]["name"],
+        title=record.title,
+        dataset=record.data.name,
         simulated=scores.simulation,
-        truth=record["truth"]["spec"],
-        version=record["metaeval"],
+        truth=record.truth.spec,
+        version=record.metaeval,
         facts=list(_facts(data, record)),
-        glossary=_glossary(entries, study["levels"], costs),
+        glossary=_glossary(entries, study.levels, costs),
         policy=board.policy,
         lost=board.lost,
         evaluators=entries,
         board=cells,
         costs=costs,
-        ranked=list(_ranked(result, cells, prepared, tests, study["tests"])),
+        ranked=list(_ranked(result, cells, prepared, tests, study.tests)),
         people=list(_people(figures)),
         groups=[_with_bias(g, units, entries) for g in by_group(prepared)],
         units=units,
         shown=shown,
-        calls=Calls(_conversations(keys, shown, study["judging"]["store"])),
+        calls=Calls(_conversations(keys, shown, study.judging.get("store"))),
         keys=keys,
         figures=figures,
         sheets=sheets,
@@ -118,28 +118,28 @@ def units_of(data: ExplanationSet, scores: ScoreTable, truth: pd.DataFrame, aspe
 
 
 def _entries(
-    data: ExplanationSet, scores: ScoreTable, units: Units, record: Mapping[str, Any]
+    data: ExplanationSet, scores: ScoreTable, units: Units, record: Record
 ) -> Iterator[ListedEvaluator]:
-    for (name, evaluator), grid in zip(record["evaluators"].items(), units.scores, strict=True):
+    for (name, evaluator), grid in zip(record.evaluators.items(), units.scores, strict=True):
         yield ListedEvaluator(
             name,
-            evaluator["spec"],
-            Kind(evaluator["kind"]),
+            evaluator.spec,
+            evaluator.kind,
             on_scale(grid.scores[~np.isnan(grid.scores)], data.scale),
-            evaluator["scores"],
-            evaluator["signature"],
+            evaluator.scores,
+            evaluator.signature,
         )
 
 
-def _facts(data: ExplanationSet, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _facts(data: ExplanationSet, record: Record) -> Iterator[tuple[str, str]]:
     scale = data.scale
     yield "Data set", data.name
     yield "Size", size_text(data)
-    yield "Truth", record["truth"]["spec"]
+    yield "Truth", record.truth.spec
     yield "Scale", f"{scale.min:g} to {scale.max:g}{', whole numbers' if scale.integer else ''}"
     yield "Source", data.source
     yield "Licence", data.licence
-    yield "Fingerprint of the data", record["data"]["fingerprint"]
+    yield "Fingerprint of the data", record.data.fingerprint
 
 
 def _glossary(

@@ -32,16 +32,6 @@ class Price(NamedTuple):
         return ((prompt - cached) * self.input + cached * rate + completion * self.output) / _MILLION
 
 
-def tokens_at_most(request: Request) -> int | None:
-    """Return a number of prompt and reply tokens that is not exceeded; None if the reply has no limit.
-
-    No tokenizer that is in use makes more tokens than UTF-8 bytes, since each stands for at least one. For
-    English this is some four times the true number.
-    """
-    limit = reply_limit(request)
-    return None if limit is None else prompt_at_most(request) + limit
-
-
 def prompt_at_most(request: Request) -> int:
     """Return a number that the prompt's tokens do not exceed: its bytes, a schema's, and a margin."""
     texts = sum(len(m.content.encode()) + len(m.role) + _A_MESSAGE for m in request.messages)

@@ -200,7 +200,6 @@ class RequestRun:
             else:
                 await work.ask(self._requests, caller, self._limits.in_flight)
                 caller.check()
-                self.tally.stopped = purse.empty
         finally:
             await caller.close()
 

@@ -130,7 +130,7 @@ def generators_of(
     sheets = ranking_sheets(
         found,
         data,
-        truth=run.record["truth"]["spec"],
+        truth=run.record.truth.spec,
         simulated=run.scores.simulation,
     )
     correlations = run.correlations.frame
@@ -167,9 +167,9 @@ def power_of(
         If the run is none, or has no such evaluator, aspect, level or coefficient.
     """
     run = open_run(folder)
-    study = run.record["study"]
+    study = run.record.study
     data = run.prepared(
-        levels=[level or study["levels"][0]], coefficients=[coefficient or study["coefficients"][0]]
+        levels=[level or study.levels[0]], coefficients=[coefficient or study.coefficients[0]]
     )
     found = power(data, evaluators, aspect=aspect, users=users, units=units, studies=studies, seed=seed)
     return [power_sheet(found, simulated=run.scores.simulation)]

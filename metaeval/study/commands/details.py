@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaeval.analysis.agreement.measures import measures
 from metaeval.analysis.agreement.people import people
 from metaeval.analysis.agreement.reliability import MadeOf, reliability
 from metaeval.analysis.agreement.variance import variance
-from metaeval.base.records import Scale
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.intervals import Bootstrap
 from metaeval.runs.finished import open_run
@@ -16,12 +15,12 @@ from metaeval.study.specs import specs_in
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
 
     import pandas as pd
 
     from metaeval.engine.matched import Matched
     from metaeval.engine.sheet import Sheet
+    from metaeval.runs.record import Record
 
 
 def details(folder: str | os.PathLike[str]) -> list[Sheet]:
@@ -36,7 +35,7 @@ def details(folder: str | os.PathLike[str]) -> list[Sheet]:
     return details_of(run.matched, run.raters, run.record)
 
 
-def details_of(matched: Matched, raters: pd.DataFrame | None, record: Mapping[str, Any]) -> list[Sheet]:
+def details_of(matched: Matched, raters: pd.DataFrame | None, record: Record) -> list[Sheet]:
     """Return the details of a run as sheets, without those that the data have nothing for.
 
     They are ``measures``, ``people``, ``annotators``, ``retest``, ``attenuation`` and ``variance``.
@@ -48,18 +47,16 @@ def details_of(matched: Matched, raters: pd.DataFrame | None, record: Mapping[st
     raters
         Annotators' ratings: key columns, ``rater``, ``aspect``, ``rating``; None if there are none.
     record
-        The content of ``run.json``: ``study`` as resolved, ``data`` with its ``scale``, ``truth`` and
-        ``evaluators`` with their specs.
+        What ``run.json`` says.
     """
     data, scores, truth = matched.prepared, matched.scores, matched.truth
-    spec = record["truth"]["spec"]
+    spec = record.truth.spec
     whole = made_of(spec)
-    bootstrap = Bootstrap.of(record["study"]["bootstrap"])
-    low, high, integer = record["data"]["scale"]
+    bootstrap = Bootstrap.of(record.study.bootstrap)
     sheets = [
         measures(
             data,
-            scale=Scale(low, high, bool(integer)),
+            scale=record.data.scale,
             seed=bootstrap.seed if bootstrap else 0,
             simulated=scores.simulation,
         ),
@@ -77,7 +74,7 @@ def details_of(matched: Matched, raters: pd.DataFrame | None, record: Mapping[st
             scores,
             truth,
             raters,
-            made_of={name: made_of(e["spec"]) for name, e in record["evaluators"].items()},
+            made_of={name: made_of(spec) for name, spec in record.specs.items()},
             truth_made_of=whole,
             truth_name=spec,
         ),

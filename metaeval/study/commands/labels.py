@@ -71,22 +71,21 @@ def labelled_run(path: Path, how: Calibrating) -> LabelledScores:
     run = open_run(path)
     if how.truth is not None:
         raise MetaevalError("--truth is for a data set; the truth of a run is its study's")
-    low, high, integer = run.record["data"]["scale"]
-    bootstrap = Bootstrap.of(run.record["study"]["bootstrap"]) or Bootstrap(RESAMPLES)
-    data = run.record["data"]
+    bootstrap = Bootstrap.of(run.record.study.bootstrap) or Bootstrap(RESAMPLES)
+    data = run.record.data
     return LabelledScores(
         run.scores,
         run.truth,
-        run.record["truth"]["spec"],
-        Scale(low, high, bool(integer)),
+        run.record.truth.spec,
+        data.scale,
         _with(bootstrap, how),
         {
             "metaeval": __version__,
-            "data": {"name": data["name"], "fingerprint": data["fingerprint"], "scale": data["scale"]},
-            "truth": run.record["truth"]["signature"],
-            "scores": run.record["outputs"][SCORES],
+            "data": data.content(("name", "fingerprint", "scale")),
+            "truth": run.record.truth.signature,
+            "scores": run.record.outputs[SCORES],
         },
-        {name: e["spec"] for name, e in run.record["evaluators"].items()},
+        run.record.specs,
         None if how.by is None else column_of(run, how.by, how.data),
     )
 
