@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from metaeval.base.keys import key_columns
+from metaeval.base.keys import key_columns, nouns_of
 from metaeval.base.simulation import REAL
 from metaeval.engine.ranking import NO_BOOTSTRAP
 from metaeval.engine.sheet import Column, Sheet
