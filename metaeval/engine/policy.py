@@ -199,16 +199,28 @@ def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Poli
     DataError
         If the frames cannot be matched, or no unit is left.
     """
+    return under(policy, aligned(scores, truth, policy.levels))
+
+
+def aligned(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> Aligned:
+    """Match scores with the truth, at these levels; errors are those of `prepare`."""
     if not isinstance(scores, ScoreTable | pd.DataFrame) or not isinstance(truth, pd.DataFrame):
         raise DataError("scores must be a ScoreTable or a DataFrame, and truth a DataFrame")
     frame = scores.frame if isinstance(scores, ScoreTable) else scores
     for name, given in (("scores", frame), ("truth ratings", truth)):
         if not len(given):
             raise DataError(f"the {name} are empty: there is nothing to correlate")
-    return _apply(policy, align(flat(frame, _COLUMNS), flat(truth, _COLUMNS), policy.levels))
+    return align(flat(frame, _COLUMNS), flat(truth, _COLUMNS), levels)
 
 
-def _apply(policy: Policy, data: Aligned) -> Prepared:
+def under(policy: Policy, data: Aligned) -> Prepared:
+    """Apply a policy to aligned scores, which have its levels.
+
+    Raises
+    ------
+    DataError
+        If no unit is left.
+    """
     no_truth = np.isnan(data.truth)
     asked = data.asked
     unanswered = no_truth if asked is None else no_truth & asked
@@ -245,7 +257,7 @@ def _apply(policy: Policy, data: Aligned) -> Prepared:
         mask,
         n_missing,
         unanswered.sum(axis=1),
-        data.groupings,
+        {level: data.groupings[level] for level in policy.levels},
         data.keys,
         data.labels,
     )
