@@ -12,7 +12,7 @@ from metaeval.base.errors import StudyError
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE, LEVELS, ExplanationSet
 from metaeval.base.resources import bundled
-from metaeval.engine.comparison import By
+from metaeval.engine.comparison import correlation_cell
 from metaeval.runs.folder import check_usable
 from metaeval.study.file import Study, make_study, read_study
 from metaeval.study.specs import resolve_evaluators, resolve_truth, unknown_word
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import os
 
     from metaeval.base.spec import EvaluatorSpec
+    from metaeval.engine.board import Cell
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +36,7 @@ class Plan:
     truth: EvaluatorSpec
     aspects: tuple[str, ...]
     levels: tuple[str, ...]
-    by: By
+    by: Cell
     """The column that orders the leaderboard."""
 
     def as_record(self) -> dict[str, Any]:
@@ -46,7 +47,7 @@ class Plan:
             "truth": str(self.truth),
             "aspects": list(self.aspects),
             "levels": list(self.levels),
-            "order_by": self.by._asdict(),
+            "order_by": dict(self.by),
         }
 
 
@@ -96,7 +97,7 @@ def plan(
     return found
 
 
-def _order(study: Study, aspects: Sequence[str], levels: Sequence[str]) -> By:
+def _order(study: Study, aspects: Sequence[str], levels: Sequence[str]) -> Cell:
     """Return the column that orders the leaderboard, seen to be one that it has."""
     wanted = study.order_by
     known = {
@@ -108,7 +109,7 @@ def _order(study: Study, aspects: Sequence[str], levels: Sequence[str]) -> By:
         value = getattr(wanted, key)
         if value is not None and value not in names:
             raise study.error(unknown_word(key, value, names), "order_by", key)
-    return By(
+    return correlation_cell(
         wanted.aspect or known["aspect"][-1],
         wanted.level or levels[0],
         wanted.coefficient or study.coefficients[0],

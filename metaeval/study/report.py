@@ -12,11 +12,12 @@ from metaeval.analysis.agreement.by_group import bias_by_group, by_group
 from metaeval.analysis.agreement.forest import CELL
 from metaeval.analysis.agreement.measures import on_scale
 from metaeval.base.records import Kind, Status
-from metaeval.engine.comparison import By, Tests, compare_prepared
+from metaeval.engine.comparison import Tests, compare_prepared
 from metaeval.engine.correlation_board import correlation_board
 from metaeval.engine.drilldown import GroupColumn
 from metaeval.engine.policy import Policy, Prepared, prepare
-from metaeval.engine.ranking import ranking, tests_sentence
+from metaeval.engine.ranking import ranking
+from metaeval.engine.sentences import tests_sentence
 from metaeval.evaluators.grid import grid_of, unit_positions
 from metaeval.kinds.explanations.reading import LEVEL_MEANINGS, clusters, size_text, unit_view
 from metaeval.llm.store.replies import Store, default_path
@@ -74,7 +75,7 @@ def report_of(
         study["levels"], study["coefficients"], study["missing"], study["undefined_groups"], study["units"]
     )
     prepared = prepare(scores.frame, truth, policy)
-    cells = correlation_board(result, By(**study["order_by"]))
+    cells = correlation_board(result, study["order_by"])
     units = units_of(data, scores, truth, study["aspects"])
     shown = sample(*clusters(data))
     entries = list(_entries(data, scores, units, record))
@@ -92,7 +93,7 @@ def report_of(
         evaluators=entries,
         board=cells,
         costs=costs,
-        ranked=list(_ranked(result, cells, prepared, tests, study["tests"])),
+        ranked=list(_ranked(cells, prepared, tests, study["tests"])),
         people=list(_people(figures)),
         groups=[_with_bias(g, units, entries) for g in by_group(prepared)],
         units=units,
@@ -170,7 +171,6 @@ def _glossary(
 
 
 def _ranked(
-    result: Correlations,
     board: Board,
     data: Prepared,
     tests: Comparisons | None,
@@ -179,21 +179,23 @@ def _ranked(
     """Test the columns of the leaderboard, but for ranks over all units, which take long."""
     if tests is None or options is None:
         return
-    yield _tested(result, tests)
+    yield _tested(board, tests)
     if len(data.evaluators) > _MOST_TESTED:
         return
     given = {k: v for k, v in options.items() if k != "seed"}
     how = Tests.of({**given, "permutations": min(given["permutations"], _MOST_PERMUTATIONS)})
-    for by in (By(*row) for row in board.frame[CELL].drop_duplicates().itertuples(index=False)):
-        if by != tests.by and (by.coefficient == "pearson" or by.level != "dataset"):
-            one = replace(data.policy, levels=(by.level,), coefficients=(by.coefficient,))
+    for row in board.frame[CELL].drop_duplicates().itertuples(index=False):
+        by = dict(zip(CELL, map(str, row), strict=True))
+        level, coefficient = by["level"], by["coefficient"]
+        if by != tests.by and (coefficient == "pearson" or level != "dataset"):
+            one = replace(data.policy, levels=(level,), coefficients=(coefficient,))
             found = compare_prepared(replace(data, policy=one), by, how, seed=options["seed"])
-            yield _tested(result, found)
+            yield _tested(board, found)
 
 
-def _tested(result: Correlations, tests: Comparisons) -> RankedCell:
-    sheet = ranking(result, by=tests.by, tests=tests)
-    return RankedCell(tests.by._asdict(), sheet, tests.policy["alpha"], tests_sentence(tests.policy))
+def _tested(board: Board, tests: Comparisons) -> RankedCell:
+    sheet = ranking(board, tests=tests)
+    return RankedCell(tests.by, sheet, tests.policy["alpha"], tests_sentence(tests.policy))
 
 
 def _people(figures: Sequence[Figure]) -> Iterator[PeopleLine]:

@@ -14,9 +14,9 @@ from metaeval.base.formulas import read_csv
 from metaeval.base.records import Correlations, Kind, ScoreTable
 from metaeval.base.simulation import Simulation
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.comparison import By, Tests, compare_prepared
+from metaeval.engine.comparison import Tests, compare_prepared
+from metaeval.engine.correlation_board import correlation_board
 from metaeval.engine.policy import Policy, prepare
-from metaeval.engine.ranking import check_by
 from metaeval.judging.cost import costs_of
 from metaeval.judging.lost import lost_sentences
 from metaeval.reports import Leaderboard, leaderboard
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.engine.board import Cell
     from metaeval.engine.comparison import Comparisons
     from metaeval.runs.finished import OpenRun
 
@@ -60,13 +61,13 @@ class Run:
 
 
 def tests_of(
-    scores: pd.DataFrame, truth: pd.DataFrame, policy: Policy, by: By, options: TestOptions | None
+    scores: pd.DataFrame, truth: pd.DataFrame, policy: Policy, by: Cell, options: TestOptions | None
 ) -> Comparisons | None:
     """Test the evaluators of a run against each other by one column; None if the study wants no tests."""
     if options is None:
         return None
     tests = options.model_dump(exclude={"seed"})
-    one = replace(policy, levels=(by.level,), coefficients=(by.coefficient,))
+    one = replace(policy, levels=(by["level"],), coefficients=(by["coefficient"],))
     return compare_prepared(prepare(scores, truth, one), by, Tests.of(tests), seed=options.seed)
 
 
@@ -76,7 +77,7 @@ def board_of(
     coefficients: Sequence[str] | None = None,
     *,
     name: str = "",
-    by: By | None = None,
+    by: Cell | None = None,
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
 ) -> Leaderboard:
@@ -93,7 +94,7 @@ def board_of(
         simulated=record["data"]["simulated"],
         name=name or record["study"]["name"] or "",
         signatures={name: e["signature"] for name, e in record["evaluators"].items()},
-        by=by or By(**record["study"]["order_by"]),
+        by=by or record["study"]["order_by"],
         tests=tests,
         costs=costs,
         lost=lost_sentences(record),
@@ -142,8 +143,9 @@ def read_board(
             raise MetaevalError(
                 f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
             )
-    ordered = By(**record["study"]["order_by"])
-    by = check_by(By.read(order_by, ordered), result)
+    board = correlation_board(result)
+    ordered = board.cell(record["study"]["order_by"])
+    by = board.cell(order_by, ordered)
     opened = open_run(folder)
     tests = opened.tests() if by == ordered else _tests_by(opened, by)
     costs = costs_of(opened.scores)
@@ -151,7 +153,7 @@ def read_board(
     return board_of(result, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 
 
-def _tests_by(run: OpenRun, by: By) -> Comparisons | None:
+def _tests_by(run: OpenRun, by: Cell) -> Comparisons | None:
     options = run.record["study"]["tests"]
     wanted = TestOptions(**options) if options else None
     return tests_of(run.scores.frame, run.truth, run.policy(), by, wanted)
