@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import KEYS, ScoreTable
+from metaeval.engine.cells import CorrelationCells
 from metaeval.runs.changes import evaluators_of
 from metaeval.runs.finished import OpenRun, open_run
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.records import Kind
-    from metaeval.engine.policy import Policy
+    from metaeval.engine.cells import Cells
     from metaeval.runs.record import Record, StudyFacts
 
 _POLICY = ("missing", "undefined_groups", "units")
@@ -54,9 +55,10 @@ class JoinedRuns:
         """The study that rules, as resolved."""
         return self.runs[self.ruling].record.study
 
-    def policy(self, level: str, coefficient: str) -> Policy:
-        """Return the policy that rules, for one column of a leaderboard."""
-        return self.runs[self.ruling].policy(levels=[level], coefficients=[coefficient])
+    @property
+    def cells(self) -> Cells:
+        """What can be estimated and tested of the scores of all runs, as the study that rules says."""
+        return CorrelationCells(self.scores, self.truth, self.study.content())
 
 
 def run_names(folders: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:

@@ -12,7 +12,7 @@ from metaeval.analysis.agreement.user_bias import user_bias
 from metaeval.analysis.ensembles.spread import ensemble_spread, judges_to_combine
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE, Kind
-from metaeval.engine.ranking import interval_sentence
+from metaeval.engine.sentences import interval_sentence
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.explanations.cost_accuracy import cost_accuracy
 from metaeval.kinds.explanations.prompting import prompting

@@ -14,7 +14,6 @@ from metaeval.judging.cost import costs_of
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.reports import FORMATS
 from metaeval.reports.cost_table import cost_table
-from metaeval.reports.html_page import to_html
 from metaeval.reports.report.page import report_page
 from metaeval.reports.sheets import sheet_to_csv, to_markdown
 from metaeval.reports.words import notice
@@ -96,7 +95,7 @@ def write_outputs(
             figures=figures,
             sheets=details,
         )
-        page = report_page(report.payload(), static=to_html(board))
+        page = report_page(report.payload(), static=board.to_html())
     writers = {
         SCORES: lambda file: write_parquet(scores.frame, file),
         TRUTH: lambda file: write_parquet(ratings, file),

@@ -12,11 +12,12 @@ from metaeval.analysis.agreement.by_group import bias_by_group, by_group
 from metaeval.analysis.agreement.forest import CELL
 from metaeval.analysis.agreement.measures import on_scale
 from metaeval.base.records import Kind, Status
-from metaeval.engine.comparison import By, Tests, compare_prepared
+from metaeval.engine.comparison import Tests, compare_prepared
 from metaeval.engine.correlation_board import correlation_board
 from metaeval.engine.drilldown import GroupColumn
-from metaeval.engine.ranking import ranking, tests_sentence
+from metaeval.engine.ranking import ranking
 from metaeval.engine.results import PeopleLine, RankedCell
+from metaeval.engine.sentences import tests_sentence
 from metaeval.evaluators.grid import grid_of, unit_positions
 from metaeval.kinds.explanations.reading import LEVEL_MEANINGS, clusters, size_text, unit_view
 from metaeval.llm.store.replies import Store, default_path
@@ -72,7 +73,7 @@ def report_of(
         Further things to show.
     """
     study, scores, prepared = record.study, matched.scores, matched.prepared
-    cells = correlation_board(result, study.by)
+    cells = correlation_board(result, study.order_by)
     units = units_of(data, scores, matched.truth, study.aspects)
     shown = sample(*clusters(data))
     entries = list(_entries(data, scores, units, record))
@@ -90,7 +91,7 @@ def report_of(
         evaluators=entries,
         board=cells,
         costs=costs,
-        ranked=list(_ranked(result, cells, prepared, tests, study.tests)),
+        ranked=list(_ranked(cells, prepared, tests, study.tests)),
         people=list(_people(figures)),
         groups=[_with_bias(g, units, entries) for g in by_group(prepared)],
         units=units,
@@ -168,7 +169,6 @@ def _glossary(
 
 
 def _ranked(
-    result: Correlations,
     board: Board,
     data: Prepared,
     tests: Comparisons | None,
@@ -177,18 +177,19 @@ def _ranked(
     """Test the columns of the leaderboard, but for ranks over all units, which take long."""
     if tests is None or options is None:
         return
-    yield _tested(result, tests)
+    yield _tested(board, tests)
     if len(data.evaluators) > _MOST_TESTED:
         return
     how = Tests(**{**options, "permutations": min(options["permutations"], _MOST_PERMUTATIONS)})
-    for by in (By(*row) for row in board.frame[CELL].drop_duplicates().itertuples(index=False)):
-        if by != tests.by and (by.coefficient == "pearson" or by.level != "dataset"):
-            yield _tested(result, compare_prepared(data, by, how))
+    for row in board.frame[CELL].drop_duplicates().itertuples(index=False):
+        by = dict(zip(CELL, map(str, row), strict=True))
+        if by != tests.by and (by["coefficient"] == "pearson" or by["level"] != "dataset"):
+            yield _tested(board, compare_prepared(data, by, how))
 
 
-def _tested(result: Correlations, tests: Comparisons) -> RankedCell:
-    sheet = ranking(result, by=tests.by, tests=tests)
-    return RankedCell(tests.by._asdict(), sheet, tests.policy["alpha"], tests_sentence(tests.policy))
+def _tested(board: Board, tests: Comparisons) -> RankedCell:
+    sheet = ranking(board, tests=tests)
+    return RankedCell(tests.by, sheet, tests.policy["alpha"], tests_sentence(tests.policy))
 
 
 def _people(figures: Sequence[Figure]) -> Iterator[PeopleLine]:

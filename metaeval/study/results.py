@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.comparison import By, Tests, compare_prepared
-from metaeval.engine.ranking import check_by
+from metaeval.engine.comparison import Tests, compare_prepared
+from metaeval.engine.correlation_board import correlation_board
 from metaeval.judging.cost import costs_of
 from metaeval.reports import Leaderboard, leaderboard
 from metaeval.runs.finished import open_run, read_correlations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.records import Correlations, ScoreTable
+    from metaeval.engine.board import Cell
     from metaeval.engine.comparison import Comparisons
     from metaeval.engine.policy import Prepared
     from metaeval.runs.finished import OpenRun
@@ -60,7 +61,7 @@ class Run:
         return f"{self.leaderboard._repr_html_()}<p>The whole report: {where}</p>"
 
 
-def tests_of(data: Prepared, by: By, options: Tests | None) -> Comparisons | None:
+def tests_of(data: Prepared, by: Cell, options: Tests | None) -> Comparisons | None:
     """Test the evaluators of a run against each other by one column; None if the study wants no tests."""
     return None if options is None else compare_prepared(data, by, options)
 
@@ -71,7 +72,7 @@ def board_of(
     coefficients: Sequence[str] | None = None,
     *,
     name: str = "",
-    by: By | None = None,
+    by: Cell | None = None,
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
 ) -> Leaderboard:
@@ -88,7 +89,7 @@ def board_of(
         simulated=record.data.simulated,
         name=name or record.study.name,
         signatures=record.signatures,
-        by=by or record.study.by,
+        by=by or record.study.order_by,
         tests=tests,
         costs=costs,
         lost=record.lost_sentences,
@@ -138,15 +139,16 @@ def read_board(
             raise MetaevalError(
                 f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
             )
-    ordered = record.study.by
-    by = check_by(By.read(order_by, ordered), result)
+    board = correlation_board(result)
+    ordered = board.cell(record.study.order_by)
+    by = board.cell(order_by, ordered)
     tests = opened.tests() if by == ordered else _tests_by(opened, by)
     costs = costs_of(opened.scores)
     name = Path(folder).resolve().name
     return board_of(result, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 
 
-def _tests_by(run: OpenRun, by: By) -> Comparisons | None:
+def _tests_by(run: OpenRun, by: Cell) -> Comparisons | None:
     options = run.record.study.tests
     wanted = Tests(**options) if options else None
     return tests_of(run.matched.prepared, by, wanted)
