@@ -10,6 +10,8 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import KEYS, ScoreTable
 from metaeval.engine.cells import CorrelationCells
+from metaeval.kinds.kind import kind_named
+from metaeval.kinds.study import make_study
 from metaeval.runs.changes import evaluators_of
 from metaeval.runs.finished import OpenRun, open_run
 
@@ -58,7 +60,17 @@ class JoinedRuns:
     @property
     def cells(self) -> Cells:
         """What can be estimated and tested of the scores of all runs, as the study that rules says."""
-        return CorrelationCells(self.scores, self.truth, self.study.content())
+        return cells_of(self.runs[self.ruling], self.scores, self.truth)
+
+
+def cells_of(run: OpenRun, scores: ScoreTable | None = None, truth: pd.DataFrame | None = None) -> Cells:
+    """Return what can be estimated and tested as the study of a run says, of its own scores if left out."""
+    scores, truth = scores or run.scores, run.truth if truth is None else truth
+    facts = run.record
+    if facts.board is None:
+        return CorrelationCells(scores, truth, facts.study.content())
+    study = make_study(facts.study.content())
+    return kind_named(facts.study.kind).cells(study, scores, truth, facts.data.cluster)
 
 
 def run_names(folders: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:

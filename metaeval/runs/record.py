@@ -138,6 +138,10 @@ class Record(Facts):
     policy: dict[str, Any] = Field(default_factory=dict)
     """How missing scores, missing truth and undefined groups were treated."""
     tests: dict[str, Any] | None = None
+    board: dict[str, Any] | None = None
+    """What ``board.csv`` does not say of a board; None of correlations, which have a file of their own."""
+    order: dict[str, str] = Field(default_factory=dict)
+    """The cell of that board that orders the leaderboard."""
     outputs: dict[str, str] = Field(default_factory=dict)
     """Name of a file → its SHA-256."""
     stopped: str = ""
