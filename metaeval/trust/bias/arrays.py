@@ -99,7 +99,7 @@ class JudgedUnits:
             asked = _with_others(asked, second)
         found = align(asked, truth, [])
         by_name = {k: _numbered(found.labels[k], found.keys[k]) for k in found.keys}
-        nouns = called or keys.nouns(by_name)
+        nouns = called or keys.nouns_of(by_name)
         who = cluster or next(iter(by_name))
         clusters, names = by_name[who]
         generator, generators = by_name.get(author_key(nouns), (np.zeros_like(clusters), ()))
