@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.records import KEYS, ScoreTable
+from metaeval.base.records import ScoreTable
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.runs.changes import evaluators_of
 from metaeval.runs.finished import OpenRun, open_run
 

@@ -19,8 +19,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from metaeval.base.errors import StudyError, nearest
-from metaeval.base.records import AVERAGE, COEFFICIENTS, KEYS, LEVELS
+from metaeval.base.records import AVERAGE, COEFFICIENTS, LEVELS
 from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.llm.calls.limits import MOST
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from metaeval import __version__
 from metaeval.base.errors import StoppedError
 from metaeval.base.progress import progress
-from metaeval.base.records import KEYS, ScoreTable, Status
+from metaeval.base.records import ScoreTable, Status
 from metaeval.judging.lost import lost_calls
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.scoring import Scoring, joined, judges_of
 from metaeval.runs.folder import RECORD, RunFolder, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.study.results import Run
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval import sources
 from metaeval.base.errors import StudyError
 from metaeval.base.progress import progress
-from metaeval.base.records import AVERAGE, LEVELS, ExplanationSet
+from metaeval.base.records import AVERAGE, LEVELS
 from metaeval.base.resources import bundled
 from metaeval.engine.comparison import By
+from metaeval.kinds.explanations.data.loading import load
 from metaeval.runs.folder import check_usable
 from metaeval.study.file import Study, make_study, read_study
 from metaeval.study.specs import resolve_evaluators, resolve_truth, unknown_word
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import os
 
     from metaeval.base.spec import EvaluatorSpec
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +68,7 @@ def plan(
     hub = study.dataset.startswith("hf://")
     place = study.dataset if hub else _find(study)
     with progress("loading the data"):
-        data = _without(study, sources.load(place))
+        data = _without(study, load(place))
     aspects = tuple(study.aspects or data.aspects)
     for at, aspect in enumerate(aspects):
         if aspect not in data.aspects:

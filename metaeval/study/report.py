@@ -31,11 +31,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import Correlations, ExplanationSet, ScoreTable
+    from metaeval.base.records import Correlations, ScoreTable
     from metaeval.engine.board import Board
     from metaeval.engine.comparison import Comparisons
     from metaeval.engine.drilldown import Groups
     from metaeval.engine.sheet import Sheet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.reports import Leaderboard
     from metaeval.reports.figures import Figure
     from metaeval.runs.record import Record

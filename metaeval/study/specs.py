@@ -12,8 +12,8 @@ from metaeval.kinds.registry import build
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metaeval.base.records import ExplanationSet
     from metaeval.base.spec import Argument
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.study.file import Study
 
 

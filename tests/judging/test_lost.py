@@ -16,8 +16,8 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import StoppedError
 from metaeval.cli import main
+from metaeval.kinds.explanations.data.loading import save
 from metaeval.llm.calls.limits import Limits
-from metaeval.sources import save
 from metaeval.study import judges as asking
 from tests.kinds.explanations.judge.test_judge import KEY
 from tests.llm.server import Act, Server, error, serving

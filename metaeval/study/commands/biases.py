@@ -8,8 +8,9 @@ from metaeval.analysis.agreement.distributions import on_scale
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.formulas import read_csv
 from metaeval.base.keys import noun
-from metaeval.base.records import KEYS, Kind
+from metaeval.base.records import Kind
 from metaeval.base.yaml_lines import read_yaml
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.scoring import score
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import RANKING, read_output

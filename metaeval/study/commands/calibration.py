@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.records import KEYS
 from metaeval.engine.policy import Policy, prepare
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.runs.finished import open_run
-from metaeval.sources.dataset.manifest import FILE
+from metaeval.sources.hub.repository import FILE
 from metaeval.study.commands.details import made_of
 from metaeval.study.commands.labels import Calibrating, labelled_data, labelled_run
 from metaeval.trust.calibration.bands import Bands

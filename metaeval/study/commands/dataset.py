@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import MetaevalError, StudyError, nearest
-from metaeval.base.records import KEYS
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.study.file import make_study
 from metaeval.study.plan import plan
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.runs.finished import OpenRun
 
 NONE = "(none)"

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.records import KEYS, Kind, Status
+from metaeval.base.records import Kind, Status
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.runs.finished import open_run
 from metaeval.study.commands.dataset import column_of
 from metaeval.trust.calibration.identity import changes as identity_changes

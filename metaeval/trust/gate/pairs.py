@@ -10,8 +10,8 @@ import numpy as np
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.keys import UNIT, cluster_columns, key_columns
-from metaeval.base.records import KEYS
 from metaeval.base.simulation import REAL
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

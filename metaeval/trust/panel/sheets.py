@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from metaeval.base.records import KEYS
 from metaeval.base.simulation import REAL
 from metaeval.engine.ranking import NO_BOOTSTRAP
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.trust.panel.splits import splits
 
 if TYPE_CHECKING:

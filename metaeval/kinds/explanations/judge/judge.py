@@ -25,8 +25,8 @@ from metaeval.llm.prompts.template import load_prompt
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet
     from metaeval.judging.settings import Judging
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.judge.examples import Examples
     from metaeval.llm.calls.request import Request
 

@@ -12,7 +12,7 @@ from metaeval.base.records import USER_RATER
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.llm.prompts.rubric import Rubric
     from metaeval.llm.prompts.template import PromptTemplate
 

@@ -33,9 +33,9 @@ from metaeval.llm.prompts.template import load_prompt
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet
     from metaeval.evaluators.verdicts import Flips
     from metaeval.judging.settings import Judging
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.pairwise.pairings import Match, PairGroup
     from metaeval.llm.calls.request import Request
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet
     from metaeval.evaluators.grid import CodeArray, FloatArray
     from metaeval.evaluators.verdicts import Flips
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.pairwise.pairings import Match
     from metaeval.llm.calls.work import Answer
     from metaeval.llm.replies.reader import Parsed
