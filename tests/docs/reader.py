@@ -19,7 +19,7 @@ from metaeval.kinds.explanations.data.manifest import Manifest
 from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
 from metaeval.kinds.explanations.data.studies.verdict_map import VerdictMap
 from metaeval.kinds.explanations.data.tables.map import TableMap
-from metaeval.study.file import Study, make_study, read_study
+from metaeval.kinds.study import Study, make_study, read_study
 from tests.docs.commands import MAKEFILE, check, is_run
 from tests.docs.pages import DOCS, Block, Step, agrees, blocks, source, steps
 
