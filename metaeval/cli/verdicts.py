@@ -12,7 +12,7 @@ from metaeval.cli.group import Group, begin, talk, tell, tell_json
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 if TYPE_CHECKING:
-    from metaeval.sources.studies.verdicts import WinnerOf
+    from metaeval.kinds.explanations.data.studies.verdicts import WinnerOf
 
 _PATH = click.Path(path_type=Path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaeval.sources.studies.verdicts import import_verdicts, kept_columns, read_verdicts
+from metaeval.kinds.explanations.data.studies.verdicts import import_verdicts, kept_columns, read_verdicts
 from metaeval.study.steps import check_writable, write_frame
 from metaeval.trust.verdicts.accuracy import accuracy_sheet
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.engine.sheet import Sheet
-    from metaeval.sources.studies.verdicts import WinnerOf
+    from metaeval.kinds.explanations.data.studies.verdicts import WinnerOf
 
 
 def import_file(
@@ -28,8 +28,8 @@ def import_file(
 ) -> pd.DataFrame:
     """Import recorded verdicts and write them, long, to a file; return them.
 
-    The parameters are those of `metaeval.sources.studies.verdicts.import_verdicts`, and the file to write:
-    its suffix is its format.
+    The parameters are those of `metaeval.kinds.explanations.data.studies.verdicts.import_verdicts`, and the
+    file to write: its suffix is its format.
 
     Raises
     ------
