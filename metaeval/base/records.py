@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
 from metaeval.base import notebook as html
 from metaeval.base.counts import counted
 from metaeval.base.frames import flat, typed
+from metaeval.base.keys import key_columns, nouns
 from metaeval.base.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -87,6 +88,93 @@ class Scale:
         return f"{kind} from {self.min:g} to {self.max:g}"
 
 
+class DataSet(Protocol):
+    """What a data set of every kind has: units, named by key columns, and what people said of them."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables."""
+        ...
+
+    @property
+    def licence(self) -> str:
+        """Under which terms it may be used; empty if not known."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Where it comes from; empty if not known."""
+        ...
+
+    @property
+    def language(self) -> str:
+        """The language of its texts; empty if not known."""
+        ...
+
+    @property
+    def simulated(self) -> bool:
+        """Whether its ratings are made up."""
+        ...
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """Further facts."""
+        ...
+
+    @property
+    def aspects(self) -> Mapping[str, str]:
+        """Name of each aspect → the statement that raters saw."""
+        ...
+
+    @property
+    def scale(self) -> Scale:
+        """The rating scale, one for all aspects."""
+        ...
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key columns, in order: together they name a unit."""
+        ...
+
+    @property
+    def units(self) -> pd.DataFrame:
+        """The key columns, one row per unit."""
+        ...
+
+    @property
+    def cluster(self) -> str:
+        """The key column whose values are resampled whole."""
+        ...
+
+    @property
+    def nouns(self) -> Mapping[str, str]:
+        """Key column → what a reader calls one of its values."""
+        ...
+
+    @property
+    def scores(self) -> pd.DataFrame | None:
+        """Scores recorded from other tools, long; None if there are none."""
+        ...
+
+    @property
+    def ratings(self) -> pd.DataFrame:
+        """What people said, long; may be empty."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the content."""
+        ...
+
+    def __len__(self) -> int:
+        """Return the number of units."""
+        ...
+
+    def without(self, column: str, values: Sequence[str]) -> Self:
+        """Return the data set without the units that have one of these values of a key column."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ExplanationSet:
     """A data set: explanations, people's ratings of them, and what is known of the users.
@@ -129,8 +217,18 @@ class ExplanationSet:
         return tuple(k for k in KEYS if k in self.explanations.columns)
 
     @property
+    def cluster(self) -> str:
+        """The column that names users; that of items where there are no users."""
+        return self.keys[0]
+
+    @property
+    def nouns(self) -> Mapping[str, str]:
+        """Key column → ``user``, ``item`` or ``generator``."""
+        return nouns(self.keys)
+
+    @property
     def units(self) -> pd.DataFrame:
-        """The key columns, one row a unit."""
+        """The key columns, one row per unit."""
         return self.explanations[list(self.keys)]
 
     @property
@@ -159,6 +257,15 @@ class ExplanationSet:
     def __len__(self) -> int:
         """Return the number of units."""
         return len(self.explanations)
+
+    def without(self, column: str, values: Sequence[str]) -> ExplanationSet:
+        """Return the data set without the units of some users, items or generators."""
+
+        def kept(frame: pd.DataFrame) -> pd.DataFrame:
+            return frame[~frame[column].isin(list(values))].reset_index(drop=True)
+
+        scores = None if self.scores is None else kept(self.scores)
+        return replace(self, explanations=kept(self.explanations), ratings=kept(self.ratings), scores=scores)
 
     def __repr__(self) -> str:
         users = self.explanations["user_id"].nunique() if "user_id" in self.explanations else 0
@@ -198,6 +305,11 @@ class ScoreTable:
     """What pairwise evaluators said of each pair, in both orders (``metaeval.evaluators.verdicts``)."""
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of ``frame`` that name a unit."""
+        return key_columns(self.frame)
+
+    @property
     def evaluators(self) -> tuple[str, ...]:
         """Names of the evaluators, in the order of their first row."""
         return tuple(map(str, self.frame["evaluator"].unique()))
@@ -222,8 +334,12 @@ class ScoreTable:
         return html.heading("Scores", facts, simulated=self.simulation) + html.table(self.frame)
 
 
+DataOfKind: TypeAlias = Any
+"""The `DataSet` of the kind of study that an evaluator belongs to, with what only that kind has."""
+
+
 class Evaluator(Protocol):
-    """Anything that gives scores to explanations."""
+    """Anything that gives scores to units."""
 
     @property
     def kind(self) -> Kind:
@@ -235,11 +351,11 @@ class Evaluator(Protocol):
         """The value that prints as text and builds this evaluator again."""
         ...
 
-    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+    def signature(self, data: DataOfKind) -> Mapping[str, Any]:
         """Return what a score of this evaluator depends on, as plain JSON values."""
         ...
 
-    def score(self, data: ExplanationSet, aspects: Sequence[str]) -> ScoreTable:
+    def score(self, data: DataOfKind, aspects: Sequence[str]) -> ScoreTable:
         """Return a score, or the reason that there is none, for every unit and aspect."""
         ...
 

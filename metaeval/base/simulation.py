@@ -37,12 +37,6 @@ class Simulation:
         """
         return cls(data, tuple(name for name, known in evaluators.items() if _simulated(known)))
 
-    @classmethod
-    def of_record(cls, record: Mapping[str, Any]) -> Simulation:
-        """Return what is simulated of a run, as its ``run.json`` says."""
-        signatures = {name: e["signature"] for name, e in record["evaluators"].items()}
-        return cls.of(record["data"]["simulated"], signatures)
-
     def __bool__(self) -> bool:
         """Say whether anything is simulated."""
         return self.data or bool(self.evaluators)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from metaeval.base.simulation import Simulation
 from metaeval.cli.group import begin, talk, tell, tell_json, tell_lost, tell_simulated
 
 
@@ -66,6 +65,6 @@ def figures(
     paths = write_figures(run_folder, suffixes, out, names=names, first=first, scale=scale)
     for path in paths:
         tell(str(path))
-    tell_simulated(Simulation.of_record(read_record(run_folder)))
+    tell_simulated(read_record(run_folder).simulation)
     tell_json({"files": [str(path) for path in paths]})
     tell_lost(run_folder)

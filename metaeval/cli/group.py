@@ -98,12 +98,11 @@ def allow_failures(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def tell_lost(*folders: Path) -> None:
     """Say beside the result, on stderr, which calls of judges brought no reply in those that are runs."""
-    from metaeval.judging.lost import lost_sentences
     from metaeval.runs.folder import RECORD, read_record
 
     for folder in folders if not is_on("quiet") else ():
         if (folder / RECORD).is_file():
-            for sentence in lost_sentences(read_record(folder)):
+            for sentence in read_record(folder).lost_sentences:
                 click.echo(f"metaeval: {sentence}", err=True)
 
 

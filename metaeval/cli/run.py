@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,8 +22,9 @@ from metaeval.cli.group import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from metaeval.runs.record import Record
     from metaeval.study.estimate import CallEstimate
 
 _PATH = click.Path(path_type=Path)
@@ -41,7 +42,7 @@ def demo(out: Path | None) -> None:
         folder, record, already = _run(bundled("studies/demo.yaml"), out)
         from metaeval.study.results import read_board
 
-        table = read_board(folder, record["study"]["coefficients"][:1]).to_markdown()
+        table = read_board(folder, record.study.coefficients[:1]).to_markdown()
     tell(table)
     _tell_done(folder, record, already=already)
 
@@ -79,10 +80,10 @@ def reparse(run_folder: Path, allow_failures: bool) -> None:
         from metaeval.study import rerun
 
         done = rerun(run_folder, offline=True)
-    _tell_done(done.folder, done.record, allow_failures=allow_failures)
+    _tell_done(done.folder, done.facts, allow_failures=allow_failures)
 
 
-def _run(study: Path, out: Path | None, *, offline: bool = False) -> tuple[Path, Mapping[str, Any], bool]:
+def _run(study: Path, out: Path | None, *, offline: bool = False) -> tuple[Path, Record, bool]:
     """Run a study unless it is finished; return its folder, its record, and whether it was finished."""
     from metaeval.study.completion import finished
     from metaeval.study.pipeline import carry_out
@@ -92,27 +93,24 @@ def _run(study: Path, out: Path | None, *, offline: bool = False) -> tuple[Path,
     record = finished(todo, offline=offline)
     if record is not None:
         return todo.out, record, True
-    return todo.out, carry_out(todo, offline=offline).record, False
+    return todo.out, carry_out(todo, offline=offline).facts, False
 
 
-def _tell_done(
-    folder: Path, record: Mapping[str, Any], *, already: bool = False, allow_failures: bool = False
-) -> None:
-    from metaeval.judging.lost import lost_sentences
+def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_failures: bool = False) -> None:
     from metaeval.runs.folder import REPORT
 
     if already:
-        tell(f"Finished already, {record['finished']}; nothing that it depends on has changed.")
+        tell(f"Finished already, {record.finished}; nothing that it depends on has changed.")
     tell(
-        f"{counted(len(record['evaluators']), 'evaluator')} on "
-        f"{counted(record['data']['units'], 'unit')}: "
+        f"{counted(len(record.evaluators), 'evaluator')} on "
+        f"{counted(record.data.units, 'unit')}: "
         f"{folder / 'leaderboard.md'}\nReport: {folder / REPORT}"
     )
-    tell_simulated(Simulation.of_record(record))
+    tell_simulated(record.simulation)
     report = {"folder": str(folder), "report": str(folder / REPORT), "already_finished": already}
-    tell_json({**report, **record})
+    tell_json({**report, **record.content()})
     tell_uncalibrated(folder)
-    end_lost(lost_sentences(record), allowed=allow_failures)
+    end_lost(record.lost_sentences, allowed=allow_failures)
 
 
 def _tell_plan(study: Path, out: Path | None) -> None:
@@ -129,7 +127,7 @@ def _tell_plan(study: Path, out: Path | None) -> None:
         f"data        {todo.data.name}: {counted(len(todo.data), 'unit')}",
         f"truth       {todo.truth}",
         f"aspects     {', '.join(todo.aspects)}",
-        f"levels      {', '.join(todo.levels)}",
+        *(f"{word:<12}{value}" for word, value in todo.study.facts.items()),
         f"out         {todo.out}",
         f"evaluators  {len(todo.evaluators)}",
         *(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -53,10 +54,10 @@ def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: 
     tell(f"{counted(len(table), 'score')} of {counted(len(table.evaluators), 'evaluator')}: {out}")
     tell_json(
         {"out": str(out), "rows": len(table), "evaluators": counts_of(table)}
-        | ({"lost": lost} if lost else {})
+        | ({"lost": [asdict(of) for of in lost]} if lost else {})
     )
     again = shlex.join(["metaeval", "score", data, *evaluators, "--out", str(out)])
-    end_lost(lost_sentences({"lost": lost, "again": again}), allowed=allow_failures)
+    end_lost(lost_sentences(lost, again), allowed=allow_failures)
 
 
 @click.command()

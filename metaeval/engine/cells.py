@@ -10,7 +10,7 @@ from metaeval.base.records import AVERAGE
 from metaeval.engine.comparison import compare_prepared
 from metaeval.engine.correlation import correlate
 from metaeval.engine.correlation_board import correlation_board
-from metaeval.engine.policy import Policy, prepare
+from metaeval.engine.policy import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from metaeval.base.records import ScoreTable
     from metaeval.engine.board import Board, Cell
     from metaeval.engine.comparison import Comparisons, Tests
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.policy import Policy, Prepared
 
 
 class Cells(Protocol):
@@ -35,7 +35,6 @@ class Cells(Protocol):
         cell: Cell,
         tests: Tests,
         *,
-        seed: int = 0,
         evaluators: Sequence[str] | None = None,
         corrected_with: int = 0,
     ) -> Comparisons:
@@ -62,8 +61,9 @@ class CorrelationCells:
 
     scores: ScoreTable
     truth: pd.DataFrame
-    study: Mapping[str, Any]
-    """Its ``missing``, ``undefined_groups``, ``units`` and ``bootstrap``."""
+    policy: Policy
+    """Of any levels and coefficients."""
+    bootstrap: Mapping[str, Any] | None = None
 
     def board(self, cell: Cell, *, intervals: bool = True) -> Board:
         """Correlate one column."""
@@ -72,10 +72,10 @@ class CorrelationCells:
             self.truth,
             levels=[cell["level"]],
             coefficients=[cell["coefficient"]],
-            missing=self.study["missing"],
-            undefined_groups=self.study["undefined_groups"],
-            units=self.study["units"],
-            bootstrap=self.study["bootstrap"] if intervals else None,
+            missing=self.policy.missing,
+            undefined_groups=self.policy.undefined,
+            units="common" if self.common else "own",
+            bootstrap=self.bootstrap if intervals else None,
         )
         return correlation_board(result, cell)
 
@@ -84,7 +84,6 @@ class CorrelationCells:
         cell: Cell,
         tests: Tests,
         *,
-        seed: int = 0,
         evaluators: Sequence[str] | None = None,
         corrected_with: int = 0,
     ) -> Comparisons:
@@ -99,7 +98,7 @@ class CorrelationCells:
                 mask=None if data.mask is None else data.mask[at],
                 n_missing=data.n_missing[at],
             )
-        return compare_prepared(data, cell, tests, seed=seed, corrected_with=corrected_with)
+        return compare_prepared(data, cell, tests, corrected_with=corrected_with)
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Compare scores, after missing ones were filled in or dropped."""
@@ -113,7 +112,7 @@ class CorrelationCells:
     @property
     def common(self) -> bool:
         """Whether the policy says so."""
-        return bool(self.study["units"] == "common")
+        return self.policy.common
 
     def entering(self, cell: Cell) -> int | None:
         """Return how many units enter where missing scores drop them."""
@@ -124,10 +123,7 @@ class CorrelationCells:
 
     @functools.cache  # noqa: B019 - it lives as long as one command
     def _prepared(self, level: str, coefficient: str) -> Prepared:
-        study = self.study
-        policy = Policy.of(
-            [level], [coefficient], study["missing"], study["undefined_groups"], study["units"]
-        )
+        policy = replace(self.policy, levels=(level,), coefficients=(coefficient,))
         return prepare(self.scores, self.truth, policy)
 
 

@@ -13,7 +13,7 @@ from metaeval.evaluators.grid import frame_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet, Kind
+    from metaeval.base.records import DataOfKind, Kind
     from metaeval.base.spec import Argument
     from metaeval.evaluators.grid import Grid
 
@@ -54,14 +54,14 @@ class BaseEvaluator(ABC):
         return EvaluatorSpec(type(self).__name__, tuple(args), kwargs)
 
     @abstractmethod
-    def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+    def grid(self, data: DataOfKind, aspects: Sequence[str]) -> Grid:
         """Return a score or its status for every unit and aspect."""
 
-    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+    def signature(self, data: DataOfKind) -> Mapping[str, Any]:
         """Return what a score of this evaluator depends on, as plain JSON values."""
         return {}
 
-    def score(self, data: ExplanationSet, aspects: Sequence[str]) -> ScoreTable:
+    def score(self, data: DataOfKind, aspects: Sequence[str]) -> ScoreTable:
         """Return a score, or the reason that there is none, for every unit and aspect.
 
         Parameters

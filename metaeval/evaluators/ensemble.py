@@ -19,7 +19,7 @@ from metaeval.evaluators.grid import CODES, NO_ROW, OK, Grid, frame_of, grid_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.base.records import Evaluator, ExplanationSet
+    from metaeval.base.records import DataSet, Evaluator
     from metaeval.base.spec import Argument
     from metaeval.evaluators.grid import FloatArray
 
@@ -72,26 +72,24 @@ class Ensemble(BaseEvaluator):
         kwargs: dict[str, Argument] = {"skip_missing": True} if self.skip_missing else {}
         return EvaluatorSpec(type(self).__name__, tuple(p.spec for p in self.parts), kwargs)
 
-    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+    def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return the parts' signatures by their specs."""
         return {
             "skip_missing": self.skip_missing,
             "parts": {str(p.spec): dict(p.signature(data)) for p in self.parts},
         }
 
-    def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+    def grid(self, data: DataSet, aspects: Sequence[str]) -> Grid:
         """Score the parts and combine them."""
         return self._combined([p.score(data, aspects) for p in self.parts], data, aspects)
 
-    def combine(
-        self, tables: Sequence[ScoreTable], data: ExplanationSet, aspects: Sequence[str]
-    ) -> ScoreTable:
+    def combine(self, tables: Sequence[ScoreTable], data: DataSet, aspects: Sequence[str]) -> ScoreTable:
         """Return the ensemble's scores from those of its parts, given in their order."""
         name = str(self.spec)
         frame = frame_of(self._combined(tables, data, aspects), data, aspects, name)
         return ScoreTable(frame, {}, {name: self.kind})
 
-    def _combined(self, tables: Sequence[ScoreTable], data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+    def _combined(self, tables: Sequence[ScoreTable], data: DataSet, aspects: Sequence[str]) -> Grid:
         grids = [
             grid_of(table.frame, data, aspects, f"the scores of {part.spec}")
             for table, part in zip(tables, self.parts, strict=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.base.records import DataSet
 
     FloatArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
     IntArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
@@ -52,7 +52,7 @@ class Grid:
         return cls(np.broadcast_to(scores[:, None], shape), np.broadcast_to(codes[:, None], shape))
 
 
-def frame_of(grid: Grid, data: ExplanationSet, aspects: Sequence[str], evaluator: str) -> pd.DataFrame:
+def frame_of(grid: Grid, data: DataSet, aspects: Sequence[str], evaluator: str) -> pd.DataFrame:
     """Return the grid as a long frame, aspect by aspect, units in the order of the data."""
     import pandas as pd
 
@@ -72,7 +72,7 @@ def rows_of(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[Any, 
     return zip(*(frame[c].to_numpy(dtype=object).tolist() for c in columns), strict=True)
 
 
-def grid_of(frame: pd.DataFrame, data: ExplanationSet, aspects: Sequence[str], what: str) -> Grid:
+def grid_of(frame: pd.DataFrame, data: DataSet, aspects: Sequence[str], what: str) -> Grid:
     """Return the rows of a long frame as a grid; ``what`` names the frame in an error.
 
     Rows of aspects that are not asked for are left out. Without a column ``status``, NaN is ``missing``.
@@ -105,7 +105,7 @@ def grid_of(frame: pd.DataFrame, data: ExplanationSet, aspects: Sequence[str], w
     return grid
 
 
-def unit_positions(frame: pd.DataFrame, data: ExplanationSet) -> IntArray:
+def unit_positions(frame: pd.DataFrame, data: DataSet) -> IntArray:
     """Return for each row of ``frame`` the position of its unit in the data, or -1 if it has none."""
     import pandas as pd
 
@@ -155,5 +155,5 @@ def _plain(column: pd.Series[Any]) -> pd.Series[Any]:
     return column if categories is None else column.astype(categories.dtype)
 
 
-def _unit_text(frame: pd.DataFrame, data: ExplanationSet, at: int) -> str:
+def _unit_text(frame: pd.DataFrame, data: DataSet, at: int) -> str:
     return f"unit ({row_text(frame, at, data.keys)})"

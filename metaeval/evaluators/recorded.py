@@ -16,7 +16,7 @@ from metaeval.evaluators.grid import NO_ROW, Grid, grid_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.base.records import DataSet
 
 _ALL_ASPECTS = ""
 _LISTED = 20  # names in an error
@@ -42,7 +42,7 @@ class Recorded(BaseEvaluator):
     def __post_init__(self) -> None:
         check_text("Recorded", "name", self.name)
 
-    def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+    def grid(self, data: DataSet, aspects: Sequence[str]) -> Grid:
         """Return the recorded scores."""
         if data.scores is None or data.scores.empty:
             raise DataError(f"{self}: data set {data.name!r} has no recorded scores")
@@ -63,7 +63,7 @@ class Recorded(BaseEvaluator):
             raise DataError(f"{self} has scores for {scored}, not for {', '.join(map(repr, aspects))}")
         return Grid(np.where(own.codes == NO_ROW, for_all.scores, own.scores), codes)
 
-    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+    def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return where the scores come from: the data set, and the tool and file if they were added to it."""
         from metaeval.sources.recorded import origin
 

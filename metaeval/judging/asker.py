@@ -18,7 +18,7 @@ from metaeval.llm.replies.reader import FORMS, PARSER, json_schema, parse_reply
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet, Scale
+    from metaeval.base.records import DataOfKind, Scale
     from metaeval.judging.settings import Judging
     from metaeval.llm.calls.request import Reply
     from metaeval.llm.calls.work import Answer
@@ -60,7 +60,7 @@ class ModelEvaluator(BaseEvaluator):
         seed: int
 
     @abstractmethod
-    def questions(self, data: ExplanationSet, aspects: Sequence[str]) -> Iterator[Asked]:
+    def questions(self, data: DataOfKind, aspects: Sequence[str]) -> Iterator[Asked]:
         """Yield what is to be asked; nothing is sent."""
 
     @property

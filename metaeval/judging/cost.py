@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaeval.base.records import KEYS, Kind, Status
+from metaeval.base.keys import key_columns
+from metaeval.base.records import Kind, Status
 from metaeval.judging.lost import calls_of
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
 
 
 def _row(name: str, signature: Mapping[str, Any], asked: pd.DataFrame, lost: float) -> dict[str, object]:
-    texts = len(asked[[k for k in KEYS if k in asked.columns]].drop_duplicates())
+    texts = len(asked[list(key_columns(asked))].drop_duplicates())
     sums = {c: float(asked[c].sum(skipna=False)) for c in ("usd", "tokens", "seconds")}
     answered = texts * (1 - lost) if texts else 0.0
     per_text = {c: total / answered if answered else float("nan") for c, total in sums.items()}

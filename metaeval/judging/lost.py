@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from metaeval.base.records import Status
 from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -21,8 +22,29 @@ _REASONS = 3  # that a sentence names
 _LONGEST = 160  # characters of a reason
 
 
-def lost_calls(asked: Mapping[str, ScoreTable], store: Path) -> list[dict[str, Any]]:
-    """Return an entry for each judge that lost calls on the way, for ``run.json``.
+@dataclass(frozen=True, slots=True)
+class LossReason:
+    """Why calls brought no reply."""
+
+    code: str
+    calls: int
+    message: str
+    """What the first of them was told."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostCalls:
+    """The calls of one judge that brought no reply, of different ones that were made."""
+
+    evaluator: str
+    asked: int
+    lost: int
+    reasons: list[LossReason]
+    """The most frequent first."""
+
+
+def lost_calls(asked: Mapping[str, ScoreTable], store: Path) -> list[LostCalls]:
+    """Return what was lost on the way, for each judge that lost calls.
 
     Parameters
     ----------
@@ -30,12 +52,6 @@ def lost_calls(asked: Mapping[str, ScoreTable], store: Path) -> list[dict[str, A
         Judge → its scores.
     store
         Where the failures are kept, with what the provider or the way to it said.
-
-    Returns
-    -------
-    list of dict
-        ``evaluator``; how many different calls were ``asked`` and ``lost``; and ``reasons``, the most
-        frequent first: ``code``, ``calls`` and the first ``message``.
     """
     of_judge = {name: calls_of(table.frame, table.verdicts) for name, table in asked.items()}
     wanted = {key for _, lost in of_judge.values() for key in lost}
@@ -47,7 +63,7 @@ def lost_calls(asked: Mapping[str, ScoreTable], store: Path) -> list[dict[str, A
             found = opened.get_many(wanted)
         errors = {key: reply.error for key, reply in found.items() if reply.error is not None}
     return [
-        {"evaluator": name, "asked": len(all_of_it), "lost": len(lost), "reasons": _reasons(lost, errors)}
+        LostCalls(name, len(all_of_it), len(lost), _reasons(lost, errors))
         for name, (all_of_it, lost) in of_judge.items()
         if lost
     ]
@@ -67,7 +83,7 @@ def calls_of(scores: pd.DataFrame, verdicts: pd.DataFrame | None) -> tuple[set[s
     return set(asked["call"]), set(lost["call"])
 
 
-def _reasons(lost: set[str], errors: Mapping[str, CallFailure]) -> list[dict[str, Any]]:
+def _reasons(lost: set[str], errors: Mapping[str, CallFailure]) -> list[LossReason]:
     messages: dict[str, str] = {}
     counted: Counter[str] = Counter()
     for key in sorted(lost):
@@ -75,29 +91,23 @@ def _reasons(lost: set[str], errors: Mapping[str, CallFailure]) -> list[dict[str
         code = (error.code or error.kind) if error else "unknown"
         counted[code] += 1
         messages.setdefault(code, " ".join(error.message.split()) if error else "")
-    return [{"code": code, "calls": n, "message": messages[code]} for code, n in counted.most_common()]
+    return [LossReason(code, n, messages[code]) for code, n in counted.most_common()]
 
 
-def lost_sentences(record: Mapping[str, Any]) -> list[str]:
-    """Return what ``run.json`` says of lost calls: a sentence per judge, and how to ask again."""
-    lost = record.get("lost")
+def lost_sentences(lost: Sequence[LostCalls], command: str) -> list[str]:
+    """Return a sentence per judge that lost calls, and how to ask again: by ``command``, if there is one."""
     if not lost:
         return []
-    return [*map(_sentence, lost), again_sentence(record.get("again", ""))]
-
-
-def again_sentence(command: str) -> str:
-    """Return how to ask again for what was lost."""
     how = f"with: {command}" if command else "by running the study again, into the same folder"
-    return f"These scores are missing; ask for them again {how}"
+    return [*map(_sentence, lost), f"These scores are missing; ask for them again {how}"]
 
 
-def _sentence(entry: Mapping[str, Any]) -> str:
-    reasons = entry["reasons"][:_REASONS]
-    told = "; ".join(f"{r['code']}, {r['calls']:,} times: {_short(r['message'])}" for r in reasons)
-    more = len(entry["reasons"]) - len(reasons)
+def _sentence(of: LostCalls) -> str:
+    reasons = of.reasons[:_REASONS]
+    told = "; ".join(f"{r.code}, {r.calls:,} times: {_short(r.message)}" for r in reasons)
+    more = len(of.reasons) - len(reasons)
     others = f"; and {more} other reasons" if more else ""
-    calls = f"{entry['lost']:,} of {entry['asked']:,} calls of {entry['evaluator']}"
+    calls = f"{of.lost:,} of {of.asked:,} calls of {of.evaluator}"
     return f"{calls} brought no reply ({told.rstrip(': ')}{others})."
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.base.errors import DataError, SpecError, nearest
-from metaeval.base.records import Evaluator, ExplanationSet, ScoreTable, Status
+from metaeval.base.records import DataSet, Evaluator, ScoreTable, Status
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.grid import STATUSES
 from metaeval.judging.asker import ModelEvaluator
-from metaeval.kinds.registry import Builder, Given
+from metaeval.kinds.registry import REGISTRY, Builder, Given
 from metaeval.sources.dataset.frames import of_explanations
 
 if TYPE_CHECKING:
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.kinds.kind import Factory
+
 
 def score(
-    data: ExplanationSet | pd.DataFrame,
+    data: DataSet | pd.DataFrame,
     evaluators: Sequence[Given] | Mapping[str, Given],
     *,
     aspects: Sequence[str] | None = None,
@@ -55,7 +57,9 @@ def score(
     DataError
         If an aspect is unknown, or the data has not what an evaluator needs.
     """
-    if not isinstance(data, ExplanationSet):
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame) or not hasattr(data, "units"):
         data, evaluators = _unrated(data, aspects), resolve(evaluators)
         if judges_of(evaluators.values()):
             raise DataError(
@@ -69,18 +73,19 @@ def score(
 class Scoring:
     """The evaluators of one data set, scored one by one; what several of them share is scored once.
 
-    Parameters and errors are those of `score`.
+    Parameters and errors are those of `score`; ``known`` are the evaluators of the kind of study.
     """
 
     def __init__(
         self,
-        data: ExplanationSet,
+        data: DataSet,
         evaluators: Sequence[Given] | Mapping[str, Given],
         aspects: Sequence[str] | None = None,
+        known: Mapping[str, Factory] = REGISTRY,
     ) -> None:
         self.data = data
         self.aspects = _chosen_aspects(data, aspects)
-        self.named = resolve(evaluators)
+        self.named = resolve(evaluators, known)
         self._memo: dict[int, ScoreTable] = {}
 
     def signature(self, name: str) -> dict[str, Any]:
@@ -124,7 +129,7 @@ class Scoring:
         return self._memo[key]
 
 
-def joined(tables: Sequence[ScoreTable], data: ExplanationSet) -> ScoreTable:
+def joined(tables: Sequence[ScoreTable], data: DataSet) -> ScoreTable:
     """Put the tables of several evaluators into one."""
     import pandas as pd
 
@@ -149,7 +154,9 @@ def judges_of(evaluators: Iterable[Evaluator]) -> list[ModelEvaluator]:
     return found
 
 
-def resolve(evaluators: Sequence[Given] | Mapping[str, Given]) -> dict[str, Evaluator]:
+def resolve(
+    evaluators: Sequence[Given] | Mapping[str, Given], known: Mapping[str, Factory] = REGISTRY
+) -> dict[str, Evaluator]:
     """Return the evaluators by the names that tables print.
 
     Raises
@@ -160,13 +167,13 @@ def resolve(evaluators: Sequence[Given] | Mapping[str, Given]) -> dict[str, Eval
     if isinstance(evaluators, str) or not hasattr(evaluators, "__iter__"):
         raise SpecError(f"evaluators are given as a list, such as ['BLEU(n=1)'], not as {evaluators!r}")
     if isinstance(evaluators, Mapping):
-        builder = Builder(evaluators)
+        builder = Builder(evaluators, known)
         for name in evaluators:
             if not isinstance(name, str) or not name.strip():
                 raise SpecError(f"an evaluator's short name must be a text, not {name!r}")
         named = {name: builder.named(name) for name in evaluators}
     else:
-        builder = Builder({})
+        builder = Builder({}, known)
         named = {}
         for given in evaluators:
             evaluator = builder.build(given)
@@ -179,7 +186,7 @@ def resolve(evaluators: Sequence[Given] | Mapping[str, Given]) -> dict[str, Eval
     return named
 
 
-def _unrated(data: object, aspects: Sequence[str] | None) -> ExplanationSet:
+def _unrated(data: object, aspects: Sequence[str] | None) -> DataSet:
     import pandas as pd
 
     if not isinstance(data, pd.DataFrame):
@@ -190,7 +197,7 @@ def _unrated(data: object, aspects: Sequence[str] | None) -> ExplanationSet:
     return of_explanations(data, aspects)
 
 
-def _chosen_aspects(data: ExplanationSet, aspects: Sequence[str] | None) -> tuple[str, ...]:
+def _chosen_aspects(data: DataSet, aspects: Sequence[str] | None) -> tuple[str, ...]:
     if aspects is None:
         return tuple(data.aspects)
     if isinstance(aspects, str) or not aspects:
@@ -208,7 +215,7 @@ def _chosen_aspects(data: ExplanationSet, aspects: Sequence[str] | None) -> tupl
     return tuple(aspects)
 
 
-def _check(frame: pd.DataFrame, evaluator: Evaluator, data: ExplanationSet) -> None:
+def _check(frame: pd.DataFrame, evaluator: Evaluator, data: DataSet) -> None:
     """Hold every evaluator, those of others too, to what a `ScoreTable` promises."""
     lacking = [c for c in (*data.keys, "evaluator", "aspect", "score", "status") if c not in frame]
     if lacking:

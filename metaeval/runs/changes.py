@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
-from metaeval.base.simulation import Simulation
 from metaeval.engine.sheet import Column, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from metaeval.runs.record import EvaluatorFacts, Record
 
 Texts: TypeAlias = dict[str, dict[str, str]]
 """Key → run → the value that it has there; a run that has no such key is left out."""
@@ -25,13 +27,13 @@ _HASH = re.compile(r"[0-9a-f]{32,}")
 _DIGITS = 12  # of a hash that are shown
 
 
-def run_changes(records: Mapping[str, Mapping[str, Any]], notes: tuple[str, ...] = ()) -> Sheet:
+def run_changes(records: Mapping[str, Record], notes: tuple[str, ...] = ()) -> Sheet:
     """Compare what runs depend on.
 
     Parameters
     ----------
     records
-        Name of a run → the content of its ``run.json``.
+        Name of a run → what its ``run.json`` says.
     notes
         What else is to be said below the sheet.
 
@@ -65,34 +67,34 @@ def run_changes(records: Mapping[str, Mapping[str, Any]], notes: tuple[str, ...]
             *(Column(f"value @ {run}", run) for run in records),
         ),
         (*notes, *said),
-        reduce(or_, map(Simulation.of_record, records.values())),
+        reduce(or_, (record.simulation for record in records.values())),
     )
 
 
-def evaluator_changes(records: Mapping[str, Mapping[str, Any]], evaluator: str) -> Texts:
+def evaluator_changes(records: Mapping[str, Record], evaluator: str) -> Texts:
     """Return what is not the same of an evaluator in the runs that have it: spec, signature, counts.
 
     Keys of nested mappings are joined by dots, such as ``prompt.sha256``.
     """
     return _changed(
         {
-            run: _flat(_of_evaluator(record["evaluators"][evaluator]))
+            run: _flat(_of_evaluator(record.evaluators[evaluator]))
             for run, record in records.items()
-            if evaluator in record["evaluators"]
+            if evaluator in record.evaluators
         }
     )
 
 
-def evaluators_of(records: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+def evaluators_of(records: Mapping[str, Record]) -> dict[str, list[str]]:
     """Return every evaluator of any run, in the runs' order, and the runs that have it."""
     found: dict[str, list[str]] = {}
     for run, record in records.items():
-        for name in record["evaluators"]:
+        for name in record.evaluators:
             found.setdefault(name, []).append(run)
     return found
 
 
-def _evaluator_rows(records: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
+def _evaluator_rows(records: Mapping[str, Record]) -> list[dict[str, str]]:
     rows: list[dict[str, str]] = []
     shared, same = 0, 0
     for name, runs in evaluators_of(records).items():
@@ -158,35 +160,35 @@ def _text(value: object) -> str:
             return json.dumps(value, ensure_ascii=False)
 
 
-def _of_evaluator(record: Mapping[str, Any]) -> dict[str, Any]:
+def _of_evaluator(facts: EvaluatorFacts) -> dict[str, Any]:
     """Return what is said of an evaluator: its spec once, then its signature, then its scores by status."""
-    return {**record["signature"], **{k: record[k] for k in ("spec", "kind", "scores")}}
+    return {**facts.signature, "spec": facts.spec, "kind": str(facts.kind), "scores": facts.scores}
 
 
-def _data(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: record["data"][k] for k in ("name", "fingerprint", "units", "simulated", "licence", "source")}
+def _data(record: Record) -> dict[str, Any]:
+    return record.data.content(("name", "fingerprint", "units", "simulated", "licence", "source"))
 
 
-def _scale(record: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(zip(("min", "max", "integer"), record["data"]["scale"], strict=True))
+def _scale(record: Record) -> dict[str, Any]:
+    return asdict(record.data.scale)
 
 
-def _truth(record: Mapping[str, Any]) -> dict[str, Any]:
-    unanswered = {k: v for k, v in record["policy"]["n_truth_missing"].items() if v}
-    return {**record["truth"]["signature"], "spec": record["truth"]["spec"], "unanswered": unanswered}
+def _truth(record: Record) -> dict[str, Any]:
+    unanswered = {k: v for k, v in record.policy["n_truth_missing"].items() if v}
+    return {**record.truth.signature, "spec": record.truth.spec, "unanswered": unanswered}
 
 
-def _study(*keys: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    return lambda record: {key: record["study"][key] for key in keys}
+def _study(*keys: str) -> Callable[[Record], dict[str, Any]]:
+    return lambda record: record.study.content(keys)
 
 
-_PARTS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+_PARTS: dict[str, Callable[[Record], dict[str, Any]]] = {
     "data": _data,
     "scale": _scale,
     "truth": _truth,
     "aspects": _study("aspects"),
     "policy": _study("missing", "undefined_groups", "units", "exclude"),
     "study": _study("levels", "coefficients", "order_by", "bootstrap", "tests"),
-    "versions": lambda record: {k: record[k] for k in ("metaeval", "python", "libraries")},
+    "versions": lambda record: record.content(("metaeval", "python", "libraries")),
 }
 """Part of a run → what is said of it in ``run.json``."""

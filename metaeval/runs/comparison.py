@@ -8,7 +8,6 @@ from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE
 from metaeval.engine.board import read_cell
 from metaeval.engine.comparison import Tests
-from metaeval.engine.policy import whole_number
 from metaeval.engine.ranking import ranking
 from metaeval.runs.changes import evaluator_changes, run_changes
 from metaeval.runs.joint import join_runs
@@ -68,11 +67,10 @@ def compare_runs(
         If the runs cannot be compared, or an option is wrong.
     """
     joined = join_runs(folders, policy_of=policy_of)
-    options = joined.study["tests"] or {}
+    options = joined.study.tests or {}
     given = {"correction": correction, "permutations": permutations, "seed": seed}
     asked = {**options, **{k: v for k, v in given.items() if v is not None}}
-    whole_number("seed", seed := asked.pop("seed", 0))
-    tests = Tests.of(asked)
+    tests = Tests.model_validate(asked)
     cell = _cell(joined, by)
     sheets: list[Sheet] = []
     several = len(joined.runs) > 1
@@ -85,33 +83,28 @@ def compare_runs(
             for name in joined.columns
         }
         sheets.append(run_changes(records, joined.notes))
-        sheets.append(
-            side_by_side(cells, board, joined.columns, tests, seed=seed, changed=changed, notes=joined.notes)
-        )
+        sheets.append(side_by_side(cells, board, joined.columns, tests, changed=changed, notes=joined.notes))
     if not several or all_pairs:
-        found = _kept_tests(joined, cell, tests, seed) or cells.compare(cell, tests, seed=seed)
+        found = _kept_tests(joined, cell, tests) or cells.compare(cell, tests)
         sheets += [ranking(board, tests=found)] if all_pairs else []
         sheets.append(pairs_sheet(found, board))
     return sheets
 
 
-def _kept_tests(joined: JoinedRuns, cell: Cell, tests: Tests, seed: int) -> Comparisons | None:
+def _kept_tests(joined: JoinedRuns, cell: Cell, tests: Tests) -> Comparisons | None:
     """Return the tests that a single run wrote, if they are the ones that are asked for."""
     if len(joined.runs) > 1:
         return None
     (run,) = joined.runs.values()
-    options = run.record["study"]["tests"]
-    same = options is not None and (
-        Tests.of({k: v for k, v in options.items() if k != "seed"}),
-        options["seed"],
-    )
-    return run.tests() if same == (tests, seed) and cell == run.record["study"]["order_by"] else None
+    options = run.record.study.tests
+    same = options is not None and Tests(**options) == tests
+    return run.tests() if same and cell == run.record.study.order_by else None
 
 
 def _cell(joined: JoinedRuns, wanted: str | Cell | None) -> Cell:
     """Read a cell; what is left out is as in the study, as far as all runs have it."""
     known = [*joined.aspects, AVERAGE]
-    standard = dict(joined.study["order_by"])
+    standard = dict(joined.study.order_by)
     if standard["aspect"] not in known:
         standard["aspect"] = known[0] if len(joined.aspects) == 1 else AVERAGE
     cell = read_cell(wanted, standard)

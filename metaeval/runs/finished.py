@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaeval.base.formulas import read_csv
-from metaeval.base.records import Kind, ScoreTable
+from metaeval.base.records import ScoreTable
 from metaeval.engine.comparison import Comparisons
-from metaeval.engine.policy import Policy, Prepared, prepare
+from metaeval.engine.policy import Prepared, prepare
 from metaeval.runs.folder import RATERS, SCORES, TESTS, TRUTH, VERDICTS, read_output, read_record
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
+
+    from metaeval.engine.policy import Policy
+    from metaeval.runs.record import Record
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,8 +27,8 @@ class OpenRun:
     """What a finished run scored, and what it held the scores against."""
 
     folder: Path
-    record: Mapping[str, Any]
-    """The content of ``run.json``."""
+    record: Record
+    """What ``run.json`` says."""
     scores: ScoreTable
     truth: pd.DataFrame
     """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
@@ -41,14 +44,7 @@ class OpenRun:
         self, *, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
     ) -> Policy:
         """Return the run's policy, with its levels and coefficients if they are left out."""
-        study = self.record["study"]
-        return Policy.of(
-            list(levels or study["levels"]),
-            list(coefficients or study["coefficients"]),
-            study["missing"],
-            study["undefined_groups"],
-            study["units"],
-        )
+        return self.record.study.policy(levels, coefficients)
 
     def prepared(
         self,
@@ -65,10 +61,10 @@ class OpenRun:
 
     def tests(self) -> Comparisons | None:
         """Return the tests of the run, by the column that orders its leaderboard; None if it made none."""
-        if self.record["tests"] is None:
+        if self.record.tests is None:
             return None
         frame = read_csv(read_output(self.folder, TESTS), Comparisons.NUMBERS)
-        return Comparisons.of_frame(frame, self.record["tests"])
+        return Comparisons.of_frame(frame, self.record.tests)
 
 
 def open_run(folder: str | os.PathLike[str]) -> OpenRun:
@@ -84,14 +80,7 @@ def open_run(folder: str | os.PathLike[str]) -> OpenRun:
     path = Path(folder)
     record = read_record(path)
     scores = pd.read_parquet(read_output(path, SCORES))
-    verdicts = pd.read_parquet(read_output(path, VERDICTS)) if VERDICTS in record["outputs"] else None
-    of_run = record["evaluators"]
-    table = ScoreTable(
-        scores,
-        {name: e["signature"] for name, e in of_run.items()},
-        {name: Kind(e["kind"]) for name, e in of_run.items()},
-        record["data"]["simulated"],
-        verdicts,
-    )
-    raters = pd.read_parquet(read_output(path, RATERS)) if RATERS in record["outputs"] else None
+    verdicts = pd.read_parquet(read_output(path, VERDICTS)) if VERDICTS in record.outputs else None
+    table = ScoreTable(scores, record.signatures, record.kinds, record.data.simulated, verdicts)
+    raters = pd.read_parquet(read_output(path, RATERS)) if RATERS in record.outputs else None
     return OpenRun(path, record, table, pd.read_parquet(read_output(path, TRUTH)), raters)

@@ -7,12 +7,15 @@ import hashlib
 import json
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from metaeval.base.errors import MetaevalError, RunFolderError, StoppedError
 from metaeval.base.files import replacing, write_text
 from metaeval.base.formulas import to_csv
 from metaeval.base.records import Kind, ScoreTable
+from metaeval.runs.record import Record
 from metaeval.trust.calibration.record import CALIBRATION
 
 if TYPE_CHECKING:
@@ -70,8 +73,8 @@ def check_usable(path: Path) -> None:
         )
 
 
-def read_record(path: Path) -> dict[str, Any]:
-    """Return the content of ``run.json``.
+def read_record(path: Path) -> Record:
+    """Return what ``run.json`` says.
 
     Raises
     ------
@@ -85,14 +88,16 @@ def read_record(path: Path) -> dict[str, Any]:
             f"there is no run folder {path}; make one with: metaeval run STUDY.yaml --out {path}"
         )
     try:
-        record = json.loads((path / RECORD).read_text(encoding="utf-8"))
+        content = json.loads((path / RECORD).read_text(encoding="utf-8"))
+        return Record.model_validate(content)
     except FileNotFoundError:
         raise RunFolderError(f"{path} is not a run folder: it has no {RECORD}") from None
+    except ValidationError as error:
+        raise RunFolderError(
+            f"{path / RECORD} was not written by metaeval; this is not a run folder"
+        ) from error
     except ValueError as error:
         raise RunFolderError(f"{path / RECORD} is not JSON; this is not a run folder") from error
-    if not isinstance(record, dict) or "metaeval" not in record or "study" not in record:
-        raise RunFolderError(f"{path / RECORD} was not written by metaeval; this is not a run folder")
-    return record
 
 
 def read_output(path: Path, name: str) -> Path:
@@ -104,24 +109,24 @@ def read_output(path: Path, name: str) -> Path:
         If the run is not finished, or the file is not the one it wrote.
     """
     record = read_record(path)
-    if record.get("status") == "done" and "tests" not in record:
+    if record.is_done and "tests" not in record.model_fields_set:
         raise RunFolderError(f"the run in {path} was made by an older metaeval; run its study again")
-    if record.get("status") != "done":
+    if not record.is_done:
         raise RunFolderError(f"the run in {path} is not finished; run its study again to go on")
     file = path / name
-    if not file.is_file() or _digest(file) != record.get("outputs", {}).get(name):
+    if not file.is_file() or _digest(file) != record.outputs.get(name):
         raise RunFolderError(f"{file} is not the file that the run wrote; run its study again")
     return file
 
 
-def is_whole(path: Path, record: Mapping[str, Any]) -> bool:
+def is_whole(path: Path, record: Record) -> bool:
     """Say whether all files of a finished run are there, and are those that it wrote."""
-    files = {path / name: digest for name, digest in record["outputs"].items()}
+    files = {path / name: digest for name, digest in record.outputs.items()}
     return all(file.is_file() and _digest(file) == digest for file, digest in files.items())
 
 
-def _json(record: Mapping[str, Any]) -> str:
-    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def _json(record: Record) -> str:
+    return json.dumps(record.content(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _digest(file: Path) -> str:
@@ -174,7 +179,7 @@ class RunFolder:
         finally:
             lock.release()
 
-    def write_record(self, record: Mapping[str, Any]) -> None:
+    def write_record(self, record: Record) -> None:
         """Write ``run.json``."""
         write_text(self.path / RECORD, _json(record))
 
@@ -214,9 +219,7 @@ class RunFolder:
         with replacing(self._part_file(key)) as temporary:
             pq.write_table(arrow, temporary)
 
-    def finish(
-        self, writers: Mapping[str, Callable[[Path], object]], record: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def finish(self, writers: Mapping[str, Callable[[Path], object]], record: Record) -> Record:
         """Write all outputs, then ``run.json`` with their digests; drop the parts.
 
         Nothing is put in its place before everything is written.
@@ -229,7 +232,7 @@ class RunFolder:
                 temporary = stack.enter_context(replacing(self.path / name))
                 write(temporary)
                 digests[name] = _digest(temporary)
-            whole = {**record, "outputs": digests}
+            whole = record.having(outputs=digests)
             last.write_text(_json(whole), encoding="utf-8", newline="\n")
         shutil.rmtree(self.path / _PARTS, ignore_errors=True)
         return whole

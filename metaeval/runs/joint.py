@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.records import KEYS, Scale, ScoreTable
+from metaeval.base.records import KEYS, ScoreTable
 from metaeval.engine.cells import CorrelationCells
 from metaeval.runs.changes import evaluators_of
 from metaeval.runs.finished import OpenRun, open_run
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import Kind
     from metaeval.engine.cells import Cells
+    from metaeval.runs.record import Record, StudyFacts
 
 _POLICY = ("missing", "undefined_groups", "units")
 
@@ -45,20 +46,19 @@ class JoinedRuns:
     """What a reader must know of what was compared."""
 
     @property
-    def records(self) -> dict[str, Mapping[str, Any]]:
-        """The content of each ``run.json``."""
+    def records(self) -> dict[str, Record]:
+        """What each ``run.json`` says."""
         return {name: run.record for name, run in self.runs.items()}
 
     @property
-    def study(self) -> Mapping[str, Any]:
+    def study(self) -> StudyFacts:
         """The study that rules, as resolved."""
-        found: Mapping[str, Any] = self.runs[self.ruling].record["study"]
-        return found
+        return self.runs[self.ruling].record.study
 
     @property
     def cells(self) -> Cells:
         """What can be estimated and tested of the scores of all runs, as the study that rules says."""
-        return CorrelationCells(self.scores, self.truth, self.study)
+        return CorrelationCells(self.scores, self.truth, self.study.policy(), self.study.bootstrap)
 
 
 def run_names(folders: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
@@ -132,7 +132,7 @@ def _check_studies(runs: Mapping[str, OpenRun], *, policy_given: bool) -> None:
                     f"{first} and {name} cannot be compared: {what} is {a} in {first} and {b} in {name}"
                 )
         for key in _POLICY:
-            a, b = (run.record["study"][key] for run in (one, other))
+            a, b = (getattr(run.record.study, key) for run in (one, other))
             if a != b and not policy_given:
                 raise MetaevalError(
                     f"{first} and {name} were run under different policies ({key} is {_policy_text(a)!r} in "
@@ -142,12 +142,11 @@ def _check_studies(runs: Mapping[str, OpenRun], *, policy_given: bool) -> None:
 
 
 def _truth_of(run: OpenRun) -> str:
-    return str(run.record["truth"]["spec"])
+    return run.record.truth.spec
 
 
 def _scale_of(run: OpenRun) -> str:
-    low, high, integer = run.record["data"]["scale"]
-    return str(Scale(low, high, bool(integer)))
+    return str(run.record.data.scale)
 
 
 def _keys_of(run: OpenRun) -> str:
@@ -160,7 +159,7 @@ def _policy_text(value: object) -> str:
 
 def _common_aspects(runs: Mapping[str, OpenRun]) -> tuple[str, ...]:
     """Return the aspects of the first run that all have."""
-    of_run = {name: run.record["study"]["aspects"] for name, run in runs.items()}
+    of_run = {name: run.record.study.aspects for name, run in runs.items()}
     first, *others = of_run.values()
     common = tuple(a for a in first if all(a in other for other in others))
     if not common:
@@ -226,14 +225,14 @@ def _notes(
     left_out = [f"{total - common:,} of the {total:,} of {n}" for n, total in own.items() if total > common]
     if left_out:
         notes.append(f"Left out are {_listed(left_out)}.")
-    if any(set(r.record["study"]["aspects"]) != set(aspects) for r in runs.values()):
+    if any(set(r.record.study.aspects) != set(aspects) for r in runs.values()):
         notes.append(f"Only the aspects that all runs have enter: {', '.join(aspects)}.")
-    studies = [r.record["study"] for r in runs.values()]
-    if any(study[key] != studies[0][key] for study in studies for key in _POLICY):
-        rules = runs[ruling].record["study"]
-        policy = "; ".join(f"{key}: {_policy_text(rules[key])}" for key in _POLICY)
+    studies = [r.record.study for r in runs.values()]
+    if any(getattr(study, key) != getattr(studies[0], key) for study in studies for key in _POLICY):
+        rules = runs[ruling].record.study
+        policy = "; ".join(f"{key}: {_policy_text(getattr(rules, key))}" for key in _POLICY)
         notes.append(f"The runs' policies differ; that of {ruling} holds for all ({policy}).")
-    if len({r.record["data"]["fingerprint"] for r in runs.values()}) > 1:
+    if len({r.record.data.fingerprint for r in runs.values()}) > 1:
         notes.append(
             "The runs' data differ: a unit counts as the same where its keys are; run folders do not hold "
             "texts, so that these may be others."

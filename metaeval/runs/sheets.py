@@ -28,7 +28,6 @@ def side_by_side(
     columns: Mapping[str, Mapping[str, str]],
     tests: Tests,
     *,
-    seed: int = 0,
     changed: Mapping[str, Sequence[str]] | None = None,
     notes: Sequence[str] = (),
 ) -> Sheet:
@@ -42,7 +41,7 @@ def side_by_side(
         What they gave, in the cell that it shows first.
     columns
         Evaluator → run → its name in ``cells``, of those runs that have it; all in the order to be shown.
-    tests, seed
+    tests
         How is tested; p-values are corrected over the evaluators whose scores are not the same in both runs.
     changed
         Evaluator → what is not the same in the runs that have it.
@@ -62,9 +61,7 @@ def side_by_side(
     numbers = board.of(cell).set_index("evaluator")
     fields = [*ESTIMATES, *(c for c in counts if c in numbers)]
     together = sum(len(of_run) > 1 for of_run in columns.values())
-    tested = {
-        e: _tested(cells, cell, [*of_run.values()], tests, seed, together) for e, of_run in columns.items()
-    }
+    tested = {e: _tested(cells, cell, [*of_run.values()], tests, together) for e, of_run in columns.items()}
     rows: list[dict[str, Any]] = []
     for evaluator, of_run in columns.items():
         in_runs = list(of_run)
@@ -126,16 +123,14 @@ class _Tested(NamedTuple):
     policy: Mapping[str, Any] | None = None
 
 
-def _tested(  # noqa: PLR0917 - an evaluator's part of `side_by_side`
-    cells: Cells, cell: Cell, names: Sequence[str], tests: Tests, seed: int, together: int
-) -> _Tested:
+def _tested(cells: Cells, cell: Cell, names: Sequence[str], tests: Tests, together: int) -> _Tested:
     if len(names) < 2:
         return _Tested()
     last, first = names[-1], names[0]
     if cells.same(cell, last, first):
         # No test, and so none to correct the others for.
         return _Tested(difference=0.0)
-    found = cells.compare(cell, tests, seed=seed, evaluators=[last, first], corrected_with=together)
+    found = cells.compare(cell, tests, evaluators=[last, first], corrected_with=together)
     return _Tested(float(found.difference[0, 1]), float(found.p[0, 1]), found.policy)
 
 

@@ -7,11 +7,10 @@ import webbrowser
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from metaeval.base.errors import MetaevalError
-from metaeval.base.simulation import Simulation
 from metaeval.reports.view_pages import Card, compare_page, index_page, message_page, side_by_side_page
 from metaeval.runs.comparison import compare_runs
 from metaeval.runs.folder import RECORD, REPORT, read_output, read_record
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from metaeval.runs.record import Record
 
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -158,9 +159,9 @@ def _lies_in(folder: Path, name: str) -> bool:
     return (folder / name).resolve().is_relative_to(folder.resolve())
 
 
-def _written(record: Mapping[str, Any]) -> list[str]:
+def _written(record: Record) -> list[str]:
     """Return the files that a run wrote, in its folder: a record from elsewhere may name any path."""
-    names = [PurePosixPath(name) for name in record.get("outputs", {})]
+    names = [PurePosixPath(name) for name in record.outputs]
     return [str(n) for n in names if not n.is_absolute() and ".." not in n.parts and "\\" not in str(n)]
 
 
@@ -174,12 +175,12 @@ def _card(name: str, folder: Path) -> Card:
     return Card(
         name,
         root + REPORT,
-        title=record["study"]["title"] or f"Evaluators on {record['data']['name']}",
-        dataset=record["data"]["name"],
-        units=record["data"]["units"],
-        evaluators=len(record["evaluators"]),
-        finished=record["finished"],
-        simulated=Simulation.of_record(record),
+        title=record.title,
+        dataset=record.data.name,
+        units=record.data.units,
+        evaluators=len(record.evaluators),
+        finished=record.finished,
+        simulated=record.simulation,
         files={file: root + quote(file) for file in _written(record)},
     )
 

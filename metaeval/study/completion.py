@@ -7,7 +7,7 @@ import hashlib
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import metaeval
 from metaeval.evaluators.ensemble import Ensemble
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from metaeval.base.records import Evaluator
+    from metaeval.runs.record import Record
     from metaeval.study.plan import Plan
 
 
-def finished(todo: Plan, *, offline: bool = False) -> dict[str, Any] | None:
-    """Return ``run.json`` if running the study would make the same again, else None.
+def finished(todo: Plan, *, offline: bool = False) -> Record | None:
+    """Return what ``run.json`` says if running the study would make the same again, else None.
 
     A run that lost calls is not finished: running it again asks for them again.
 
@@ -36,12 +37,11 @@ def finished(todo: Plan, *, offline: bool = False) -> dict[str, Any] | None:
     if not (todo.out / RECORD).is_file():
         return None
     record = read_record(todo.out)
-    if record.get("status") != "done" or record.get("lost") or not record.get("inputs"):
+    if not record.is_done or record.lost or not record.inputs:
         return None
-    specs = {name: str(spec) for name, spec in todo.evaluators.items()}
-    scoring = Scoring(todo.data, specs, todo.aspects)
+    scoring = Scoring(todo.data, todo.specs, todo.aspects, todo.known)
     same = (
-        record["inputs"] == inputs_of(todo, scoring, offline=offline)
+        record.inputs == inputs_of(todo, scoring, offline=offline)
         and is_whole(todo.out, record)
         and same_replies(store_path(todo.study.judging), todo.out, record)
     )
@@ -53,7 +53,7 @@ def inputs_of(todo: Plan, scoring: Scoring, *, offline: bool) -> str:
 
     It is empty where that cannot be told: an evaluator that somebody else wrote may be another tomorrow.
     """
-    truth = build(str(todo.truth))
+    truth = build(str(todo.truth), known=todo.known)
     if not all(_is_ours(e) for e in (truth, *scoring.named.values())):
         return ""
     data = todo.data
@@ -69,7 +69,6 @@ def inputs_of(todo: Plan, scoring: Scoring, *, offline: bool) -> str:
             data.source,
             data.language,
             data.simulated,
-            data.texts,
             dict(data.extra),
         ],
         "evaluators": {name: scoring.signature(name) for name in scoring.named},

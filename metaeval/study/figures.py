@@ -11,8 +11,8 @@ from metaeval.analysis.agreement.likeness import likeness
 from metaeval.analysis.agreement.user_bias import user_bias
 from metaeval.analysis.ensembles.spread import ensemble_spread, judges_to_combine
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.records import AVERAGE, Kind, Scale
-from metaeval.engine.policy import Policy, prepare
+from metaeval.base.records import AVERAGE, Kind
+from metaeval.engine.policy import prepare
 from metaeval.engine.sentences import interval_sentence
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.explanations.cost_accuracy import cost_accuracy
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ScoreTable
+    from metaeval.base.records import Scale, ScoreTable
     from metaeval.base.simulation import Simulation
+    from metaeval.engine.policy import Policy
     from metaeval.engine.sheet import Sheet
     from metaeval.reports.figures import Figure
     from metaeval.runs.finished import OpenRun
+    from metaeval.runs.record import Record, StudyFacts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +45,7 @@ class _Material:
     correlations: pd.DataFrame
     truth: pd.DataFrame
     raters: pd.DataFrame | None
-    record: Mapping[str, Any]
+    record: Record
     kinds: Mapping[str, Kind]
     signatures: Mapping[str, Mapping[str, Any]]
     labels: Mapping[str, str]
@@ -57,37 +59,27 @@ class _Material:
 
     @property
     def scale(self) -> Scale:
-        low, high, integer = self.record["data"]["scale"]
-        return Scale(low, high, bool(integer))
+        return self.record.data.scale
 
     @property
     def truth_name(self) -> str:
-        return f"truth: {self.record['truth']['spec']}"
+        return f"truth: {self.record.truth.spec}"
 
     @property
     def intervals(self) -> str:
         """A sentence on the intervals; empty if the run made none."""
-        sentence = interval_sentence(
-            self.record["policy"].get("bootstrap") or {}, self.record["policy"]["levels"]
-        )
+        sentence = interval_sentence(self.record.policy.get("bootstrap") or {}, self.record.policy["levels"])
         return sentence.replace("Brackets hold", "Lines are")
 
     def policy(self, coefficients: Sequence[str] | None = None) -> Policy:
-        study = self.record["study"]
-        return Policy.of(
-            study["levels"],
-            list(coefficients or study["coefficients"]),
-            study["missing"],
-            study["undefined_groups"],
-            study["units"],
-        )
+        return self.record.study.policy(coefficients=coefficients)
 
 
 def figures_of(
     scores: ScoreTable,
     truth: pd.DataFrame,
     raters: pd.DataFrame | None,
-    record: Mapping[str, Any],
+    record: Record,
     correlations: pd.DataFrame,
     *,
     names: Sequence[str] = (),
@@ -107,7 +99,7 @@ def figures_of(
         Which ``aspect``, ``level`` and ``coefficient`` to show first, where a figure has them; what is left
         out is that of the study's order. A figure of very many rows has these alone.
     """
-    order = {k: str(v) for k, v in record["study"]["order_by"].items()}
+    order = record.study.order_by
     simulated = scores.simulation
     labels = {n: simulated.label(n) for n in scores.evaluators}
     of = _Material(
@@ -141,7 +133,7 @@ def figures_of_run(
             known = list(CATALOGUE)
             raise MetaevalError(f"there is no figure {name!r}{nearest(name, known)} ({', '.join(known)})")
     for column, value in (first or {}).items():
-        have = _known(run.record["study"], column)
+        have = _known(run.record.study, column)
         if value not in have:
             raise MetaevalError(
                 f"the run has no {column} {value!r}{nearest(value, have)} (it has: {', '.join(have)})"
@@ -150,14 +142,14 @@ def figures_of_run(
     return figures_of(run.scores, run.truth, run.raters, run.record, correlations, names=names, first=first)
 
 
-def _known(study: Mapping[str, Any], column: str) -> list[str]:
+def _known(study: StudyFacts, column: str) -> list[str]:
     if column == "aspect":
-        return [*study["aspects"], *([AVERAGE] if len(study["aspects"]) > 1 else [])]
-    return list(study[f"{column}s"])
+        return [*study.aspects, *([AVERAGE] if len(study.aspects) > 1 else [])]
+    return study.levels if column == "level" else study.coefficients
 
 
 def _ranking(of: _Material) -> Sheet:
-    truth_raters = made_of(of.record["truth"]["spec"]).annotators
+    truth_raters = made_of(of.record.truth.spec).annotators
     human = human_reference(
         of.correlations, of.kinds, of.truth, of.raters, of.policy(), truth_raters=truth_raters
     )
@@ -176,13 +168,13 @@ def _distributions(of: _Material) -> Sheet | None:
 
 
 def _likeness(of: _Material) -> Sheet | None:
-    known = _known(of.record["study"], "aspect")
+    known = _known(of.record.study, "aspect")
     aspect = of.first["aspect"] if of.first["aspect"] in known else known[0]
     return likeness(
         of.frame,
         of.truth,
         aspects=_leading(aspect, known),
-        coefficients=_leading(of.first["coefficient"], of.record["study"]["coefficients"]),
+        coefficients=_leading(of.first["coefficient"], of.record.study.coefficients),
         truth_name=of.truth_name,
         simulated=of.simulated,
     )

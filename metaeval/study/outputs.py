@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER
 from metaeval.engine.correlation import correlate
-from metaeval.engine.policy import Policy
 from metaeval.judging.cost import costs_of
-from metaeval.judging.lost import lost_sentences
+from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.reports import FORMATS
 from metaeval.reports.cost_table import cost_table
 from metaeval.reports.report.page import report_page
@@ -39,17 +38,18 @@ from metaeval.study.report import report_of
 from metaeval.study.results import Run, board_of, tests_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     import pandas as pd
 
     from metaeval.base.records import ScoreTable
+    from metaeval.runs.record import Record
     from metaeval.study.plan import Plan
 
 
 def write_outputs(
-    todo: Plan, folder: RunFolder, record: Mapping[str, Any], scores: ScoreTable, ratings: pd.DataFrame
+    todo: Plan, folder: RunFolder, record: Record, scores: ScoreTable, ratings: pd.DataFrame
 ) -> Run:
     """Make everything that a run finds out of its scores, and write it.
 
@@ -58,14 +58,14 @@ def write_outputs(
     todo, folder
         The study, and where its outputs go.
     record
-        The content of ``run.json``, but for what is found out here.
+        What ``run.json`` says, but for what is found out here.
     scores, ratings
         What was scored, and the truth (key columns, ``aspect``, ``rating``).
     """
     study = todo.study
-    policy = Policy.of(
-        todo.levels, study.coefficients, study.missing.model_dump(), study.undefined_groups, study.units
-    )
+    if not isinstance(study, ExplanationStudy):
+        raise NotImplementedError
+    policy = study.policy
     with progress("correlating"):
         result = correlate(
             scores,
@@ -78,8 +78,8 @@ def write_outputs(
             bootstrap=study.bootstrap.model_dump() if study.bootstrap else None,
         )
     with progress("testing"):
-        tests = tests_of(scores.frame, ratings, policy, todo.by, study.tests)
-    record = {**record, "policy": dict(result.policy), "tests": dict(tests.policy) if tests else None}
+        tests = tests_of(scores.frame, ratings, policy, study.by, study.tests)
+    record = record.having(policy=dict(result.policy), tests=dict(tests.policy) if tests else None)
     costs = costs_of(scores)
     board = board_of(result, record, tests=tests, costs=costs)
     # Seconds differ from run to run; these files are to depend on the scores alone.
@@ -117,7 +117,7 @@ def write_outputs(
             if len(costs)
             else {}
         ),
-        **({DETAILS: _writer(notice(lost_sentences(record)) + to_markdown(details))} if details else {}),
+        **({DETAILS: _writer(notice(record.lost_sentences) + to_markdown(details))} if details else {}),
         **{f"leaderboard.{suffix}": _writer(FORMATS[suffix](steady)) for suffix in ("csv", "md", "tex")},
         REPORT: _writer(page),
     }

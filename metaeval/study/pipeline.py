@@ -18,9 +18,10 @@ from metaeval.base.progress import progress
 from metaeval.base.records import KEYS, ScoreTable, Status
 from metaeval.judging.lost import lost_calls
 from metaeval.kinds.scoring import Scoring, joined, judges_of
+from metaeval.kinds.study import Study, make_study
 from metaeval.runs.folder import RECORD, RunFolder, read_record
+from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
 from metaeval.study.completion import finished, inputs_of
-from metaeval.study.file import Study, make_study
 from metaeval.study.judges import judging_of
 from metaeval.study.plan import Plan, plan
 from metaeval.study.replies import calls_in, replies_state, store_path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.base.records import DataSet
     from metaeval.study.results import Run
 
 
@@ -83,12 +85,12 @@ def rerun(folder: str | os.PathLike[str], *, offline: bool = False) -> Run:
     """
     path = Path(folder)
     record = read_record(path)
-    return carry_out(plan(study_of(record), path), offline=offline, again=record.get("again", ""))
+    return carry_out(plan(study_of(record), path), offline=offline, again=record.again)
 
 
-def study_of(record: Mapping[str, Any]) -> Study:
+def study_of(record: Record) -> Study:
     """Return the study that ``run.json`` holds."""
-    return make_study(record["study"])
+    return make_study(record.study.content())
 
 
 def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
@@ -105,30 +107,21 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
     from metaeval.study.outputs import write_outputs
 
     with RunFolder.claim(todo.out) as folder:
-        record: dict[str, Any] = {
-            "metaeval": __version__,
-            "status": "running",
-            "study": todo.as_record(),
-            "data": {
-                "name": todo.data.name,
-                "fingerprint": todo.data.fingerprint,
-                "simulated": todo.data.simulated,
-                "licence": todo.data.licence,
-                "source": todo.data.source,
-                "units": len(todo.data),
-                "scale": [todo.data.scale.min, todo.data.scale.max, todo.data.scale.integer],
-            },
-            "python": ".".join(map(str, sys.version_info[:3])),
-            "libraries": {name: metadata.version(name) for name in _LIBRARIES},
-            "started": _now(),
-        }
-        finished_before = (todo.out / RECORD).exists() and read_record(todo.out).get("status") == "done"
+        record = Record(
+            metaeval=__version__,
+            status="running",
+            study=StudyFacts(**todo.as_record()),
+            data=_facts(todo.data),
+            python=".".join(map(str, sys.version_info[:3])),
+            libraries={name: metadata.version(name) for name in _LIBRARIES},
+            started=_now(),
+        )
+        finished_before = (todo.out / RECORD).exists() and read_record(todo.out).is_done
         done: list[str] = []
         try:
-            specs = {name: str(spec) for name, spec in todo.evaluators.items()}
-            scoring = Scoring(todo.data, specs, todo.aspects)
+            scoring = Scoring(todo.data, todo.specs, todo.aspects, todo.known)
             inputs = inputs_of(todo, scoring, offline=offline)
-            of_truth = Scoring(todo.data, {"truth": str(todo.truth)}, todo.aspects)
+            of_truth = Scoring(todo.data, {"truth": str(todo.truth)}, todo.aspects, todo.known)
             with contextlib.ExitStack() as stack:
                 if judges_of([*scoring.named.values(), *of_truth.named.values()]):
                     stack.enter_context(judging_of(todo.study, offline=offline))
@@ -136,11 +129,12 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
                 if not finished_before:
                     folder.write_record(record)
                 scores = _score(folder, scoring, done)
-            record |= _made(todo, scores, truth) | _asked(todo, scoring, of_truth, scores, again)
-            return write_outputs(todo, folder, record | {"inputs": inputs}, scores, truth_ratings(truth))
+            made = _made(todo, scores, truth) | _asked(todo, scoring, of_truth, scores, again)
+            record = record.having(**made, inputs=inputs)
+            return write_outputs(todo, folder, record, scores, truth_ratings(truth))
         except (KeyboardInterrupt, StoppedError) as error:
             if not finished_before:
-                folder.write_record({**record, "status": "stopped", "stopped": _now()})
+                folder.write_record(record.having(status="stopped", stopped=_now()))
             why = str(error) or "interrupted"
             kept = f"{len(done)} of {len(todo.evaluators)} evaluators are kept in {todo.out}"
             raise StoppedError(f"{why}: the scores of {kept}; run the same command again to go on") from error
@@ -190,6 +184,22 @@ def _score(folder: RunFolder, scoring: Scoring, done: list[str]) -> ScoreTable:
     return joined(tables, scoring.data)
 
 
+def _facts(data: DataSet) -> DataFacts:
+    """Return what ``run.json`` says of the data."""
+    return DataFacts(
+        name=data.name,
+        fingerprint=data.fingerprint,
+        simulated=data.simulated,
+        licence=data.licence,
+        source=data.source,
+        units=len(data),
+        scale=data.scale,
+        keys=list(data.keys),
+        cluster=data.cluster,
+        nouns=dict(data.nouns),
+    )
+
+
 def _made(todo: Plan, scores: ScoreTable, truth: ScoreTable) -> dict[str, Any]:
     """Return what ``run.json`` says of the scores."""
     (truth_signature,) = truth.signatures.values()
@@ -197,14 +207,14 @@ def _made(todo: Plan, scores: ScoreTable, truth: ScoreTable) -> dict[str, Any]:
     return {
         "status": "done",
         "finished": _now(),
-        "truth": {"spec": str(todo.truth), "signature": dict(truth_signature)},
+        "truth": TruthFacts(spec=str(todo.truth), signature=dict(truth_signature)),
         "evaluators": {
-            name: {
-                "spec": str(spec),
-                "kind": str(scores.kinds[name]),
-                "signature": dict(scores.signatures[name]),
-                "scores": counts[name],
-            }
+            name: EvaluatorFacts(
+                spec=str(spec),
+                kind=scores.kinds[name],
+                signature=dict(scores.signatures[name]),
+                scores=counts[name],
+            )
             for name, spec in todo.evaluators.items()
         },
     }

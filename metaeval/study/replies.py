@@ -10,14 +10,16 @@ from metaeval.llm.calls.request import key_of
 from metaeval.llm.store.replies import Store, default_path
 from metaeval.llm.store.rows import request_in
 from metaeval.runs.folder import SCORES, VERDICTS, read_output
+from metaeval.runs.record import ReplyFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
 
     from metaeval.base.records import ScoreTable
-    from metaeval.study.file import JudgingOptions
+    from metaeval.judging.settings import JudgingOptions
+    from metaeval.runs.record import Record
 
 _BATCH = 500
 # In the canonical text of a request its attempt comes first; the text of a first attempt need not be read.
@@ -41,7 +43,7 @@ def calls_in(frames: Iterable[pd.DataFrame | None]) -> list[str]:
     return sorted(keys - {""})
 
 
-def calls_of_run(folder: Path, record: Mapping[str, Any]) -> list[str]:
+def calls_of_run(folder: Path, record: Record) -> list[str]:
     """Return the keys of the calls behind the scores and verdicts of a finished run.
 
     Raises
@@ -52,7 +54,7 @@ def calls_of_run(folder: Path, record: Mapping[str, Any]) -> list[str]:
     import pandas as pd
     import pyarrow.parquet as pq
 
-    names = [SCORES, *([VERDICTS] if VERDICTS in record.get("outputs", {}) else [])]
+    names = [SCORES, *([VERDICTS] if VERDICTS in record.outputs else [])]
     files = [read_output(folder, name) for name in names]
     having = [file for file in files if "call" in pq.read_schema(file).names]
     return calls_in(pd.read_parquet(file, columns=["call"]) for file in having)
@@ -71,7 +73,7 @@ def with_attempts(store: Store, calls: Sequence[str]) -> Iterator[str]:
             yield key
 
 
-def replies_state(path: Path, calls: Sequence[str], behind: Iterable[ScoreTable]) -> dict[str, Any]:
+def replies_state(path: Path, calls: Sequence[str], behind: Iterable[ScoreTable]) -> ReplyFacts:
     """Return what tells later whether the store at ``path`` has the same replies.
 
     Parameters
@@ -85,28 +87,28 @@ def replies_state(path: Path, calls: Sequence[str], behind: Iterable[ScoreTable]
 
     Returns
     -------
-    dict
+    ReplyFacts
         ``file``: the store's file as it is now, None if somebody else writes to it. ``digest``: of the
         replies to the calls, None if there are others that the run's files do not name.
     """
     if not path.is_file():
-        return {"file": None, "digest": None}
+        return ReplyFacts(file=None, digest=None)
     whole = calls_in(frame for table in behind for frame in (table.frame, table.verdicts))
     digest = _digest(path, calls) if whole == list(calls) else None
-    return {"file": _file_state(path), "digest": digest}
+    return ReplyFacts(file=_file_state(path), digest=digest)
 
 
-def same_replies(path: Path, folder: Path, record: Mapping[str, Any]) -> bool:
+def same_replies(path: Path, folder: Path, record: Record) -> bool:
     """Say whether a store has the replies that a run used; true if it used none."""
-    kept = record.get("replies")
-    if not kept:
+    kept = record.replies
+    if kept is None:
         return True
     if not path.is_file():
         return False
-    if kept["file"] is not None and kept["file"] == _file_state(path):
+    if kept.file is not None and kept.file == _file_state(path):
         return True
     # Another run may have added to the store; what counts is that these replies are the same.
-    return kept["digest"] is not None and kept["digest"] == _digest(path, calls_of_run(folder, record))
+    return kept.digest is not None and kept.digest == _digest(path, calls_of_run(folder, record))
 
 
 def _file_state(path: Path) -> list[int] | None:

@@ -15,8 +15,9 @@ from metaeval.base.records import Kind, Status
 from metaeval.engine.comparison import Tests, compare_prepared
 from metaeval.engine.correlation_board import correlation_board
 from metaeval.engine.drilldown import GroupColumn
-from metaeval.engine.policy import Policy, Prepared, prepare
+from metaeval.engine.policy import Prepared, prepare
 from metaeval.engine.ranking import ranking
+from metaeval.engine.results import PeopleLine, RankedCell
 from metaeval.engine.sentences import tests_sentence
 from metaeval.evaluators.grid import grid_of, unit_positions
 from metaeval.kinds.explanations.reading import LEVEL_MEANINGS, clusters, size_text, unit_view
@@ -24,7 +25,7 @@ from metaeval.llm.store.replies import Store, default_path
 from metaeval.llm.store.tools import Conversation, conversations
 from metaeval.reports import words
 from metaeval.reports.report.calls import Calls
-from metaeval.reports.report.model import COSTS, ListedEvaluator, PeopleLine, RankedCell, Report
+from metaeval.reports.report.model import COSTS, ListedEvaluator, Report
 from metaeval.reports.report.units import Sample, Units, sample
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from metaeval.engine.sheet import Sheet
     from metaeval.reports import Leaderboard
     from metaeval.reports.figures import Figure
+    from metaeval.runs.record import Record
 
 _MOST_PERMUTATIONS = 10_000  # in columns other than the one that orders the leaderboard
 _MOST_TESTED = 32  # evaluators, above which only that column is tested
@@ -49,7 +51,7 @@ def report_of(
     scores: ScoreTable,
     truth: pd.DataFrame,
     result: Correlations,
-    record: Mapping[str, Any],
+    record: Record,
     *,
     board: Leaderboard,
     tests: Comparisons | None,
@@ -66,26 +68,24 @@ def report_of(
     result, board, tests, costs
         What was found out.
     record
-        The content of ``run.json``.
+        What ``run.json`` says.
     figures, sheets
         Further things to show.
     """
-    study = record["study"]
-    policy = Policy.of(
-        study["levels"], study["coefficients"], study["missing"], study["undefined_groups"], study["units"]
-    )
+    study = record.study
+    policy = study.policy()
     prepared = prepare(scores.frame, truth, policy)
-    cells = correlation_board(result, study["order_by"])
-    units = units_of(data, scores, truth, study["aspects"])
+    cells = correlation_board(result, study.order_by)
+    units = units_of(data, scores, truth, study.aspects)
     shown = sample(*clusters(data))
     entries = list(_entries(data, scores, units, record))
-    keys = [_calls(scores, name, data, study["aspects"]) for name in scores.evaluators]
+    keys = [_calls(scores, name, data, study.aspects) for name in scores.evaluators]
     return Report(
-        title=study["title"] or f"Evaluators on {record['data']['name']}",
-        dataset=record["data"]["name"],
+        title=record.title,
+        dataset=record.data.name,
         simulated=scores.simulation,
-        truth=record["truth"]["spec"],
-        version=record["metaeval"],
+        truth=record.truth.spec,
+        version=record.metaeval,
         facts=list(_facts(data, record)),
         glossary=_glossary(entries, policy.levels, costs),
         policy=board.policy,
@@ -93,12 +93,12 @@ def report_of(
         evaluators=entries,
         board=cells,
         costs=costs,
-        ranked=list(_ranked(cells, prepared, tests, study["tests"])),
+        ranked=list(_ranked(cells, prepared, tests, study.tests)),
         people=list(_people(figures)),
         groups=[_with_bias(g, units, entries) for g in by_group(prepared)],
         units=units,
         shown=shown,
-        calls=Calls(_conversations(keys, shown, study["judging"]["store"])),
+        calls=Calls(_conversations(keys, shown, study.judging.get("store"))),
         keys=keys,
         figures=figures,
         sheets=sheets,
@@ -122,28 +122,28 @@ def units_of(data: ExplanationSet, scores: ScoreTable, truth: pd.DataFrame, aspe
 
 
 def _entries(
-    data: ExplanationSet, scores: ScoreTable, units: Units, record: Mapping[str, Any]
+    data: ExplanationSet, scores: ScoreTable, units: Units, record: Record
 ) -> Iterator[ListedEvaluator]:
-    for (name, evaluator), grid in zip(record["evaluators"].items(), units.scores, strict=True):
+    for (name, evaluator), grid in zip(record.evaluators.items(), units.scores, strict=True):
         yield ListedEvaluator(
             name,
-            evaluator["spec"],
-            Kind(evaluator["kind"]),
+            evaluator.spec,
+            evaluator.kind,
             on_scale(grid.scores[~np.isnan(grid.scores)], data.scale),
-            evaluator["scores"],
-            evaluator["signature"],
+            evaluator.scores,
+            evaluator.signature,
         )
 
 
-def _facts(data: ExplanationSet, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _facts(data: ExplanationSet, record: Record) -> Iterator[tuple[str, str]]:
     scale = data.scale
     yield "Data set", data.name
     yield "Size", size_text(data)
-    yield "Truth", record["truth"]["spec"]
+    yield "Truth", record.truth.spec
     yield "Scale", f"{scale.min:g} to {scale.max:g}{', whole numbers' if scale.integer else ''}"
     yield "Source", data.source
     yield "Licence", data.licence
-    yield "Fingerprint of the data", record["data"]["fingerprint"]
+    yield "Fingerprint of the data", record.data.fingerprint
 
 
 def _glossary(
@@ -182,14 +182,13 @@ def _ranked(
     yield _tested(board, tests)
     if len(data.evaluators) > _MOST_TESTED:
         return
-    given = {k: v for k, v in options.items() if k != "seed"}
-    how = Tests.of({**given, "permutations": min(given["permutations"], _MOST_PERMUTATIONS)})
+    how = Tests(**{**options, "permutations": min(options["permutations"], _MOST_PERMUTATIONS)})
     for row in board.frame[CELL].drop_duplicates().itertuples(index=False):
         by = dict(zip(CELL, map(str, row), strict=True))
         level, coefficient = by["level"], by["coefficient"]
         if by != tests.by and (coefficient == "pearson" or level != "dataset"):
             one = replace(data.policy, levels=(level,), coefficients=(coefficient,))
-            found = compare_prepared(replace(data, policy=one), by, how, seed=options["seed"])
+            found = compare_prepared(replace(data, policy=one), by, how)
             yield _tested(board, found)
 
 

@@ -11,29 +11,27 @@ from urllib.parse import quote
 
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.formulas import read_csv
-from metaeval.base.records import Correlations, Kind, ScoreTable
-from metaeval.base.simulation import Simulation
+from metaeval.base.records import Correlations, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.comparison import Tests, compare_prepared
 from metaeval.engine.correlation_board import correlation_board
 from metaeval.engine.policy import Policy, prepare
 from metaeval.judging.cost import costs_of
-from metaeval.judging.lost import lost_sentences
 from metaeval.reports import Leaderboard, leaderboard
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import CORRELATIONS, REPORT, read_output, read_record
-from metaeval.study.file import TestOptions
 from metaeval.study.specs import parts_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
 
     from metaeval.engine.board import Cell
     from metaeval.engine.comparison import Comparisons
     from metaeval.runs.finished import OpenRun
+    from metaeval.runs.record import Record
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,13 +39,18 @@ class Run:
     """A finished run: what it made, and the folder that holds it."""
 
     folder: Path
-    record: Mapping[str, Any]
-    """The content of ``run.json``."""
+    facts: Record
+    """What ``run.json`` says."""
     scores: ScoreTable
     correlations: Correlations
     leaderboard: Leaderboard
     already: bool = False
     """Whether it was finished before, and was read back from its folder."""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The content of ``run.json``."""
+        return self.facts.content()
 
     def _repr_html_(self) -> str:
         """Show a notebook what was run, the leaderboard, and where the report lies."""
@@ -61,19 +64,18 @@ class Run:
 
 
 def tests_of(
-    scores: pd.DataFrame, truth: pd.DataFrame, policy: Policy, by: Cell, options: TestOptions | None
+    scores: pd.DataFrame, truth: pd.DataFrame, policy: Policy, by: Cell, options: Tests | None
 ) -> Comparisons | None:
     """Test the evaluators of a run against each other by one column; None if the study wants no tests."""
     if options is None:
         return None
-    tests = options.model_dump(exclude={"seed"})
     one = replace(policy, levels=(by["level"],), coefficients=(by["coefficient"],))
-    return compare_prepared(prepare(scores, truth, one), by, Tests.of(tests), seed=options.seed)
+    return compare_prepared(prepare(scores, truth, one), by, options)
 
 
 def board_of(
     result: Correlations,
-    record: Mapping[str, Any],
+    record: Record,
     coefficients: Sequence[str] | None = None,
     *,
     name: str = "",
@@ -88,24 +90,24 @@ def board_of(
     board = leaderboard(
         result,
         coefficients=coefficients,
-        title=record["study"]["title"] or "",
-        dataset=record["data"]["name"],
-        truth=record["truth"]["spec"],
-        simulated=record["data"]["simulated"],
-        name=name or record["study"]["name"] or "",
-        signatures={name: e["signature"] for name, e in record["evaluators"].items()},
-        by=by or record["study"]["order_by"],
+        title=record.study.title or "",
+        dataset=record.data.name,
+        truth=record.truth.spec,
+        simulated=record.data.simulated,
+        name=name or record.study.name,
+        signatures=record.signatures,
+        by=by or record.study.order_by,
         tests=tests,
         costs=costs,
-        lost=lost_sentences(record),
+        lost=record.lost_sentences,
     )
     return replace(board, policy=(*board.policy, *_parts_of_truth(record)))
 
 
-def _parts_of_truth(record: Mapping[str, Any]) -> list[str]:
+def _parts_of_truth(record: Record) -> list[str]:
     """Return a sentence on the evaluators that share people or scores with the truth, if there are any."""
-    truth = parts_of(EvaluatorSpec.parse(record["truth"]["spec"]))
-    specs = {name: EvaluatorSpec.parse(e["spec"]) for name, e in record["evaluators"].items()}
+    truth = parts_of(EvaluatorSpec.parse(record.truth.spec))
+    specs = {name: EvaluatorSpec.parse(spec) for name, spec in record.specs.items()}
     shared = [name for name, spec in specs.items() if parts_of(spec) & truth]
     if not shared:
         return []
@@ -138,13 +140,13 @@ def read_board(
     """
     result, record = read_run(folder)
     for name in coefficients or ():
-        have = record["study"]["coefficients"]
+        have = record.study.coefficients
         if name not in have:
             raise MetaevalError(
                 f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
             )
     board = correlation_board(result)
-    ordered = board.cell(record["study"]["order_by"])
+    ordered = board.cell(record.study.order_by)
     by = board.cell(order_by, ordered)
     opened = open_run(folder)
     tests = opened.tests() if by == ordered else _tests_by(opened, by)
@@ -154,13 +156,13 @@ def read_board(
 
 
 def _tests_by(run: OpenRun, by: Cell) -> Comparisons | None:
-    options = run.record["study"]["tests"]
-    wanted = TestOptions(**options) if options else None
+    options = run.record.study.tests
+    wanted = Tests(**options) if options else None
     return tests_of(run.scores.frame, run.truth, run.policy(), by, wanted)
 
 
-def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, dict[str, Any]]:
-    """Read the correlations of a finished run, and its ``run.json``.
+def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, Record]:
+    """Read the correlations of a finished run, and what its ``run.json`` says.
 
     Raises
     ------
@@ -175,7 +177,6 @@ def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, dict[str, An
         frame["corrected"] = math.nan
     for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
         frame[column] = frame[column].astype("int64")
-    kinds = {name: Kind(e["kind"]) for name, e in record["evaluators"].items()}
-    simulated = Simulation.of_record(record)
-    found = Correlations(frame, record["policy"], kinds, simulated.data, frozenset(simulated.evaluators))
+    simulated = record.simulation
+    found = Correlations(frame, record.policy, record.kinds, simulated.data, frozenset(simulated.evaluators))
     return found, record

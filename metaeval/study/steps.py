@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.records import Correlations
+    from metaeval.judging.lost import LostCalls
     from metaeval.reports import Leaderboard
 
 _WRITES = (".csv", ".parquet", ".jsonl")
@@ -37,7 +38,7 @@ _WRITES = (".csv", ".parquet", ".jsonl")
 
 def score_file(
     data: str | os.PathLike[str], specs: Sequence[str], out: str | os.PathLike[str]
-) -> tuple[ScoreTable, list[dict[str, Any]]]:
+) -> tuple[ScoreTable, list[LostCalls]]:
     """Score a data set and write the scores, long, to a file; return them, and what calls were lost.
 
     Raises

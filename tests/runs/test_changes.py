@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from metaeval.runs.changes import evaluator_changes, evaluators_of, run_changes
+from metaeval.runs.record import Record
 from tests.study.runs import tiny_run
 from tests.tiny import write_tiny
 
@@ -43,7 +44,7 @@ def rows(sheet: Sheet) -> dict[tuple[str, str, str], list[str | None]]:
 
 
 def test_nothing_changed_is_said_of_each_part(record: Mapping[str, Any]) -> None:
-    sheet = run_changes({"a": record, "b": record}, ("A note.",))
+    sheet = run_changes({"a": Record(**record), "b": Record(**record)}, ("A note.",))
     assert sheet.frame["part"].tolist() == PARTS
     assert set(sheet.frame["key"]) == {"nothing changed"}
     assert sheet.frame[["value @ a", "value @ b"]].isna().all(axis=None)
@@ -63,7 +64,7 @@ def test_every_key_that_is_not_the_same(record: Mapping[str, Any]) -> None:
     judge["signature"] |= {"temperature": 0.5, "models": ["one-2", "one-3"]}
     judge["signature"]["prompt"] |= {"sha256": "0" * 64}
     judge["scores"] = {"ok": 30, "refused": 6}
-    found = rows(run_changes({"a": record, "b": other}))
+    found = rows(run_changes({"a": Record(**record), "b": Record(**other)}))
     fingerprint = record["data"]["fingerprint"][:12]
     prompt = record["evaluators"]["judge"]["signature"]["prompt"]["sha256"][:12]
     expected: dict[tuple[str, str, str], list[str | None]] = {
@@ -92,7 +93,7 @@ def test_the_notes_say_what_a_dash_and_a_cut_hash_are(record: Mapping[str, Any])
     other = copy.deepcopy(dict(record))
     other["data"]["fingerprint"] = record["data"]["fingerprint"][:-1] + "x"
     other["evaluators"]["judge"]["scores"] = {"ok": 30, "refused": 6}
-    sheet = run_changes({"a": record, "b": other})
+    sheet = run_changes({"a": Record(**record), "b": Record(**other)})
     assert sheet.notes == (
         "— stands for a key that a run does not have.",
         "Of hashes the first 12 digits are shown.",
@@ -103,7 +104,7 @@ def test_the_notes_say_what_a_dash_and_a_cut_hash_are(record: Mapping[str, Any])
 def test_an_evaluator_of_one_run_only_is_a_change(record: Mapping[str, Any]) -> None:
     other = copy.deepcopy(dict(record))
     other["evaluators"]["new"] = other["evaluators"].pop("judge")
-    frame = run_changes({"a": record, "b": other}).frame
+    frame = run_changes({"a": Record(**record), "b": Record(**other)}).frame
     said = frame.loc[frame["part"] == "evaluators", ["evaluator", "key"]].to_numpy().tolist()
     assert said == [["judge", "in the run"], ["new", "in the run"], ["", "nothing changed in 2 of 2"]]
 
@@ -113,14 +114,14 @@ def test_what_is_inside_an_ensemble_is_seen(record: Mapping[str, Any]) -> None:
     parts = other["evaluators"]["both"]["signature"]["parts"]
     (judge,) = (name for name in parts if name.startswith("Judge"))
     parts[judge]["temperature"] = 1
-    found = evaluator_changes({"a": record, "b": other}, "both")
+    found = evaluator_changes({"a": Record(**record), "b": Record(**other)}, "both")
     assert found == {f"parts.{judge}.temperature": {"a": "0", "b": "1"}}
 
 
 def test_evaluators_in_one_run_only(record: Mapping[str, Any]) -> None:
     other = copy.deepcopy(dict(record))
     other["evaluators"] = {"new": other["evaluators"]["length"], "both": other["evaluators"]["both"]}
-    records = {"a": record, "b": other, "c": record}
+    records = {run: Record(**content) for run, content in (("a", record), ("b", other), ("c", record))}
     assert evaluators_of(records) == {
         "judge": ["a", "c"],
         "both": ["a", "b", "c"],

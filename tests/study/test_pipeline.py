@@ -146,7 +146,7 @@ def test_a_finished_run_is_read_back_to_the_last_bit(study: Path) -> None:
     )
     assert dict(result.kinds) == dict(done.correlations.kinds)
     assert result.simulated
-    assert record == done.record
+    assert record == done.facts
 
 
 def test_a_file_that_the_run_did_not_write_is_refused(study: Path) -> None:

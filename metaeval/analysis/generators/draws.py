@@ -87,17 +87,11 @@ class GeneratorDesign:
         return Draws(mean, replicates, counts.sum(axis=1), (counts > 0).sum(axis=1))
 
     def _of_aspect(self, values: Floats, units: Bools) -> tuple[Floats, Floats]:
-        of_unit, n = self.clusters.of_unit[units], self.clusters.n
+        entering = Clusters(self.clusters.of_unit[units], self.clusters.n)
         sums = UserAdjusted.of(
-            values[units],
-            self.generator[units],
-            self.n_generators,
-            of_unit if self.users else None,
-            n,
-            cluster=of_unit,
-            n_clusters=n,
+            values[units], self.generator[units], self.n_generators, entering, users=self.users
         )
-        return sums.means()[0], self.resampler.replicates(sums)
+        return sums.at(np.ones((entering.n, 1)))[:, 0], self.resampler.replicates(sums)
 
 
 def _rounded(x: Floats, scale: Floats) -> Floats:

@@ -198,9 +198,8 @@ class RequestRun:
                 await work.read(self._requests)
                 self._check(work)
             else:
-                await work.ask(self._requests, caller, self._limits.in_flight)
+                await work.ask(self._requests, caller, self._limits.concurrency)
                 caller.check()
-                self.tally.stopped = purse.empty
         finally:
             await caller.close()
 

@@ -69,8 +69,6 @@ class Tally:
     did not allow."""
     unpriced: int = 0
     """Replies whose cost is not known."""
-    stopped: str = ""
-    """What ran out, as a sentence; empty if all was sent."""
 
 
 @dataclass(slots=True)

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaeval.reports.figures.figure import Figure, first_choices
-from metaeval.reports.figures.style import FILLING, GREY, HUNDRED, PALETTE, SHAPES, hundred, rounded, scale_of
+from metaeval.reports.figures.style import (
+    FILLING,
+    GREY,
+    HUNDRED,
+    PALETTE,
+    SHAPES,
+    hundred,
+    layer,
+    nominal,
+    number,
+    scale_of,
+    with_interval,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,64 +36,33 @@ def cost(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     usd = frame["unit"].iloc[0] == "usd"
     factors = low > 0 and high / low > _WIDE
     close = 0 < low < high <= _NARROW * low
-    x: dict[str, Any] = {
-        "field": "cost",
-        "type": "quantitative",
-        "title": "USD a text" if usd else "tokens a text",
-        "scale": {"type": "log"} if factors else {"zero": False, "padding": 20} if close else {"zero": True},
-        "axis": {"format": "$~g" if usd else ",~r", "tickCount": 6},
-    }
-    up = {"type": "quantitative", "title": HUNDRED, "scale": {"zero": False}}
-    colour = {
-        "field": "model",
-        "type": "nominal",
-        "title": "model and prompt",
-        "scale": scale_of(models, PALETTE),
-        "legend": {"orient": "top", "columns": 1, "labelLimit": 420},
-    }
-    layers: list[dict[str, Any]] = [
-        {
-            "transform": [{"filter": "datum.frontier"}],
-            "mark": {
-                "type": "line",
-                "interpolate": "step-after",
-                "strokeWidth": 1.5,
-                "strokeDash": [5, 3],
-                "color": GREY,
-            },
-            "encoding": {"x": x, "y": {"field": "estimate_100", **up}},
-        },
-        {
-            "mark": {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6},
-            "encoding": {
-                "x": x,
-                "y": {"field": "ci_low_100", **up},
-                "y2": {"field": "ci_high_100"},
-                "color": colour,
-            },
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-            "encoding": {
-                "x": x,
-                "y": {"field": "estimate_100", **up},
-                "color": colour,
-                "shape": {
-                    "field": "way",
-                    "type": "nominal",
-                    "title": "asked",
-                    "scale": scale_of(ways, SHAPES),
-                    "legend": {"orient": "top", "columns": 1, "symbolFillColor": GREY},
-                },
-                "tooltip": [
-                    {"field": "evaluator", "type": "nominal", "title": "judge"},
-                    {"field": "cost", "type": "quantitative", "title": str(x["title"]), "format": ".4~g"},
-                    rounded("estimate", "estimate × 100"),
-                    rounded("ci_low", "from"),
-                    rounded("ci_high", "to"),
-                ],
-            },
-        },
+    x = number(
+        "cost",
+        title="USD a text" if usd else "tokens a text",
+        scale={"type": "log"} if factors else {"zero": False, "padding": 20} if close else {"zero": True},
+        axis={"format": "$~g" if usd else ",~r", "tickCount": 6},
+    )
+    up = {"title": HUNDRED, "scale": {"zero": False}}
+    legend = {"orient": "top", "columns": 1}
+    colour = nominal(
+        "model",
+        title="model and prompt",
+        scale=scale_of(models, PALETTE),
+        legend={**legend, "labelLimit": 420},
+    )
+    shape = nominal(
+        "way", title="asked", scale=scale_of(ways, SHAPES), legend={**legend, "symbolFillColor": GREY}
+    )
+    judge, *interval = with_interval(evaluator="judge")
+    tooltip = [judge, number("cost", title=x["title"], format=".4~g"), *interval]
+    estimate, low_end = number("estimate_100", **up), number("ci_low_100", **up)
+    step = {"interpolate": "step-after", "strokeWidth": 1.5, "strokeDash": [5, 3], "color": GREY}
+    line = {"x": x, "y": low_end, "y2": {"field": "ci_high_100"}, "color": colour}
+    dot = {"x": x, "y": estimate, "color": colour, "shape": shape, "tooltip": tooltip}
+    layers = [
+        {"transform": [{"filter": "datum.frontier"}], **layer("line", {"x": x, "y": estimate}, **step)},
+        layer("rule", line, strokeWidth=1.5, opacity=0.6),
+        layer("point", dot, filled=True, size=90, opacity=1),
     ]
     chart = {
         "description": (

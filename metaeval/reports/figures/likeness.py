@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaeval.reports.figures.figure import Figure, first_choices
-from metaeval.reports.figures.style import CORRELATION, HUNDRED, hundred, rounded, shortened
+from metaeval.reports.figures.style import HUNDRED, hundred, layer, nominal, number, rounded, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,53 +29,29 @@ def likeness(sheet: Sheet, first: Mapping[str, str]) -> Figure:
         "domain": False,
         "labelFontSize": 11 if numbered else 9,
     }
-    encoding: dict[str, Any] = {
-        "x": {
-            "field": "first",
-            "type": "nominal",
-            "sort": {"field": "first_place", "op": "min"},
-            "axis": {
-                **labels,
-                "labelAngle": -45 if numbered else -90,
-                "labelLimit": 260,
-            },
-        },
-        "y": {
-            "field": "second",
-            "type": "nominal",
-            "sort": {"field": "second_place", "op": "min"},
-            "axis": labels,
-        },
+    slanted = {**labels, "labelAngle": -45 if numbered else -90, "labelLimit": 260}
+    encoding = {
+        "x": nominal("first", sort={"field": "first_place", "op": "min"}, axis=slanted),
+        "y": nominal("second", sort={"field": "second_place", "op": "min"}, axis=labels),
     }
-    colour = {
-        "field": "r_100",
-        "type": "quantitative",
-        "title": HUNDRED,
+    colour = number(
+        "r_100",
+        title=HUNDRED,
         # From blue (as one goes up the other goes down) over white to orange (both go up together).
-        "scale": {"domain": [-100, 0, 100], "range": ["#0072B2", "#F7F7F7", "#D55E00"], "clamp": True},
-        "legend": {"orient": "top", "gradientLength": 220, "titleLimit": 400},
-    }
+        scale={"domain": [-100, 0, 100], "range": ["#0072B2", "#F7F7F7", "#D55E00"], "clamp": True},
+        legend={"orient": "top", "gradientLength": 220, "titleLimit": 400},
+    )
     tooltip = [
-        {"field": "first", "type": "nominal", "title": "evaluator"},
-        {"field": "second", "type": "nominal", "title": "and"},
-        rounded("r", f"{CORRELATION} × 100"),
-        {"field": "n_units", "type": "quantitative", "title": "units", "format": ","},
+        nominal("first", title="evaluator"),
+        nominal("second", title="and"),
+        rounded("r", HUNDRED),
+        number("n_units", title="units", format=","),
     ]
-    layers: list[dict[str, Any]] = [
-        {"mark": {"type": "rect"}, "encoding": {"color": colour, "tooltip": tooltip}},
-    ]
+    layers = [layer("rect", {"color": colour, "tooltip": tooltip})]
     if numbered:
         dark = {"condition": {"test": "abs(datum.r_100) > 62", "value": "#FFFFFF"}, "value": "#222222"}
-        layers.append(
-            {
-                "transform": [{"filter": "isValid(datum.r_100)"}],
-                "mark": {"type": "text", "fontSize": 10},
-                "encoding": {
-                    "text": {"field": "r_100", "type": "quantitative", "format": ".0f"},
-                    "color": dark,
-                },
-            }
-        )
+        text = {"text": number("r_100", format=".0f"), "color": dark}
+        layers.append({"transform": [{"filter": "isValid(datum.r_100)"}], **layer("text", text, fontSize=10)})
     chart = {
         "description": (
             f"Heat map of the correlations between {n} evaluators and the truth, the last row; those "

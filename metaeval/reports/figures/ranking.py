@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metaeval.reports.figures.figure import Figure, first_choices
-from metaeval.reports.figures.style import FILLING, HUNDRED, by_kind, hundred, line_height, rounded, row_axis
+from metaeval.reports.figures.style import (
+    FILLING,
+    HUNDRED,
+    by_kind,
+    hundred,
+    layer,
+    line_height,
+    nominal,
+    row_axis,
+    with_interval,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,46 +27,35 @@ def ranking(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     """Draw what `metaeval.analysis.agreement.forest.forest` returned."""
     frame = sheet.frame
     n = frame["evaluator"].nunique()
-    rows: dict[str, Any] = {
-        "field": "evaluator",
-        "type": "nominal",
-        "sort": {"field": "estimate", "op": "max", "order": "descending"},
-        "axis": row_axis(n),
+    best_first = {"field": "estimate", "op": "max", "order": "descending"}
+    rows = nominal("evaluator", sort=best_first, axis=row_axis(n))
+    across: dict[str, Any] = {
+        "type": "quantitative",
+        "title": f"{HUNDRED} (higher is better)",
+        "axis": {"tickCount": 8},
     }
-    across = {"type": "quantitative", "title": f"{HUNDRED} (higher is better)", "axis": {"tickCount": 8}}
     kinds = by_kind(frame["kind"].unique().tolist())
-    layers: list[dict[str, Any]] = [
-        {"mark": {"type": "rule", "strokeWidth": 1}, "encoding": {"x": {"datum": 0, **across}}},
-        {
-            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75},
-            "encoding": {
-                "y": rows,
-                "x": {"field": "ci_low_100", **across},
-                "x2": {"field": "ci_high_100"},
-                "color": kinds["color"],
-            },
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-            "encoding": {
-                "y": rows,
-                "x": {"field": "estimate_100", **across},
-                **kinds,
-                "tooltip": [
-                    {"field": "evaluator", "type": "nominal", "title": "evaluator"},
-                    {"field": "kind", "type": "nominal", "title": "kind"},
-                    rounded("estimate", "estimate × 100"),
-                    rounded("ci_low", "from"),
-                    rounded("ci_high", "to"),
-                ],
-            },
-        },
+    line = {
+        "y": rows,
+        "x": {"field": "ci_low_100", **across},
+        "x2": {"field": "ci_high_100"},
+        "color": kinds["color"],
+    }
+    dot = {
+        "y": rows,
+        "x": {"field": "estimate_100", **across},
+        **kinds,
+        "tooltip": with_interval(evaluator="evaluator", kind="kind"),
+    }
+    layers = [
+        layer("rule", {"x": {"datum": 0, **across}}, strokeWidth=1),
+        layer("rule", line, strokeWidth=2, opacity=0.75),
+        layer("point", dot, filled=True, size=70, opacity=1),
     ]
     if frame["human"].notna().any():
         # The same number in all rows: any of them will do.
         people = {"x": {"aggregate": "max", "field": "human_100", **across}}
-        dashed = {"type": "rule", "strokeWidth": 1.5, "strokeDash": [6, 4]}
-        layers.insert(1, {"mark": dashed, "encoding": people})
+        layers.insert(1, layer("rule", people, strokeWidth=1.5, strokeDash=[6, 4]))
     chart = {
         "description": (
             f"Forest plot of {n} evaluators, the best on top: the correlation with the truth of each as "

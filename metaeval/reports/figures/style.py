@@ -82,24 +82,35 @@ LIGHT: dict[str, Any] = {
 """Configuration of charts on white; a page on a dark ground gives them another."""
 
 
+def nominal(column: str, **more: object) -> dict[str, Any]:
+    """Return an encoding of a column of names, in Vega-Lite's words."""
+    return {"field": column, "type": "nominal", **more}
+
+
+def number(column: str, **more: object) -> dict[str, Any]:
+    """Return an encoding of a column of numbers, in Vega-Lite's words."""
+    return {"field": column, "type": "quantitative", **more}
+
+
+def layer(kind: str, encoding: dict[str, Any], **look: object) -> dict[str, Any]:
+    """Return a layer of a chart: a kind of mark, which columns it shows, and how it looks."""
+    return {"mark": {"type": kind, **look}, "encoding": encoding}
+
+
 def by_kind(kinds: Sequence[str]) -> dict[str, Any]:
     """Return channels that show an evaluator's kind by colour and by shape, with one legend."""
     present = [k for k in _OF_KIND if str(k) in set(kinds)]
     names = [str(k) for k in present]
     return {
-        "color": {
-            "field": "kind",
-            "type": "nominal",
-            "title": None,
-            "legend": {"orient": "top", "columns": 3},
-            "scale": {"domain": names, "range": [_OF_KIND[k][0] for k in present]},
-        },
-        "shape": {
-            "field": "kind",
-            "type": "nominal",
-            "title": None,
-            "scale": {"domain": names, "range": [_OF_KIND[k][1] for k in present]},
-        },
+        "color": nominal(
+            "kind",
+            title=None,
+            legend={"orient": "top", "columns": 3},
+            scale={"domain": names, "range": [_OF_KIND[k][0] for k in present]},
+        ),
+        "shape": nominal(
+            "kind", title=None, scale={"domain": names, "range": [_OF_KIND[k][1] for k in present]}
+        ),
     }
 
 
@@ -115,7 +126,14 @@ def hundred(*fields: str) -> list[dict[str, str]]:
 
 def rounded(name: str, title: str) -> dict[str, str]:
     """Return a line of a tooltip with a number × 100, two decimals as in the tables."""
-    return {"field": f"{name}_100", "type": "quantitative", "title": title, "format": ".2f"}
+    return number(f"{name}_100", title=title, format=".2f")
+
+
+def with_interval(**names: str) -> list[dict[str, Any]]:
+    """Return the lines of a tooltip: columns of names, by their titles, then an estimate and its interval."""
+    shown = [nominal(column, title=title) for column, title in names.items()]
+    ends = (("estimate", "estimate × 100"), ("ci_low", "from"), ("ci_high", "to"))
+    return [*shown, *(rounded(column, title) for column, title in ends)]
 
 
 def line_height(n: int) -> int:

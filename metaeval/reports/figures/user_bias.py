@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metaeval.reports.figures.figure import Figure, first_choices
-from metaeval.reports.figures.style import BLUE, FILLING, VERMILION, row_axis
+from metaeval.reports.figures.style import BLUE, FILLING, VERMILION, layer, nominal, number, row_axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,12 +20,7 @@ def user_bias(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     frame = sheet.frame
     names = frame["evaluator"].unique().tolist()
     who = next(c.title for c in sheet.columns if c.name == "who")
-    rows: dict[str, Any] = {
-        "field": "evaluator",
-        "type": "nominal",
-        "sort": names,
-        "axis": row_axis(len(names)),
-    }
+    rows = nominal("evaluator", sort=names, axis=row_axis(len(names)))
     across: dict[str, Any] = {
         "type": "quantitative",
         "title": "mean of score − truth (points of the scale)",
@@ -36,6 +31,15 @@ def user_bias(sheet: Sheet, first: Mapping[str, str]) -> Figure:
         # The same number in all rows of an evaluator: any of them will do.
         return {"field": column, "aggregate": "min", **across}
 
+    tooltip = [
+        nominal("evaluator", title="evaluator"),
+        nominal("who", title=who.lower()),
+        number("bias", title="score − truth", format="+.2f"),
+        number("n_units", title="units", format=","),
+    ]
+    bar = {"y": rows, "x": summed("q1"), "x2": {"field": "q3", "aggregate": "min"}}
+    tick = {"y": rows, "x": {"field": "bias", **across}, "tooltip": tooltip}
+    diamond = {"filled": True, "shape": "diamond", "size": 90, "color": VERMILION, "opacity": 1}
     chart = {
         "description": (
             f"Strips of the mean of score less truth, a tick a {who.lower()}, for {len(names)} evaluators; "
@@ -44,35 +48,10 @@ def user_bias(sheet: Sheet, first: Mapping[str, str]) -> Figure:
         **FILLING,
         "height": _LINE * len(names),
         "layer": [
-            {
-                "mark": {"type": "bar", "height": 16, "color": BLUE, "opacity": 0.3},
-                "encoding": {"y": rows, "x": summed("q1"), "x2": {"field": "q3", "aggregate": "min"}},
-            },
-            {"mark": {"type": "rule", "strokeWidth": 1.2}, "encoding": {"x": {"datum": 0, **across}}},
-            {
-                "mark": {"type": "tick", "thickness": 1.5, "height": 14, "color": BLUE, "opacity": 0.8},
-                "encoding": {
-                    "y": rows,
-                    "x": {"field": "bias", **across},
-                    "tooltip": [
-                        {"field": "evaluator", "type": "nominal", "title": "evaluator"},
-                        {"field": "who", "type": "nominal", "title": who.lower()},
-                        {"field": "bias", "type": "quantitative", "title": "score − truth", "format": "+.2f"},
-                        {"field": "n_units", "type": "quantitative", "title": "units", "format": ","},
-                    ],
-                },
-            },
-            {
-                "mark": {
-                    "type": "point",
-                    "filled": True,
-                    "shape": "diamond",
-                    "size": 90,
-                    "color": VERMILION,
-                    "opacity": 1,
-                },
-                "encoding": {"y": rows, "x": summed("mean")},
-            },
+            layer("bar", bar, height=16, color=BLUE, opacity=0.3),
+            layer("rule", {"x": {"datum": 0, **across}}, strokeWidth=1.2),
+            layer("tick", tick, thickness=1.5, height=14, color=BLUE, opacity=0.8),
+            layer("point", {"y": rows, "x": summed("mean")}, **diamond),
         ],
     }
     return Figure(sheet, chart, first_choices(frame, first, ("aspect",)))

@@ -164,32 +164,6 @@ def load_saved(folder: str | os.PathLike[str]) -> tuple[ExplanationSet | None, l
     return read_datasets(found)
 
 
-def dataset_card(data: ExplanationSet, suffix: str = "parquet") -> str:
-    """Return the ``README.md`` for a data-set folder that is put on the hub.
-
-    It names each table as a configuration, so that the hub shows them and
-    ``datasets.load_dataset("owner/name", "ratings")`` reads one; `metaeval.load` needs none of it.
-
-    Parameters
-    ----------
-    data
-        The data set in the folder, written by `metaeval.sources.save`.
-    suffix
-        Of its tables: ``parquet``, ``csv`` or ``jsonl``.
-    """
-    tables = [name for name in TABLES if getattr(data, name) is not None]
-    configurations = "".join(f"- config_name: {n}\n  data_files: {n}.{suffix}\n" for n in tables)
-    loud = "**The data are simulated.**\n\n" if data.simulated else ""
-    listed = "".join(f"- {name}: {statement}\n" for name, statement in data.aspects.items())
-    facts = [("Licence", data.licence), ("Source", data.source), ("Language", data.language)]
-    known = "".join(f"{what}: {value}\n\n" for what, value in facts if value)
-    return (
-        f"---\nconfigs:\n{configurations}---\n\n# {data.name}\n\n{loud}"
-        f"Explanations of recommendations and what people said of them, on {data.scale}:\n\n{listed}\n{known}"
-        '```python\nimport metaeval as me\n\ndata = me.load("hf://owner/name")\n```\n'
-    )
-
-
 def _about(tables: Mapping[str, datasets.Dataset]) -> str:
     """Return what stands for ``dataset.yaml``: the table, or the description that saved tables keep."""
     if ABOUT in tables and tables[ABOUT].column_names == ["yaml"] and len(tables[ABOUT]) == 1:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.base.records import DataSet, ExplanationSet
     from metaeval.sources.recorded.recording import Recording
     from metaeval.sources.recorded.score_map import ScoreMap
 
@@ -209,7 +209,7 @@ def _with_origin(data: ExplanationSet, names: list[str], origin: Mapping[str, st
     return {**data.extra, ORIGINS: {**held, **{name: dict(origin) for name in names}}}
 
 
-def origin(data: ExplanationSet, evaluator: str) -> dict[str, Any]:
+def origin(data: DataSet, evaluator: str) -> dict[str, Any]:
     """Return which tool and file the recorded scores of an evaluator are from; empty if nobody said."""
     held = data.extra.get(ORIGINS)
     found = held.get(evaluator) if isinstance(held, dict) else None

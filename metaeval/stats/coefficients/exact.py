@@ -2,7 +2,7 @@
 
 Ranks of means break if 2.6666666666666665 and 2.666666666666667 stand for the same 8/3. Here sums are
 exact: over the common denominator where the values are fractions (ratings, means of ratings, decimals),
-else over the binary values themselves. Exact sums can be merged; only the finished mean is rounded, once.
+else over the binary values themselves. Only the finished mean is rounded, once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def squarable(values: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class GroupSums:
-    """Exact sums and counts of groups; sums of different units add up to the sums of all."""
+    """Exact sums and counts of groups."""
 
     sums: tuple[Fraction, ...]
     counts: tuple[int, ...]
@@ -50,13 +50,6 @@ class GroupSums:
         else:
             sums = _sums_of_floats(values, group, n_groups)
         return cls(sums, tuple(map(int, counts)))
-
-    def merge(self, other: GroupSums) -> GroupSums:
-        """Add the sums of the same groups over other units."""
-        return GroupSums(
-            tuple(a + b for a, b in zip(self.sums, other.sums, strict=True)),
-            tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)),
-        )
 
     def means(self) -> Floats:
         """Return the mean of each group, correctly rounded, shape (n_groups,); NaN for an empty group."""

@@ -133,28 +133,6 @@ class ContingencyTables:
             tables[0].y_values,
         )
 
-    def merge(self, other: ContingencyTables) -> ContingencyTables:
-        """Add the counts of two tables with the same groups, made from different units.
-
-        Raises
-        ------
-        ValueError
-            If the number of groups differs.
-        """
-        if self.n_groups != other.n_groups:
-            raise ValueError(f"tables of {self.n_groups} and of {other.n_groups} groups cannot be merged")
-        both = (self, other)
-        x = encode(np.concatenate([t.x_values[t.x] for t in both]))
-        y = encode(np.concatenate([t.y_values[t.y] for t in both]))
-        cells_x, cells_y = x.codes[0], y.codes[0]
-        group = np.concatenate([t.group for t in both])
-        count = np.concatenate([t.count for t in both])
-        order = np.lexsort((cells_y, cells_x, group))
-        g, a, b = group[order], cells_x[order], cells_y[order]
-        first = np.flatnonzero(changes(g) | changes(a) | changes(b))
-        total = np.add.reduceat(count[order], first) if first.size else count
-        return ContingencyTables(g[first], a[first], b[first], total, self.n_groups, x.values, y.values)
-
     @cached_property
     def n(self) -> Floats:
         """Number of units, shape (n_groups,)."""

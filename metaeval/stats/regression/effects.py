@@ -1,8 +1,8 @@
 """Means of generators with the effects of users removed, for many resamples of the users at once.
 
 Some users rate high and some low; where users saw different generators, plain means mix the two. Here the
-effects of users are absorbed (within transformation), and what the regression needs is kept by cluster, so
-that a resample is a weighted sum and a small system of equations.
+effects of users are absorbed (within transformation), and the sums that the regression needs are kept by
+cluster, so that a resample costs a weighted sum and a small system of equations.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.weighted.sums import Clusters
 
 _BLOCK = 2**20  # numbers in the systems that are solved at a time
 
@@ -44,11 +45,9 @@ class UserAdjusted:
         values: ArrayLike,
         generator: ArrayLike,
         n_generators: int,
-        user: ArrayLike | None,
-        n_users: int,
+        clusters: Clusters,
         *,
-        cluster: ArrayLike | None = None,
-        n_clusters: int | None = None,
+        users: bool = True,
     ) -> UserAdjusted:
         """Collect the statistics of n units.
 
@@ -58,64 +57,40 @@ class UserAdjusted:
             Shape (n,), finite.
         generator
             Shape (n,), in ``range(n_generators)``.
-        user
-            Shape (n,), in ``range(n_users)``: whose effects are removed; None to remove none, and ``n_users``
-            is not read.
-        cluster, n_clusters
-            Shape (n,), in ``range(n_clusters)``: what is resampled; users if None. All units of a user must
-            be in one cluster, or a resample would not be a sum over clusters.
+        clusters
+            The units that are resampled together.
+        users
+            Whether the clusters are users, whose effects are removed.
 
         Raises
         ------
         ValueError
-            If shapes differ, a value is not finite, a label is out of range, neither users nor clusters are
-            given, or a user has units in two clusters.
+            If shapes differ, a value is not finite, or a label is out of range.
         """
         v = np.asarray(values, dtype=np.float64)
         if v.ndim != 1 or not np.isfinite(v).all():
             raise ValueError("values must be finite and in one dimension")
         g = labels(generator, n_generators, (v.size,), "generator")
-        u = None if user is None else labels(user, n_users, (v.size,), "user")
-        if cluster is not None:
-            if n_clusters is None:
-                raise ValueError("clusters need their number, n_clusters")
-            c, size = labels(cluster, n_clusters, (v.size,), "cluster"), n_clusters
-        elif u is not None:
-            c, size = u, n_users
-        else:
-            raise ValueError("without users, clusters must be given")
+        c = labels(clusters.of_unit, clusters.n, (v.size,), "cluster")
 
         origin = float(v.mean()) if v.size else 0.0
         v = v - origin  # so that a large offset costs no digits
         cells = c * n_generators + g
-        counts = _table(cells, size, n_generators)
-        sums = _table(cells, size, n_generators, v)
-        if u is None:
+        counts = _table(cells, clusters.n, n_generators)
+        sums = _table(cells, clusters.n, n_generators, v)
+        if not users:
             return cls(counts, sums, origin, None, sums)
 
-        units = np.bincount(u, minlength=n_users)
-        means = np.bincount(u, weights=v, minlength=n_users) / np.maximum(units, 1)
-        centred = _table(cells, size, n_generators, v - means[u])
-        by_user = counts if c is u else _table(u * n_generators + g, n_users, n_generators)
+        units = np.maximum(np.bincount(c, minlength=clusters.n), 1)
+        means = np.bincount(c, weights=v, minlength=clusters.n) / units
+        centred = _table(cells, clusters.n, n_generators, v - means[c])
         row, column = np.triu_indices(n_generators)
-        cross = by_user[:, row] * by_user[:, column] / -np.maximum(units, 1)[:, None]
-        cross[:, row == column] += by_user
-        if c is not u:
-            cluster_of = np.zeros(n_users, dtype=np.int64)
-            cluster_of[u] = c
-            if (cluster_of[u] != c).any():
-                raise ValueError("all units of a user must be in one cluster")
-            by_cluster = np.zeros((size, row.size))
-            np.add.at(by_cluster, cluster_of, cross)
-            cross = by_cluster
+        cross = counts[:, row] * counts[:, column] / -units[:, None]
+        cross[:, row == column] += counts
         return cls(counts, sums, origin, cross, centred)
 
     def at(self, weights: Floats) -> Floats:
-        """Return the means as a function of the clusters' weights, shapes (n_clusters, B) and (G, B)."""
-        return self.means(weights.T).T
-
-    def means(self, weights: ArrayLike | None = None) -> Floats:
-        """Compute the adjusted mean of each generator, once a row of weights.
+        """Compute the adjusted mean of each generator under each column of weights.
 
         It is the generator's effect, where the effects of the generators present sum to zero, plus the
         weighted mean of all values: least squares with fixed effects of users, each unit weighted as its
@@ -125,31 +100,20 @@ class UserAdjusted:
         Parameters
         ----------
         weights
-            Shape (B, n_clusters), at least zero; None for one row of ones.
+            Shape (n_clusters, columns), at least zero.
 
         Returns
         -------
         ndarray
-            Shape (B, G). NaN for a generator without a unit of positive weight. A whole row is NaN if users
-            do not link the generators present (by a chain of users who saw two of them each): then effects of
-            generators cannot be told from effects of users.
-
-        Raises
-        ------
-        ValueError
-            If the weights have another shape, or are negative or not finite.
+            Shape (G, columns). NaN for a generator without a unit of positive weight. A whole column is NaN
+            if users do not link the generators present (by a chain of users who saw two of them each): then
+            effects of generators cannot be told from effects of users.
         """
         n_clusters, n_generators = self.counts.shape
-        w = np.ones((1, n_clusters)) if weights is None else np.asarray(weights, dtype=np.float64)
-        if w.ndim != 2 or w.shape[1] != n_clusters:
-            raise ValueError(f"weights must have the shape (draws, {n_clusters}), not {w.shape}")
-        found = np.empty((len(w), n_generators))
+        found = np.empty((n_generators, weights.shape[1]))
         step = max(1, _BLOCK // max(n_generators**2, n_clusters))
-        for start in range(0, len(w), step):
-            block = w[start : start + step]
-            if not (np.isfinite(block).all() and (block >= 0).all()):
-                raise ValueError("weights must be finite and at least zero")
-            found[start : start + step] = self._of_block(block)
+        for start in range(0, weights.shape[1], step):
+            found[:, start : start + step] = self._of_block(weights[:, start : start + step].T).T
         return found
 
     def _of_block(self, w: Floats) -> Floats:

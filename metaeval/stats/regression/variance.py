@@ -162,14 +162,6 @@ class Design:
         return {name: known.get(name, unknown).reshape(shape) for name in order}
 
 
-def decompose(values: ArrayLike, factors: Mapping[str, ArrayLike]) -> Decomposition:
-    """Split the variance of values among factors; for many calls with the same factors use `Design`.
-
-    Parameters and errors are those of `Design.of` and `Design.decompose`.
-    """
-    return Design.of(factors).decompose(values)
-
-
 def _levels(name: str, given: ArrayLike) -> Ints:
     """Return the levels as numbers from 0 on, without gaps."""
     if name in {RESIDUAL, MEAN}:

@@ -122,7 +122,7 @@ def generators_of(
     MetaevalError
         If the run is none, has no such aspect or evaluator, or fewer than two generators.
     """
-    options = Bootstrap.of({"resamples": resamples, "seed": seed})
+    options = Bootstrap.read({"resamples": resamples, "seed": seed})
     run = open_run(folder)
     names = trusted(run.scores, evaluators)
     data = run.prepared(levels=["dataset"], evaluators=names)
@@ -131,7 +131,7 @@ def generators_of(
     sheets = ranking_sheets(
         found,
         data,
-        truth=run.record["truth"]["spec"],
+        truth=run.record.truth.spec,
         simulated=run.scores.simulation,
     )
     correlations = read_run(run.folder)[0].frame
@@ -168,9 +168,9 @@ def power_of(
         If the run is none, or has no such evaluator, aspect, level or coefficient.
     """
     run = open_run(folder)
-    study = run.record["study"]
+    study = run.record.study
     data = run.prepared(
-        levels=[level or study["levels"][0]], coefficients=[coefficient or study["coefficients"][0]]
+        levels=[level or study.levels[0]], coefficients=[coefficient or study.coefficients[0]]
     )
     found = power(data, evaluators, aspect=aspect, users=users, units=units, studies=studies, seed=seed)
     return [power_sheet(found, simulated=run.scores.simulation)]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from metaeval.analysis.agreement.distributions import on_scale
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.formulas import read_csv
-from metaeval.base.records import KEYS, Kind, Scale
+from metaeval.base.keys import noun
+from metaeval.base.records import KEYS, Kind
 from metaeval.base.yaml_lines import read_yaml
 from metaeval.kinds.scoring import score
 from metaeval.runs.finished import open_run
@@ -80,9 +81,15 @@ def biases_of(
         wanted = run.verdicts[run.verdicts["evaluator"].isin(pairwise)]
         verdicts = Verdicts(tuple(pairs_of(wanted)), run.truth, texts, generators)
     found = measure(
-        measured, verdicts, signatures=run.scores.signatures, families=of, resamples=resamples, seed=seed
+        measured,
+        verdicts,
+        signatures=run.scores.signatures,
+        families=of,
+        clustered_by=noun(run.scores.keys[0]),
+        resamples=resamples,
+        seed=seed,
     )
-    board = read_output(run.folder, RANKING) if RANKING in run.record["outputs"] else None
+    board = read_output(run.folder, RANKING) if RANKING in run.record.outputs else None
     ranking = None if board is None else read_csv(board, ("rank", "estimate", "ci_low", "ci_high"))
     sheets = bias_sheets(
         found,
@@ -153,7 +160,7 @@ def families_of(
             found[judge] = model_family(str(model))
         else:
             # A short name may hide whose scores were recorded; people and ensembles are of no family.
-            found[judge] = family_of(str(run.record["evaluators"][judge]["spec"])) if recorded else None
+            found[judge] = family_of(run.record.evaluators[judge].spec) if recorded else None
     return found
 
 
@@ -220,8 +227,7 @@ def _of_texts(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> JudgedUnits:
-    low, high, integer = run.record["data"]["scale"]
-    scale = Scale(low, high, bool(integer))
+    scale = run.record.data.scale
     frame = run.scores.frame
     own = frame[frame["evaluator"].isin(list(names))]
     return JudgedUnits.of(
@@ -239,7 +245,7 @@ def _other_people(run: OpenRun, names: Sequence[str]) -> pd.DataFrame | None:
     """Return what annotators rated who are in neither the truth nor a judge that is looked at."""
     if run.raters is None:
         return None
-    specs = [run.record["truth"]["spec"], *(run.record["evaluators"][n]["spec"] for n in names)]
+    specs = [run.record.truth.spec, *(run.record.evaluators[n].spec for n in names)]
     used = {str(a) for spec in specs for a in made_of(spec).annotators}
     others = run.raters[~run.raters["rater"].astype(str).isin(sorted(used))]
     return others if len(others) else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaeval.base.errors import MetaevalError, StudyError, nearest
 from metaeval.base.records import KEYS
-from metaeval.study.file import make_study
+from metaeval.kinds.study import make_study
 from metaeval.study.plan import plan
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ def data_of(run: OpenRun, given: str | os.PathLike[str] | None = None) -> Explan
     MetaevalError
         If it is not there, or is not the one that the run scored.
     """
-    study: dict[str, Any] = dict(run.record["study"])
+    study = run.record.study.content()
     if given is not None:
         study["dataset"] = str(given)
     try:
-        data = plan(make_study(study), run.folder).data
+        data: ExplanationSet = plan(make_study(study), run.folder).data
     except StudyError as error:
         raise MetaevalError(f"{error}; --data says where the data set of a run lies") from error
-    if data.fingerprint != run.record["data"]["fingerprint"]:
+    if data.fingerprint != run.record.data.fingerprint:
         raise MetaevalError(
             f"the data set {study['dataset']!r} is not the one that the run {run.folder} scored, or was "
             "changed since: run the study again, or say with --data where the data set lies as it was"

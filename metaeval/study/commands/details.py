@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaeval.analysis.agreement.measures import measures
 from metaeval.analysis.agreement.people import people
 from metaeval.analysis.agreement.reliability import MadeOf, reliability
 from metaeval.analysis.agreement.variance import variance
-from metaeval.base.records import Scale, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.policy import Policy, prepare
+from metaeval.engine.policy import prepare
 from metaeval.runs.finished import open_run
 from metaeval.study.specs import specs_in
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
 
     import pandas as pd
 
+    from metaeval.base.records import ScoreTable
     from metaeval.engine.sheet import Sheet
+    from metaeval.runs.record import Record
 
 
 def details(folder: str | os.PathLike[str]) -> list[Sheet]:
@@ -37,7 +37,7 @@ def details(folder: str | os.PathLike[str]) -> list[Sheet]:
 
 
 def details_of(
-    scores: ScoreTable, truth: pd.DataFrame, raters: pd.DataFrame | None, record: Mapping[str, Any]
+    scores: ScoreTable, truth: pd.DataFrame, raters: pd.DataFrame | None, record: Record
 ) -> list[Sheet]:
     """Return the details of a run as sheets, without those that the data have nothing for.
 
@@ -50,22 +50,17 @@ def details_of(
     raters
         Annotators' ratings: key columns, ``rater``, ``aspect``, ``rating``; None if there are none.
     record
-        The content of ``run.json``: ``study`` as resolved, ``data`` with its ``scale``, ``truth`` and
-        ``evaluators`` with their specs.
+        What ``run.json`` says.
     """
-    study = record["study"]
-    policy = Policy.of(
-        study["levels"], study["coefficients"], study["missing"], study["undefined_groups"], study["units"]
-    )
+    policy = record.study.policy()
     data = prepare(scores, truth, policy)
-    spec = record["truth"]["spec"]
+    spec = record.truth.spec
     whole = made_of(spec)
-    bootstrap = Bootstrap.of(study["bootstrap"])
-    low, high, integer = record["data"]["scale"]
+    bootstrap = Bootstrap.read(record.study.bootstrap)
     sheets = [
         measures(
             data,
-            scale=Scale(low, high, bool(integer)),
+            scale=record.data.scale,
             seed=bootstrap.seed if bootstrap else 0,
             simulated=scores.simulation,
         ),
@@ -83,7 +78,7 @@ def details_of(
             scores,
             truth,
             raters,
-            made_of={name: made_of(e["spec"]) for name, e in record["evaluators"].items()},
+            made_of={name: made_of(spec) for name, spec in record.specs.items()},
             truth_made_of=whole,
             truth_name=spec,
         ),

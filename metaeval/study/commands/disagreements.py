@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from metaeval.analysis.agreement.distributions import on_scale
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.formulas import protected
-from metaeval.base.records import Scale
 from metaeval.engine.policy import whole_number
 from metaeval.runs.finished import open_run
 from metaeval.study.commands.analyses import judges_of
@@ -123,7 +122,7 @@ def labels_of_disagreements(
     found = data_of(run, data)
     if TEXT not in found.explanations:
         raise MetaevalError(f"data set {found.name!r} has no explanation texts, so there is nothing to label")
-    asked = list(aspects or run.record["study"]["aspects"])
+    asked = list(aspects or run.record.study.aspects)
     scores = [c for c in sheet.frame.columns if c.startswith(SCORE)] if with_scores else []
     texts = [c for c in (*found.keys, "item_title", TEXT) if c in found.explanations]
     shown = found.explanations[texts].astype(object).where(found.explanations[texts].notna(), "")
@@ -145,16 +144,17 @@ def labels_of_disagreements(
 
 def _units(run: OpenRun, members: Sequence[str], aspects: Sequence[str]) -> pd.DataFrame:
     """Return every unit and aspect with the panel's disagreement, the most disputed first."""
-    low, high, integer = run.record["data"]["scale"]
+    scale = run.record.data.scale
+    low, high = scale.min, scale.max
     frame = run.scores.frame
-    known = list(run.record["study"]["aspects"])
+    known = list(run.record.study.aspects)
     for aspect in aspects:
         if aspect not in known:
             raise MetaevalError(
                 f"there is no aspect {aspect!r}{nearest(aspect, known)} (allowed: {', '.join(known)})"
             )
     own = frame[frame["evaluator"].isin(list(members))]
-    fitting = on_scale(own, Scale(low, high, bool(integer)), run.scores.kinds)
+    fitting = on_scale(own, scale, run.scores.kinds)
     for name in members:
         if name not in fitting:
             scores = own.loc[own["evaluator"] == name, "score"].dropna()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import KEYS, Kind, Status
-from metaeval.judging.lost import lost_sentences
 from metaeval.runs.finished import open_run
 from metaeval.study.commands.dataset import column_of
 from metaeval.trust.calibration.identity import changes as identity_changes
@@ -93,7 +92,7 @@ def gate_run(
             "makes other intervals: leave --cluster out, or write a new baseline"
         )
     current = _scored(run, asked, by, kept.scored.evaluator if kept else None)
-    notes = lost_sentences(run.record)
+    notes = run.record.lost_sentences
     rules = asked.rules(kept.rules if kept else None)
     if kept:
         rules = joined(rules, kept.rules, cells_of(current, kept.scored, by), str(baseline))
@@ -175,7 +174,6 @@ def _scored(run: OpenRun, asked: GateRequest, by: str, usual: str | None) -> Gat
         raise MetaevalError(
             f"the run {run.folder} has no evaluator {name!r}{nearest(name, known)}; it has {', '.join(known)}"
         )
-    record: Mapping[str, Any] = run.record["data"]
     frame = run.scores.frame
     frame = frame[(frame["evaluator"] == name) & (frame["status"] != Status.EXAMPLE.value)]
     keys = [k for k in KEYS if k in frame.columns]
@@ -194,14 +192,14 @@ def _scored(run: OpenRun, asked: GateRequest, by: str, usual: str | None) -> Gat
         values = column_of(run, by, asked.data)
         on = [c for c in values.columns if c != "category"]
         found["category"] = found[on].astype(str).merge(values, how="left", on=on)["category"].to_numpy()
-    low, high, _ = record["scale"]
+    about = run.record.data
     return GateScores(
         found.reset_index(drop=True),
         name,
         identity(run.scores.signatures[name]),
-        (float(low), float(high)),
-        str(record["name"]),
-        str(record["fingerprint"]),
+        (float(about.scale.min), float(about.scale.max)),
+        about.name,
+        about.fingerprint,
         run.scores.simulation.among([name]),
     )
 

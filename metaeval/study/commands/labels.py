@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__, sources
@@ -71,22 +71,21 @@ def labelled_run(path: Path, how: Calibrating) -> LabelledScores:
     run = open_run(path)
     if how.truth is not None:
         raise MetaevalError("--truth is for a data set; the truth of a run is its study's")
-    low, high, integer = run.record["data"]["scale"]
-    bootstrap = Bootstrap.of(run.record["study"]["bootstrap"]) or Bootstrap(RESAMPLES)
-    data = run.record["data"]
+    bootstrap = Bootstrap.read(run.record.study.bootstrap) or Bootstrap(resamples=RESAMPLES)
+    data = run.record.data
     return LabelledScores(
         run.scores,
         run.truth,
-        run.record["truth"]["spec"],
-        Scale(low, high, bool(integer)),
+        run.record.truth.spec,
+        data.scale,
         _with(bootstrap, how),
         {
             "metaeval": __version__,
-            "data": {"name": data["name"], "fingerprint": data["fingerprint"], "scale": data["scale"]},
-            "truth": run.record["truth"]["signature"],
-            "scores": run.record["outputs"][SCORES],
+            "data": data.content(("name", "fingerprint", "scale")),
+            "truth": run.record.truth.signature,
+            "scores": run.record.outputs[SCORES],
         },
-        {name: e["spec"] for name, e in run.record["evaluators"].items()},
+        run.record.specs,
         None if how.by is None else column_of(run, how.by, how.data),
     )
 
@@ -113,7 +112,7 @@ def labelled_data(path: Path, how: Calibrating) -> LabelledScores:
         truth_ratings(of_truth),
         truth,
         data.scale,
-        _with(Bootstrap(RESAMPLES), how),
+        _with(Bootstrap(resamples=RESAMPLES), how),
         {
             "metaeval": __version__,
             "data": {"name": data.name, "fingerprint": data.fingerprint, "scale": scale},
@@ -140,4 +139,5 @@ def _truth_of(data: ExplanationSet, given: str | None) -> str:
 
 def _with(bootstrap: Bootstrap, how: Calibrating) -> Bootstrap:
     resamples = bootstrap.resamples if how.resamples is None else how.resamples
-    return replace(bootstrap, resamples=resamples, seed=bootstrap.seed if how.seed is None else how.seed)
+    seed = bootstrap.seed if how.seed is None else how.seed
+    return bootstrap.model_copy(update={"resamples": resamples, "seed": seed})

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.base.frames import flat
-from metaeval.base.records import AVERAGE, KEYS, Status
+from metaeval.base import keys
+from metaeval.base.keys import author_key, key_columns
+from metaeval.base.records import AVERAGE, Status
 from metaeval.engine.alignment import align
 
 if TYPE_CHECKING:
@@ -35,17 +36,19 @@ class JudgedUnits:
     truth: Floats
     """Shape (A, U); NaN where there is none."""
     cluster: Ints
-    """Shape (U,): the user of each unit, or its item in data without users; numbered by name."""
+    """Shape (U,): the cluster of each unit, numbered by name."""
     n_clusters: int
     generator: Ints
-    """Shape (U,)."""
+    """Shape (U,): what wrote each unit; 0 where that is not known."""
     generators: tuple[str, ...]
+    """Empty if units do not say what wrote them."""
     length: Floats | None = None
     """Shape (U,): characters of the text; NaN where there is no text. None if lengths are not known."""
     second: Floats | None = None
     """Shape (A, U): the mean rating of people who are in neither the truth nor the judges; NaN where there is
     none. None if too few units have it."""
     clustered_by: str = "user"
+    """What a cluster is called."""
     scale: Scale | None = None
     rates: frozenset[str] = field(default_factory=frozenset)
     """Judges whose scores are ratings on the truth's scale."""
@@ -57,6 +60,8 @@ class JudgedUnits:
         truth: pd.DataFrame,
         judges: Sequence[str],
         *,
+        cluster: str = "",
+        called: Mapping[str, str] | None = None,
         length: pd.DataFrame | None = None,
         second: pd.DataFrame | None = None,
         scale: Scale | None = None,
@@ -72,11 +77,15 @@ class JudgedUnits:
             Key columns, ``aspect``, ``rating``; its rows say which units and aspects there are.
         judges
             Evaluators of the scores.
+        cluster
+            The key column whose values are resampled whole; the first, if left out.
+        called
+            Key column → what its values are called; by its name, if left out.
         length
-            Key columns and ``length``, a row a unit; None if lengths are not known.
+            Key columns and ``length``, one row per unit; None if lengths are not known.
         second
-            Ratings of other people than those of the truth: key columns, ``aspect`` and ``rating``; of
-            several of a unit and aspect the mean is taken. None if there are none.
+            Ratings by people other than those of the truth: key columns, ``aspect`` and ``rating``. Several
+            of one unit and aspect are averaged. None if there are none.
         scale, rates
             As the fields.
 
@@ -85,28 +94,28 @@ class JudgedUnits:
         DataError
             If the frames cannot be matched.
         """
-        columns = (*KEYS, "evaluator", "aspect", "score", "status", "rating")
         asked = scores[scores["evaluator"].isin(list(judges))]
         if second is not None:
             asked = _with_others(asked, second)
-        found = align(flat(asked, columns), flat(truth, columns), [])
+        found = align(asked, truth, [])
         by_name = {k: _numbered(found.labels[k], found.keys[k]) for k in found.keys}
-        who = "user_id" if "user_id" in found.keys else "item_id"
-        cluster, names = by_name[who]
-        generator, generators = by_name["generator"]
+        nouns = called or keys.nouns(by_name)
+        who = cluster or next(iter(by_name))
+        clusters, names = by_name[who]
+        generator, generators = by_name.get(author_key(nouns), (np.zeros_like(clusters), ()))
         places = [found.evaluators.index(name) for name in judges]
         return cls(
             tuple(judges),
             tuple(found.aspects),
             found.scores[places],
             found.truth,
-            cluster,
+            clusters,
             len(names),
             generator,
             generators,
             None if length is None else _lengths(length, by_name),
             _covering(found, places) if _OTHERS in found.evaluators else None,
-            who.removesuffix("_id"),
+            nouns[who],
             scale,
             rates,
         )
@@ -130,8 +139,8 @@ def _with_others(scores: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """Add the mean ratings of other people, as if they were a judge's."""
     import pandas as pd
 
-    keys = [k for k in (*KEYS, "aspect") if k in scores.columns]
-    means = second.groupby(keys, sort=False, observed=True)["rating"].mean().reset_index(name="score")
+    by = [*key_columns(scores), "aspect"]
+    means = second.groupby(by, sort=False, observed=True)["rating"].mean().reset_index(name="score")
     means = means.assign(evaluator=_OTHERS, **({"status": Status.OK.value} if "status" in scores else {}))
     return pd.concat([scores, means], ignore_index=True)
 
@@ -154,7 +163,7 @@ def _lengths(length: pd.DataFrame, by_name: Mapping[str, tuple[Ints, tuple[str, 
     """Return the length of each unit, NaN for one that is not in the table."""
     import pandas as pd
 
-    keys = list(by_name)
+    named = list(by_name)
     units = pd.DataFrame({k: np.array(names, dtype=object)[codes] for k, (codes, names) in by_name.items()})
-    known = length[[*keys, "length"]].astype(dict.fromkeys(keys, str)).drop_duplicates(keys)
-    return units.astype(str).merge(known, on=keys, how="left")["length"].to_numpy(dtype=np.float64)
+    known = length[[*named, "length"]].astype(dict.fromkeys(named, str)).drop_duplicates(named)
+    return units.astype(str).merge(known, on=named, how="left")["length"].to_numpy(dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How far judges are apart that differ in one thing alone: the wording of the prompt, or the repetition."""
+"""How far judges are apart whose signatures differ in one part alone: the prompt, or the replicate."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Between:
     distance: Measured
     """The mean absolute difference of two of them, in points."""
     shift: Measured
-    """The second's mean less the first's, in points; of more than two, the largest difference of two means
-    with its sign, p of it, and no interval. Tested."""
+    """The second's mean minus the first's, in points; tested. Of more than two judges, the largest difference
+    of two means, without an interval."""
     correlation: Measured
     """Pearson's r of two of them, the mean over pairs."""
     icc: Measured
@@ -146,7 +146,7 @@ def _icc(sums: Floats) -> Floats:
 
 def _tau(scores: Floats, use: Bools, data: JudgedUnits) -> Floats:
     """Return the agreement of the judges' rankings of the generators, shape (A + 1,)."""
-    n = len(data.generators)
+    n = max(len(data.generators), 1)
     found = np.full((len(data.aspects), 1), np.nan)
     for a, there in enumerate(use):
         counts = np.bincount(data.generator[there], minlength=n)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,17 +17,19 @@ from metaeval.trust.bias.leniency import Leniency, leniency
 from metaeval.trust.bias.range_use import RangeUse, range_use
 from metaeval.trust.bias.self_preference import SelfPreference, own_family, own_generators, self_preference
 from metaeval.trust.bias.verbosity import Verbosity, verbosity
-from metaeval.trust.bias.verdicts.between import PROMPT, VerdictsBetween, verdicts_between
+from metaeval.trust.bias.verdicts.between import PROMPT, REPLICATE, VerdictsBetween, verdicts_between
 from metaeval.trust.bias.verdicts.effects import PairwiseEffects, pairwise_effects
 from metaeval.trust.bias.verdicts.position import Position, VerdictPairs, position
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     import pandas as pd
 
     from metaeval.trust.bias.arrays import JudgedUnits
     from metaeval.trust.bias.clustered import Measured
+
+T = TypeVar("T")
 
 ALPHA = 0.05
 
@@ -73,17 +75,18 @@ WORDING = Question("wording", "points that the wording moves scores", *2 * ("the
 REPEATABILITY = Question(
     "repeatability", "points between repetitions", *2 * ("a repetition moves its scores",)
 )
-
-
-_FOR_FIRST = "moves its preference for the first"
-VERDICTS_BY_WORDING = Question(
-    "wording", "what the wording adds to the share of the first shown", *2 * (f"the wording {_FOR_FIRST}",)
-)
-VERDICTS_REPEATED = Question(
-    "repeatability",
-    "what a repetition adds to the share of the first shown",
-    *2 * (f"a repetition {_FOR_FIRST}",),
-)
+VERDICTS_BETWEEN = {
+    PROMPT: Question(
+        "wording",
+        "what the wording adds to the share of the first shown",
+        *2 * ("the wording moves its preference for the first",),
+    ),
+    REPLICATE: Question(
+        "repeatability",
+        "what a repetition adds to the share of the first shown",
+        *2 * ("a repetition moves its preference for the first",),
+    ),
+}
 
 
 class Test(NamedTuple):
@@ -110,19 +113,20 @@ class Biases:
 
     data: JudgedUnits | None
     """None if no judge scores single texts."""
-    verbosity: tuple[Verbosity, ...]
-    self_preference: tuple[SelfPreference, ...]
-    leniency: tuple[Leniency, ...]
-    range_use: tuple[RangeUse, ...]
-    wording: tuple[Between, ...]
-    repeatability: tuple[Between, ...]
-    position: tuple[Position, ...]
-    pairwise: tuple[PairwiseEffects, ...]
-    verdicts_between: tuple[VerdictsBetween, ...]
-    tests: tuple[Test, ...]
-    families: Mapping[str, str | None]
     resamples: int
     seed: int
+    clustered_by: str
+    """What is resampled: ``user``."""
+    verbosity: tuple[Verbosity, ...] = ()
+    self_preference: tuple[SelfPreference, ...] = ()
+    leniency: tuple[Leniency, ...] = ()
+    range_use: tuple[RangeUse, ...] = ()
+    wording: tuple[Between, ...] = ()
+    repeatability: tuple[Between, ...] = ()
+    position: tuple[Position, ...] = ()
+    pairwise: tuple[PairwiseEffects, ...] = ()
+    verdicts_between: tuple[VerdictsBetween, ...] = ()
+    tests: tuple[Test, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,6 +146,7 @@ def measure(
     *,
     signatures: Mapping[str, Mapping[str, Any]] | None = None,
     families: Mapping[str, str | None] | None = None,
+    clustered_by: str = "user",
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Biases:
@@ -158,105 +163,93 @@ def measure(
         differ in ``replicate`` alone are repetitions of one judge.
     families
         Name of each judge and generator → its family of models, or None.
+    clustered_by
+        What a cluster is called.
     resamples, seed
         Of the bootstrap, and of the random signs of the tests.
     """
-    of = families or {}
-    verbose: list[Verbosity | None] = []
-    selfish: list[SelfPreference | None] = []
-    lenient: list[Leniency | None] = []
-    ranges: list[RangeUse | None] = []
-    wordings: list[Between] = []
-    repeated: list[Between] = []
+    found = Biases(data, resamples, seed, clustered_by)
     if data is not None:
-        resampler = Resampler(data.n_clusters, resamples, seed)
-        for judge in data.judges:
-            verbose.append(verbosity(data, judge, resampler, is_own=own_family(data, judge, of)))
-            selfish.append(self_preference(data, judge, of, resampler))
-            lenient.append(leniency(data, judge, resampler))
-            ranges.append(range_use(data, judge, resampler))
-        for group in differing_in("prompt", signatures or {}, data.judges):
-            wordings += [between(data, pair, resampler) for pair in combinations(group, 2)]
-        repeated = [
-            between(data, g, resampler) for g in differing_in("replicate", signatures or {}, data.judges)
-        ]
-    places: list[Position | None] = []
-    effects: list[PairwiseEffects] = []
-    for pairs in verdicts.pairs if verdicts else ():
-        places.append(position(pairs, resamples=resamples, seed=seed))
-        if verdicts and len(pairs.frame):
-            own = own_generators(verdicts.generators, of.get(pairs.judge), of)
-            effects.append(
-                pairwise_effects(pairs, verdicts.truth, verdicts.length, own, resamples=resamples, seed=seed)
-            )
-    apart = verdicts_between(
-        verdicts.pairs if verdicts else (), signatures or {}, resamples=resamples, seed=seed
-    )
-    found = Biases(
-        data,
-        tuple(v for v in verbose if v is not None),
-        tuple(s for s in selfish if s is not None),
-        tuple(x for x in lenient if x is not None),
-        tuple(r for r in ranges if r is not None),
-        tuple(wordings),
-        tuple(repeated),
-        tuple(p for p in places if p is not None),
-        tuple(effects),
-        tuple(apart),
-        (),
-        of,
-        resamples,
-        seed,
-    )
+        found = _of_scores(found, data, signatures or {}, families or {})
+    if verdicts is not None:
+        found = _of_verdicts(found, verdicts, signatures or {}, families or {})
     return replace(found, tests=_tests(found))
 
 
+def _of_scores(
+    found: Biases,
+    data: JudgedUnits,
+    signatures: Mapping[str, Mapping[str, Any]],
+    families: Mapping[str, str | None],
+) -> Biases:
+    resampler = Resampler(data.n_clusters, found.resamples, found.seed)
+    own = {judge: own_family(data, judge, families) for judge in data.judges}
+    wordings = differing_in("prompt", signatures, data.judges)
+    repetitions = differing_in("replicate", signatures, data.judges)
+    return replace(
+        found,
+        verbosity=_known(verbosity(data, judge, resampler, is_own=own[judge]) for judge in data.judges),
+        self_preference=_known(self_preference(data, judge, families, resampler) for judge in data.judges),
+        leniency=_known(leniency(data, judge, resampler) for judge in data.judges),
+        range_use=_known(range_use(data, judge, resampler) for judge in data.judges),
+        wording=tuple(between(data, two, resampler) for group in wordings for two in combinations(group, 2)),
+        repeatability=tuple(between(data, group, resampler) for group in repetitions),
+    )
+
+
+def _of_verdicts(
+    found: Biases,
+    verdicts: Verdicts,
+    signatures: Mapping[str, Mapping[str, Any]],
+    families: Mapping[str, str | None],
+) -> Biases:
+    drawn: dict[str, int] = {"resamples": found.resamples, "seed": found.seed}
+    effects = []
+    for pairs in verdicts.pairs:
+        own = own_generators(verdicts.generators, families.get(pairs.judge), families)
+        if len(pairs.frame):
+            effects.append(pairwise_effects(pairs, verdicts.truth, verdicts.length, own, **drawn))
+    return replace(
+        found,
+        position=_known(position(pairs, **drawn) for pairs in verdicts.pairs),
+        pairwise=tuple(effects),
+        verdicts_between=tuple(verdicts_between(verdicts.pairs, signatures, **drawn)),
+    )
+
+
+def _known(found: Iterable[T | None]) -> tuple[T, ...]:
+    return tuple(one for one in found if one is not None)
+
+
 def _tests(found: Biases) -> tuple[Test, ...]:
-    """Return the tests of all numbers, corrected together."""
-    asked = list(_asked(found))
-    adjusted = holm([float(a.numbers.p[-1]) for a in asked])
-    return tuple(_test(a, float(p)) for a, p in zip(asked, adjusted, strict=True))
+    """Return the tests of all numbers, judge by judge, corrected together."""
+    asked: list[tuple[str, str, Question, Measured]] = [
+        *((p.judge, p.aspect, POSITION, p.first) for p in found.position),
+        *(
+            (e.judge, e.aspect, question, numbers)
+            for e in found.pairwise
+            for question, numbers in ((WINS_BY_LENGTH, e.length), (WINS_BY_FAMILY, e.family))
+            if numbers is not None
+        ),
+        *((v.judge, "", VERBOSITY, v.doubling.best) for v in found.verbosity),
+        *((s.judge, "", SELF_PREFERENCE, s.points.best) for s in found.self_preference),
+        *((x.judge, "", LENIENCY, x.difference) for x in found.leniency),
+        *((x.judge, "", CENTRAL, x.spread) for x in found.leniency),
+        *((r.judge, "", RANGE, r.entropy) for r in found.range_use),
+        *((" / ".join(b.judges), "", WORDING, b.shift) for b in found.wording),
+        *((" / ".join(b.judges), "", REPEATABILITY, b.shift) for b in found.repeatability),
+        *(
+            (" / ".join(b.judges), b.aspect, VERDICTS_BETWEEN[b.differ_in], b.shift)
+            for b in found.verdicts_between
+        ),
+    ]
+    judges = list(dict.fromkeys(judge for judge, *_ in asked))
+    asked.sort(key=lambda one: judges.index(one[0]))
+    adjusted = holm([float(numbers.p[-1]) for *_, numbers in asked])
+    return tuple(_test(*one, float(p)) for one, p in zip(asked, adjusted, strict=True))
 
 
-class _Asked(NamedTuple):
-    """What is tested of whom."""
-
-    judge: str
-    aspect: str
-    question: Question
-    numbers: Measured
-    n_clusters: int
-
-
-def _asked(found: Biases) -> Iterator[_Asked]:
-    """Yield all that is tested, judge by judge."""
-    rows: list[_Asked] = []
-    n = found.data.n_clusters if found.data else 0
-    clusters = {(p.judge, p.aspect): p.n_clusters for p in found.position}
-    rows += [_Asked(p.judge, p.aspect, POSITION, p.first, p.n_clusters) for p in found.position]
-    for e in found.pairwise:
-        of_pairs = clusters.get((e.judge, e.aspect), 0)
-        if e.length is not None:
-            rows.append(_Asked(e.judge, e.aspect, WINS_BY_LENGTH, e.length, of_pairs))
-        if e.family is not None:
-            rows.append(_Asked(e.judge, e.aspect, WINS_BY_FAMILY, e.family, of_pairs))
-    rows += [_Asked(v.judge, "", VERBOSITY, v.doubling.best, n) for v in found.verbosity]
-    rows += [_Asked(s.judge, "", SELF_PREFERENCE, s.points.best, n) for s in found.self_preference]
-    rows += [_Asked(x.judge, "", LENIENCY, x.difference, n) for x in found.leniency]
-    rows += [_Asked(x.judge, "", CENTRAL, x.spread, n) for x in found.leniency]
-    rows += [_Asked(r.judge, "", RANGE, r.entropy, n) for r in found.range_use]
-    for question, groups in ((WORDING, found.wording), (REPEATABILITY, found.repeatability)):
-        rows += [_Asked(" / ".join(b.judges), "", question, b.shift, n) for b in groups]
-    for between_two in found.verdicts_between:
-        asked_of = " / ".join(between_two.judges)
-        question = VERDICTS_BY_WORDING if between_two.differ_in == PROMPT else VERDICTS_REPEATED
-        rows.append(_Asked(asked_of, between_two.aspect, question, between_two.shift, between_two.n_clusters))
-    order = {judge: i for i, judge in enumerate(dict.fromkeys(row.judge for row in rows))}
-    yield from sorted(rows, key=lambda row: order[row.judge])
-
-
-def _test(asked: _Asked, p_holm: float) -> Test:
-    judge, aspect, question, numbers, n = asked
+def _test(judge: str, aspect: str, question: Question, numbers: Measured, p_holm: float) -> Test:
     estimate, low, high, p = (float(v[-1]) for v in (numbers.value, numbers.low, numbers.high, numbers.p))
     has_bias = bool(p_holm < ALPHA)
     if has_bias:
@@ -264,7 +257,7 @@ def _test(asked: _Asked, p_holm: float) -> Test:
     elif np.isnan(p):
         words = "not defined"
     else:
-        words = "no bias found" if n >= FEWEST_CLUSTERS else "too few to tell"
+        words = "no bias found" if numbers.n >= FEWEST_CLUSTERS else "too few to tell"
     return Test(
         judge, question.bias, question.number, aspect, estimate, low, high, p, p_holm, words, has_bias
     )

@@ -1,9 +1,8 @@
-"""What something is worth to a judge, the truth held fixed: the regression behind verbosity and family.
+"""The effect of a column on a judge's score with the truth held fixed: behind verbosity and self-preference.
 
-Ratings are noisy. A judge that sees what is good about a text sees more of it than one rating tells, and
-what goes along with quality, such as length, then seems to be worth something by itself (errors in
-variables; Fuller 1987, *Measurement Error Models*, ch. 1). If other people rated the same units, their mean
-serves as an instrument: what both have in common is held fixed, and neither's noise.
+Ratings measure quality with noise. Whatever goes along with quality, such as length, then takes over a part
+of its effect (errors in variables; Fuller 1987, *Measurement Error Models*, ch. 1). If other people rated the
+same units, their mean rating is an instrument for the truth (two-stage least squares).
 """
 
 from __future__ import annotations
@@ -31,22 +30,25 @@ _NORMAL = 1.96  # half the width of a 95 % interval in standard errors
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GivenTruth:
-    """A coefficient, with the truth held fixed in two ways."""
+    """A coefficient with the truth held fixed."""
 
     best: Measured
-    """Tested: freed of the noise of the ratings if other people rated the units, else as ``plain``."""
-    plain: Measured
-    """The ratings held fixed as they are."""
-    instrument: bool
-    """Whether ``best`` is freed of noise."""
+    """Tested; freed of the noise of the ratings if other people rated the units."""
+    plain: Measured | None
+    """With the ratings held fixed as they are; None if that is ``best``."""
     weak: bool = False
     """Whether other people rated the units, but their ratings tell too little of the truth to be used."""
+
+    @property
+    def instrument(self) -> bool:
+        """Whether ``best`` is freed of noise."""
+        return self.plain is not None
 
 
 def given_truth(
     data: JudgedUnits, response: Floats, columns: Sequence[Floats], resampler: Resampler
 ) -> GivenTruth:
-    """Return the coefficient of the first column in response ~ columns + truth + user.
+    """Return the coefficient of the first column in response ~ columns + truth + cluster.
 
     Parameters
     ----------
@@ -59,16 +61,11 @@ def given_truth(
     """
     second = data.second
     plain = _fits(data, response, columns, None)
-    if second is None:
-        number = coefficient(plain, resampler)
-        return GivenTruth(number, number, instrument=False)
-    if _is_weak(data, response, columns, second, resampler):
-        number = coefficient(plain, resampler)
-        return GivenTruth(number, number, instrument=False, weak=True)
+    weak = second is not None and _is_weak(data, response, columns, second, resampler)
+    if second is None or weak:
+        return GivenTruth(coefficient(plain, resampler), None, weak)
     best = _fits(data, response, columns, second)
-    return GivenTruth(
-        coefficient(best, resampler), coefficient(plain, resampler, tested=False), instrument=True
-    )
+    return GivenTruth(coefficient(best, resampler), coefficient(plain, resampler, tested=False))
 
 
 def coefficient(of_aspects: Sequence[Within], resampler: Resampler, *, tested: bool = True) -> Measured:
@@ -82,7 +79,7 @@ def _is_weak(
 ) -> bool:
     """Say whether, in any aspect, an instrument is too weak for its results to be trusted.
 
-    That is F below 10 for its coefficient in truth ~ columns + instrument + user (Staiger & Stock 1997,
+    That is F below 10 for its coefficient in truth ~ columns + instrument + cluster (Staiger & Stock 1997,
     Econometrica 65, 557), the standard error taken from the bootstrap interval.
     """
     first_stage = []

@@ -17,16 +17,13 @@ FAMILY_NOTE = (
 )
 
 
-def _clusters(found: Biases) -> tuple[int, str]:
-    if found.data is not None:
-        return found.data.n_clusters, found.data.clustered_by
-    most = max(found.position, key=lambda p: p.n_clusters)
-    return most.n_clusters, most.clustered_by
+def _clusters(found: Biases) -> int:
+    return found.data.n_clusters if found.data else max(p.flips.n for p in found.position)
 
 
 def sampling_note(found: Biases) -> str:
     """Say how the intervals were made."""
-    n, by = _clusters(found)
+    n, by = _clusters(found), found.clustered_by
     return (
         f"Brackets hold 95 % percentile intervals from {found.resamples:,} bootstrap resamples of the {n} "
         f"{by}s (seed {found.seed}), widened for few {by}s. Of several aspects, the mean. Units without a "
@@ -36,7 +33,7 @@ def sampling_note(found: Biases) -> str:
 
 def testing_notes(found: Biases) -> list[str]:
     """Say how the tests were made, and what they cannot tell."""
-    n, by = _clusters(found)
+    n, by = _clusters(found), found.clustered_by
     told = [
         (
             f"Two-sided tests turn the signs of whole {by}s at random (wild score bootstrap; "
@@ -83,8 +80,8 @@ def self_preference_notes(found: Biases) -> list[str]:
     """Say what the numbers on self-preference are."""
     told = [
         (
-            "Coefficient of being of the judge's family in score ~ own family + truth + user"
-            f"{' + length' if found.verbosity else ''}: points of the judge's scale."
+            "Coefficient of being of the judge's family in score ~ own family + truth + "
+            f"{found.clustered_by}{' + length' if found.verbosity else ''}: points of the judge's scale."
         ),
     ]
     if any(s.beyond_others is not None for s in found.self_preference):

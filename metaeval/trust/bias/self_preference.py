@@ -1,8 +1,7 @@
 """Self-preference: whether a judge scores texts of its own family of models higher than people would.
 
-The score of a unit is regressed on whether its generator is of the judge's family and on the truth (and on
-the length of the text, if known), with the effects of users removed: the mean residual of the own family
-less that of all others, in points of the judge's scale.
+The score is regressed on whether the generator is of the judge's family and on the truth (and on the length
+of the text, if known), with cluster fixed effects. The coefficient is in points of the judge's scale.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ class SelfPreference:
     points: GivenTruth
     """Points for the own family, the truth (and the length) held fixed."""
     beyond_others: Measured | None
-    """The same of the judge's score less the mean score of the judges of other families on the same unit,
-    without the texts of these families: what is good about the own family's texts, beyond the truth, these
-    judges see too. None without such judges."""
+    """The same of the judge's score minus the mean score of the judges of other families on the same unit,
+    without the texts of these families: these judges, too, see quality that the truth does not. None without
+    such judges."""
     others: tuple[str, ...]
     n_units: Ints
     """Shape (A,)."""
@@ -63,19 +62,9 @@ def own_family(data: JudgedUnits, judge: str, families: Mapping[str, str | None]
 def self_preference(
     data: JudgedUnits, judge: str, families: Mapping[str, str | None], resampler: Resampler
 ) -> SelfPreference | None:
-    """Measure how much higher a judge scores its own family.
+    """Measure how much higher a judge scores its own family; ``families`` are those of judges and generators.
 
-    Parameters
-    ----------
-    data, judge, resampler
-        The scores, whose bias is measured, and how clusters are resampled.
-    families
-        Name of each judge and generator → its family, or None.
-
-    Returns
-    -------
-    SelfPreference or None
-        None if the judge has no family, or no generator or every generator is of it.
+    None if the judge has no family, or no generator or every generator is of it.
     """
     is_own = own_family(data, judge, families)
     if is_own is None:

@@ -12,14 +12,15 @@ from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.trust.bias.notes import sampling_note, testing_notes
 from metaeval.trust.bias.tables import (
+    position_sheet,
     repeatability_sheet,
     scale_sheet,
     self_preference_sheet,
     verbosity_sheet,
+    verdicts_between_sheet,
     wording_sheet,
 )
 from metaeval.trust.bias.verdicts.between import REPLICATE
-from metaeval.trust.bias.verdicts.tables import position_sheet, verdicts_between_sheet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

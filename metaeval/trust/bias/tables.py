@@ -1,247 +1,276 @@
-"""A sheet a bias: what was measured of every judge, aspect by aspect."""
+"""A sheet per bias: what was measured of every judge, aspect by aspect."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.trust.bias.clustered import Measured
 from metaeval.trust.bias.notes import FAMILY_NOTE, given_truth_note, self_preference_notes
+from metaeval.trust.bias.verdicts.between import PROMPT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from metaeval.engine.sheet import Form
     from metaeval.trust.bias.biases import Biases
-    from metaeval.trust.bias.clustered import Measured
 
 
-def cells(name: str, numbers: Measured | None, at: int) -> dict[str, float]:
-    """Return a number of a row and the ends of its interval."""
-    if numbers is None:
-        return {name: float("nan"), f"{name}_ci_low": float("nan"), f"{name}_ci_high": float("nan")}
-    values = (numbers.value, numbers.low, numbers.high)
-    return {k: float(v[at]) for k, v in zip((name, f"{name}_ci_low", f"{name}_ci_high"), values, strict=True)}
+class _Part(NamedTuple):
+    """A column of a sheet, and where its cells come from."""
+
+    name: str
+    title: str
+    """Empty for a column that is not printed."""
+    of: Callable[[Any], object] | None = None
+    """From what was measured to its values by aspect, or to one value for all; None for the aspect."""
+    form: Form = "text"
+    interval: bool = False
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Names of the columns of the interval."""
+        return (f"{self.name}_ci_low", f"{self.name}_ci_high") if self.interval else ("", "")
+
+    def cells(self, thing: object, at: int, aspect: str) -> dict[str, object]:
+        """Return the cells of one thing and aspect; ``at`` is the position of the aspect."""
+        if self.of is None:
+            return {self.name: aspect}
+        value = self.of(thing)
+        if self.interval:
+            numbers = (value.value, value.low, value.high) if isinstance(value, Measured) else ()
+            cells = [float(v[at]) for v in numbers] or [np.nan] * 3
+            return dict(zip((self.name, *self.ends), cells, strict=True))
+        if isinstance(value, np.ndarray):
+            return {self.name: value[at].item() if at < len(value) else None}
+        return {self.name: value}
 
 
-def column_of(name: str, title: str, form: Form = "number") -> Column:
-    """Return a column of numbers with intervals, as `cells` names them."""
-    return Column(name, title, form, f"{name}_ci_low", f"{name}_ci_high")
+def _number(name: str, title: str, of: Callable[[Any], object], form: Form = "number") -> _Part:
+    """Return a column of numbers with intervals."""
+    return _Part(name, title, of, form, interval=True)
 
 
-def _count(values: Sequence[int] | Any, at: int, *, total: bool = True) -> int | None:  # noqa: ANN401
-    """Return a count of an aspect; of the average the sum, or none."""
-    if at < len(values):
-        return int(values[at])
-    return int(sum(values)) if total else None
+_JUDGE = _Part("judge", "Judge", lambda x: x.judge)
+_FIRST = _Part("judge", "Judge", lambda x: x.judges[0])
+_OTHER = _Part("other", "", lambda x: x.judges[1])
+_ASPECT = _Part("aspect", "Aspect")
+_UNITS = _Part("n_units", "Units", lambda x: np.append(x.n_units, x.n_units.sum()), "count")
+_PAIRS = _Part("n_pairs", "Pairs", lambda x: x.n_pairs, "count")
 
 
-def sheet_of(
-    name: str, title: str, rows: Iterable[dict[str, Any]], columns: Sequence[Column], notes: Sequence[str]
+def _by_aspect(found: Biases, things: Iterable[object]) -> list[tuple[object, int, str]]:
+    """Return a row per thing and aspect, the average last."""
+    aspects = found.data.rows if found.data else []
+    return [(thing, at, aspect) for thing in things for at, aspect in enumerate(aspects)]
+
+
+def _sheet(
+    name: str,
+    title: str,
+    rows: Iterable[tuple[object, int, str]],
+    parts: Sequence[_Part],
+    *notes: str,
 ) -> Sheet | None:
-    """Return a sheet; None without rows. A column of aspects of which there is one is not printed."""
-    frame = pd.DataFrame(list(rows))
-    if frame.empty:
+    """Return a sheet; None without rows. A column without a value, or of a single aspect, is not printed."""
+    cells = [{k: v for part in parts for k, v in part.cells(*row).items()} for row in rows]
+    if not cells:
         return None
-    shown = tuple(
-        c
-        for c in columns
-        if frame[c.name].notna().any() and not (c.name == "aspect" and len(set(frame["aspect"])) == 1)
-    )
-    return Sheet(name, title, frame, shown, tuple(notes))
+    frame = pd.DataFrame(cells)
+    shown = [p for p in parts if p.title and frame[p.name].notna().any()]
+    if len(set(frame["aspect"])) == 1:
+        shown = [p for p in shown if p is not _ASPECT]
+    columns = tuple(Column(p.name, p.title, p.form, *p.ends) for p in shown)
+    return Sheet(name, title, frame, columns, notes)
 
 
 def verbosity_sheet(found: Biases) -> Sheet | None:
     """Return what length is worth to each judge; None if lengths are not known."""
-    rows = [
-        {
-            "judge": v.judge,
-            "aspect": aspect,
-            **cells("doubling", v.doubling.best, a),
-            **cells("plain", v.doubling.plain if v.doubling.instrument else None, a),
-            **cells("of_truth", v.of_truth, a),
-            "n_units": _count(v.n_units, a),
-        }
-        for v in found.verbosity
-        for a, aspect in enumerate(found.data.rows if found.data else ())
-    ]
-    columns = (
-        Column("judge", "Judge"),
-        Column("aspect", "Aspect"),
-        column_of("doubling", "Points for twice the length"),
-        column_of("plain", "Given the raw ratings"),
-        column_of("of_truth", "In people's ratings"),
-        Column("n_units", "Units", "count"),
-    )
-    notes = (
+    return _sheet(
+        "verbosity",
+        "Verbosity: what length is worth, given the truth",
+        _by_aspect(found, found.verbosity),
         (
-            "Coefficient of the binary logarithm of the length in score ~ length + truth + user: points of "
-            "the judge's scale for a text twice as long that people rate alike (and, where the judge has a "
-            "family among the generators, that is of it as much)."
+            _JUDGE,
+            _ASPECT,
+            _number("doubling", "Points for twice the length", lambda v: v.doubling.best),
+            _number("plain", "Given the raw ratings", lambda v: v.doubling.plain),
+            _number("of_truth", "In people's ratings", lambda v: v.of_truth),
+            _UNITS,
         ),
+        "Coefficient of the binary logarithm of the length in score ~ length + truth + "
+        f"{found.clustered_by}: points of the judge's scale for a text twice as long that people rate "
+        "alike (and, where the judge has a family among the generators, that is of it as much).",
         given_truth_note(found),
-        "In people's ratings: what twice the length is worth to people themselves (truth ~ length + user).",
+        "In people's ratings: what twice the length is worth to people themselves (truth ~ length + "
+        f"{found.clustered_by}).",
     )
-    return sheet_of("verbosity", "Verbosity: what length is worth, given the truth", rows, columns, notes)
 
 
 def self_preference_sheet(found: Biases) -> Sheet | None:
-    """Return what the own family is worth to each judge; None if no judge has one."""
-    rows = [
-        {
-            "judge": s.judge,
-            "family": s.family,
-            "own": ", ".join(s.own),
-            "aspect": aspect,
-            **cells("points", s.points.best, a),
-            **cells("plain", s.points.plain if s.points.instrument else None, a),
-            **cells("beyond", s.beyond_others, a),
-            "others": ", ".join(s.others),
-            "n_units": _count(s.n_units, a),
-        }
-        for s in found.self_preference
-        for a, aspect in enumerate(found.data.rows if found.data else ())
-    ]
-    columns = (
-        Column("judge", "Judge"),
-        Column("family", "Family"),
-        Column("own", "Its generators"),
-        Column("aspect", "Aspect"),
-        column_of("points", "Points for the own family"),
-        column_of("plain", "Given the raw ratings"),
-        column_of("beyond", "Beyond judges of other families"),
-        Column("n_units", "Units", "count"),
+    """Return what each judge gives its own family of models; None if no judge has one among several."""
+    return _sheet(
+        "self_preference",
+        "Self-preference: the own family against others, given the truth",
+        _by_aspect(found, found.self_preference),
+        (
+            _JUDGE,
+            _Part("family", "Family", lambda s: s.family),
+            _Part("own", "Its generators", lambda s: ", ".join(s.own)),
+            _ASPECT,
+            _number("points", "Points for the own family", lambda s: s.points.best),
+            _number("plain", "Given the raw ratings", lambda s: s.points.plain),
+            _number("beyond", "Beyond judges of other families", lambda s: s.beyond_others),
+            _Part("others", "", lambda s: ", ".join(s.others)),
+            _UNITS,
+        ),
+        *self_preference_notes(found),
+        given_truth_note(found),
+        FAMILY_NOTE,
     )
-    notes = (*self_preference_notes(found), given_truth_note(found), FAMILY_NOTE)
-    title = "Self-preference: the own family against others, given the truth"
-    return sheet_of("self_preference", title, rows, columns, notes)
 
 
 def scale_sheet(found: Biases) -> Sheet | None:
     """Return how each judge uses the scale; None if no judge's scores are ratings on it."""
     ranges = {r.judge: r for r in found.range_use}
-    rows = []
-    for x in found.leniency:
-        for a, aspect in enumerate(found.data.rows if found.data else ()):
-            r = ranges.get(x.judge)
-            rows.append(
-                {
-                    "judge": x.judge,
-                    "aspect": aspect,
-                    **cells("difference", x.difference, a),
-                    **cells("spread", x.spread, a),
-                    **cells("entropy", r.entropy if r else None, a),
-                    "levels": _count(r.levels, a, total=False) if r else None,
-                    "levels_of_truth": _count(r.levels_of_truth, a, total=False) if r else None,
-                    **cells("middle", r.middle if r else None, a),
-                    **cells("middle_of_truth", r.middle_of_truth if r else None, a),
-                    "n_units": _count(x.n_units, a),
-                }
-            )
-    columns = (
-        Column("judge", "Judge"),
-        Column("aspect", "Aspect"),
-        column_of("difference", "Mean of score − truth"),
-        column_of("spread", "Spread / truth"),
-        column_of("entropy", "Entropy / truth"),
-        Column("levels", "Levels", "count"),
-        Column("levels_of_truth", "Levels of the truth", "count"),
-        column_of("middle", "In the middle", "share"),
-        column_of("middle_of_truth", "Truth in the middle", "share"),
-        Column("n_units", "Units", "count"),
-    )
-    notes = (
+
+    def used(name: str) -> Callable[[Any], object]:
+        return lambda x: getattr(ranges.get(x.judge), name, None)
+
+    return _sheet(
+        "scale",
+        "Leniency, range use and central tendency",
+        _by_aspect(found, found.leniency),
         (
-            "Of judges whose scores are ratings on the truth's scale. Spread: standard deviation of the "
-            "scores by that of the truth; below 1 the judge keeps to the middle, and noise of its own makes "
-            "it larger."
+            _JUDGE,
+            _ASPECT,
+            _number("difference", "Mean of score − truth", lambda x: x.difference),
+            _number("spread", "Spread / truth", lambda x: x.spread),
+            _number("entropy", "Entropy / truth", used("entropy")),
+            _Part("levels", "Levels", used("levels"), "count"),
+            _Part("levels_of_truth", "Levels of the truth", used("levels_of_truth"), "count"),
+            _number("middle", "In the middle", used("middle"), "share"),
+            _number("middle_of_truth", "Truth in the middle", used("middle_of_truth"), "share"),
+            _UNITS,
         ),
-        (
-            "Entropy over the levels of the scale by the truth's: below 1 less of the scale is used. In the "
-            "middle: share of scores on the middle level, or on the two of them."
-        ),
+        "Of judges whose scores are ratings on the truth's scale. Spread: standard deviation of the "
+        "scores by that of the truth; below 1 the judge keeps to the middle, and noise of its own makes "
+        "it larger.",
+        "Entropy over the levels of the scale by the truth's: below 1 less of the scale is used. In the "
+        "middle: share of scores on the middle level, or on the two of them.",
     )
-    return sheet_of("scale", "Leniency, range use and central tendency", rows, columns, notes)
 
 
 def wording_sheet(
     found: Biases, ranks: Mapping[str, int], signatures: Mapping[str, Mapping[str, Any]]
 ) -> Sheet | None:
-    """Return how far judges are apart that are asked in other words; None if there are none."""
-    rows = [
-        {
-            "judge": b.judges[0],
-            "other": b.judges[1],
-            "prompts": " / ".join(prompt_of(signatures.get(j, {})) for j in b.judges),
-            "aspect": aspect,
-            **cells("distance", b.distance, a),
-            **cells("shift", b.shift, a),
-            **cells("correlation", b.correlation, a),
-            "tau": float(b.tau[a]),
-            "ranks": " → ".join(str(ranks.get(j, "–")) for j in b.judges) if ranks else None,
-            "n_units": _count(b.n_units, a),
-        }
-        for b in found.wording
-        for a, aspect in enumerate(found.data.rows if found.data else ())
-    ]
-    columns = (
-        Column("judge", "Judge"),
-        Column("prompts", "Prompts"),
-        Column("aspect", "Aspect"),
-        column_of("distance", "Mean absolute difference"),
-        column_of("shift", "Second − first"),
-        column_of("correlation", "Pearson's r", "hundred"),
-        Column("tau", "τ of generators", "hundred"),
-        Column("ranks", "Rank"),
-        Column("n_units", "Units", "count"),
-    )
-    notes = (
+    """Return how far judges with different prompts are apart; None if there are none."""
+    return _sheet(
+        "wording",
+        "Sensitivity to the wording of the prompt",
+        _by_aspect(found, found.wording),
         (
-            "Pairs of evaluators whose signatures differ in the prompt alone, on the units that both scored; "
-            "coefficients × 100. τ: Kendall's τ-b of the generators' mean scores. Rank: on the leaderboard."
+            _FIRST,
+            _OTHER,
+            _Part("prompts", "Prompts", lambda b: _prompts(b.judges, signatures)),
+            _ASPECT,
+            _number("distance", "Mean absolute difference", lambda b: b.distance),
+            _number("shift", "Second − first", lambda b: b.shift),
+            _number("correlation", "Pearson's r", lambda b: b.correlation, "hundred"),
+            _Part("tau", "τ of generators", lambda b: b.tau, "hundred"),
+            _Part(
+                "ranks",
+                "Rank",
+                lambda b: " → ".join(str(ranks.get(j, "–")) for j in b.judges) if ranks else None,
+            ),
+            _UNITS,
         ),
+        "Pairs of evaluators whose signatures differ in the prompt alone, on the units that both scored; "
+        "coefficients × 100. τ: Kendall's τ-b of the generators' mean scores. Rank: on the leaderboard.",
     )
-    return sheet_of("wording", "Sensitivity to the wording of the prompt", rows, columns, notes)
-
-
-def prompt_of(signature: Mapping[str, Any]) -> str:
-    """Return the name and version of a judge's prompt."""
-    prompt = signature.get("prompt", {})
-    return " ".join(str(prompt[k]) for k in ("name", "version") if k in prompt)
 
 
 def repeatability_sheet(found: Biases) -> Sheet | None:
     """Return how far repetitions agree; None if there are none."""
-    rows = [
-        {
-            "judge": " / ".join(b.judges),
-            "n_replicates": len(b.judges),
-            "aspect": aspect,
-            **cells("identical", b.identical, a),
-            **cells("distance", b.distance, a),
-            **cells("icc", b.icc, a),
-            **cells("shift", b.shift, a),
-            "n_units": _count(b.n_units, a),
-        }
-        for b in found.repeatability
-        for a, aspect in enumerate(found.data.rows if found.data else ())
-    ]
-    columns = (
-        Column("judge", "Judge"),
-        Column("n_replicates", "Repetitions", "count"),
-        Column("aspect", "Aspect"),
-        column_of("identical", "Identical", "share"),
-        column_of("distance", "Mean absolute difference"),
-        column_of("icc", "ICC(2, 1)", "hundred"),
-        column_of("shift", "Largest shift"),
-        Column("n_units", "Units", "count"),
-    )
-    notes = (
+    return _sheet(
+        "repeatability",
+        "Repeatability",
+        _by_aspect(found, found.repeatability),
         (
-            "Evaluators whose signatures differ in the replicate alone, on the units that all of them "
-            "scored. Identical: units on which all give the same score. ICC(2, 1): absolute agreement, × "
-            "100. Shift: the difference of two repetitions' means, the largest if there are several."
+            _Part("judge", "Judge", lambda b: " / ".join(b.judges)),
+            _Part("n_replicates", "Repetitions", lambda b: len(b.judges), "count"),
+            _ASPECT,
+            _number("identical", "Identical", lambda b: b.identical, "share"),
+            _number("distance", "Mean absolute difference", lambda b: b.distance),
+            _number("icc", "ICC(2, 1)", lambda b: b.icc, "hundred"),
+            _number("shift", "Largest shift", lambda b: b.shift),
+            _UNITS,
         ),
+        "Evaluators whose signatures differ in the replicate alone, on the units that all of them "
+        "scored. Identical: units on which all give the same score. ICC(2, 1): absolute agreement, × "
+        "100. Shift: the difference of two repetitions' means, the largest if there are several.",
     )
-    return sheet_of("repeatability", "Repeatability", rows, columns, notes)
+
+
+def position_sheet(found: Biases) -> Sheet | None:
+    """Return what the order of a pair does to verdicts; None without verdicts."""
+    effects = {(e.judge, e.aspect): e for e in found.pairwise}
+
+    def effect(name: str) -> Callable[[Any], object]:
+        return lambda p: getattr(effects.get((p.judge, p.aspect)), name, None)
+
+    return _sheet(
+        "position",
+        "Position: what the order of a pair does",
+        [(p, 0, p.aspect) for p in found.position],
+        (
+            _JUDGE,
+            _ASPECT,
+            _PAIRS,
+            _number("flips", "Flips", lambda p: p.flips, "share"),
+            _number("first", "Shown first wins", lambda p: p.first, "share"),
+            _number("ties", "Ties", lambda p: p.ties, "share"),
+            _number("length", "Twice the length", effect("length")),
+            _number("family", "Own family", effect("family")),
+            _Part("n_left_out", "Left out", lambda p: p.n_left_out, "count"),
+        ),
+        "A flip is a pair on which the two orders differ. Shown first wins: of decided verdicts, by the "
+        "text shown first; 50 % without a bias. Ties: of all verdicts.",
+        "Only pairs with an answer in both orders count; others are left out.",
+        "Twice the length, own family: what it adds to a text's share of a win (0 to 1), the mean over "
+        "both orders, given the difference of the truth (regression through the origin of differences).",
+    )
+
+
+def verdicts_between_sheet(found: Biases, signatures: Mapping[str, Mapping[str, Any]]) -> Sheet | None:
+    """Return how far verdicts differ with the prompt, or when asked again; None if there are none."""
+
+    def differ_in(b: Any) -> str:  # noqa: ANN401 - a lambda of two lines
+        return f"prompt: {_prompts(b.judges, signatures)}" if b.differ_in == PROMPT else str(b.differ_in)
+
+    return _sheet(
+        "verdicts_between",
+        "Verdicts in other words, and when asked again",
+        [(b, 0, b.aspect) for b in found.verdicts_between],
+        (
+            _FIRST,
+            _OTHER._replace(title="Other"),
+            _Part("differ_in", "They differ in", differ_in),
+            _ASPECT,
+            _number("identical", "Same verdicts", lambda b: b.identical, "share"),
+            _number("shift", "Second − first", lambda b: b.shift),
+            _PAIRS,
+        ),
+        "Pairwise evaluators whose signatures differ in the prompt or the replicate alone, on the pairs "
+        "that both answered in both orders. Same verdicts: order by order. Second − first: of the share "
+        "of verdicts for the text shown first, a tie half a one.",
+    )
+
+
+def _prompts(judges: Sequence[str], signatures: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return names and versions of the judges' prompts."""
+    prompts = [signatures.get(judge, {}).get("prompt", {}) for judge in judges]
+    return " / ".join(" ".join(str(p[k]) for k in ("name", "version") if k in p) for p in prompts)

@@ -1,7 +1,7 @@
 """Verbosity: whether a judge gives a longer text a higher score than people would.
 
-The score of a unit is regressed on the binary logarithm of the text's length and on the truth, with the
-effects of users removed. The coefficient is in points of the judge's scale for a text of twice the length.
+The score is regressed on the binary logarithm of the text's length and on the truth, with cluster fixed
+effects. The coefficient is in points of the judge's scale for twice the length.
 """
 
 from __future__ import annotations
@@ -45,13 +45,8 @@ def verbosity(
 ) -> Verbosity | None:
     """Measure the effect of length on a judge's scores; None if lengths are not known.
 
-    Parameters
-    ----------
-    data, judge, resampler
-        The scores, whose bias is measured, and how clusters are resampled.
-    is_own
-        Shape (U,): 1 where the generator is of the judge's family, which is held fixed too; None if
-        families are not known.
+    ``is_own``, shape (U,), is 1 where the generator is of the judge's family, which is held fixed too; None
+    if families are not known.
     """
     twice = doublings(data)
     if twice is None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from metaeval.base.errors import MetaevalError
-from metaeval.llm.calls.price import Prices, prompt_at_most, tokens_about, tokens_at_most
+from metaeval.llm.calls.price import Prices, prompt_at_most, reply_limit, tokens_about
 from metaeval.llm.calls.request import CallFailure, Message, Reply, Request
 
 REPLY = Reply(text="x", prompt_tokens=1_000_000, completion_tokens=100_000)
@@ -78,8 +78,8 @@ def test_wrong_prices(price: dict[str, object], message: str) -> None:
 def test_bounds_on_tokens() -> None:
     asked = request()
     assert prompt_at_most(asked) > len(asked.messages[0].content.encode())
-    assert tokens_at_most(asked) == prompt_at_most(asked) + 100
+    assert reply_limit(asked) == 100
     assert tokens_about(asked) < prompt_at_most(asked)
-    assert tokens_at_most(Request("openai", "m", asked.messages)) is None
+    assert reply_limit(Request("openai", "m", asked.messages)) is None
     # A schema is sent too, and counts.
     assert prompt_at_most(request(schema={"type": "object"})) > prompt_at_most(asked)

@@ -3,12 +3,11 @@ from __future__ import annotations
 import datasets
 import pandas as pd
 import pytest
-from ruamel.yaml import YAML
 
 import metaeval as me
 from metaeval import sources
 from metaeval.base.errors import DataError
-from metaeval.sources.hub.hf_datasets import ABOUT, dataset_card
+from metaeval.sources.hub.hf_datasets import ABOUT
 from tests.tiny import write_tiny
 
 
@@ -191,18 +190,3 @@ def test_scores_that_come_back_correlate_alike(data, scores):
 def test_a_table_that_holds_no_scores(data):
     with pytest.raises(DataError, match="a column 'about' of labels"):
         me.scores_from_dataset(me.to_datasets(data)["ratings"])
-
-
-def test_the_card_lets_the_library_read_each_table(data, tmp_path):
-    folder = sources.save(data, tmp_path / "named")
-    (folder / "README.md").write_text(dataset_card(data), encoding="utf-8")
-    card = (folder / "README.md").read_text().split("---")
-    assert [c["config_name"] for c in YAML(typ="safe").load(card[1])["configs"]] == [
-        "explanations",
-        "ratings",
-        "scores",
-    ]
-    assert "**The data are simulated.**" in card[2]
-    read = datasets.load_dataset(str(folder), "ratings", split="train", cache_dir=str(tmp_path / "cache"))
-    assert len(read) == len(data.ratings)
-    assert me.load(folder).fingerprint == data.fingerprint

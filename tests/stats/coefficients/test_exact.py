@@ -59,13 +59,5 @@ def test_thirds_tie_where_a_running_sum_does_not():
     assert sum(a.tolist()) != sum(b.tolist())  # what the exact sum is needed for
 
 
-def test_merge_adds():
-    values, group = np.array([1 / 3, 2.5, 1 / 7, 0.1]), np.array([0, 0, 1, 0])
-    whole = GroupSums.of(values, group, 2)
-    halves = GroupSums.of(values[:2], group[:2], 2).merge(GroupSums.of(values[2:], group[2:], 2))
-    assert halves.means() == pytest.approx(whole.means(), rel=1e-15)
-    assert halves.counts == whole.counts
-
-
 def test_an_empty_group_has_no_mean():
     assert np.isnan(GroupSums.of(np.array([1.0]), np.array([0]), 2).means()[1])

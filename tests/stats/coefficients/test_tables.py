@@ -1,11 +1,8 @@
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.stats.coefficients.grouped import grouped
 from metaeval.stats.coefficients.tables import ContingencyTables, encode
-from tests.stats import naive
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
@@ -41,30 +38,3 @@ def test_counting_sorting_and_wide_keys_agree():
     for other in (far, wide):
         for field in ("group", "x", "y", "count"):
             assert (getattr(counted, field) == getattr(other, field)).all()
-
-
-@given(st.integers(0, 60), st.integers(0, 60), st.integers(1, 5), st.integers(0, 2**32 - 1))
-@settings(max_examples=100)
-def test_merging_two_halves_gives_the_whole(n_left, n_right, n_groups, seed):
-    rng = np.random.default_rng(seed)
-    n = n_left + n_right
-    x = rng.choice([1.0, 2.5, 7 / 3, rng.normal()], n)
-    y, group = rng.integers(1, 6, n).astype(float), rng.integers(0, n_groups, n)
-
-    def tables(part):
-        return ContingencyTables.of(encode(x[part]), encode(y[part]), group[part], n_groups)
-
-    merged = tables(slice(0, n_left)).merge(tables(slice(n_left, n)))
-    np.testing.assert_allclose(
-        grouped(merged, naive.COEFFICIENTS),
-        grouped(tables(slice(0, n)), naive.COEFFICIENTS),
-        rtol=0,
-        atol=1e-14,
-    )
-
-
-def test_tables_of_other_groups_are_not_merged():
-    one = ContingencyTables.of(encode([1.0]), encode([1.0]), [0], 1)
-    two = ContingencyTables.of(encode([1.0]), encode([1.0]), [0], 2)
-    with pytest.raises(ValueError, match="cannot be merged"):
-        one.merge(two)

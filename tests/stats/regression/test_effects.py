@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from metaeval.stats.regression import effects
 from metaeval.stats.regression.effects import UserAdjusted, top_agreement
+from metaeval.stats.weighted.sums import Clusters
 
 
 @st.composite
@@ -14,7 +15,7 @@ def ratings(draw, max_size=20):
     values = np.array(draw(st.lists(st.integers(1, 5).map(float), min_size=n, max_size=n)))
     generator = np.array(draw(st.lists(st.integers(0, n_generators - 1), min_size=n, max_size=n)))
     user = np.array(draw(st.lists(st.integers(0, n_users - 1), min_size=n, max_size=n)))
-    return values, generator, n_generators, user, n_users
+    return values, generator, n_generators, Clusters(user, n_users)
 
 
 def drawn(columns, cluster, weights):
@@ -39,28 +40,26 @@ def naive_means(values, generator, n_generators, user):
 @given(ratings(), st.data(), st.sampled_from([1, 2**20]))
 @settings(max_examples=150)
 def test_a_resample_equals_least_squares_on_its_users(study, data, block):
-    values, generator, n_generators, user, n_users = study
-    weights = data.draw(st.lists(st.lists(st.integers(0, 3), min_size=n_users, max_size=n_users), min_size=1))
+    values, generator, n_generators, clusters = study
+    rows = st.lists(st.integers(0, 3), min_size=clusters.n, max_size=clusters.n)
+    weights = data.draw(st.lists(rows, min_size=1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(effects, "_BLOCK", block)
-        found = UserAdjusted.of(*study).means(weights)
+        found = UserAdjusted.of(*study).at(np.transpose(weights)).T
     for row, w in zip(found, weights, strict=True):
-        (v, g, u), copy = drawn([values, generator, user], user, w)
+        (v, g, u), copy = drawn([values, generator, clusters.of_unit], clusters.of_unit, w)
         np.testing.assert_allclose(row, naive_means(v, g, n_generators, u * 3 + copy), atol=1e-9)
 
 
 @given(ratings(), st.data())
 @settings(max_examples=100)
-def test_clusters_of_users_are_drawn_whole(study, data):
-    values, generator, n_generators, user, n_users = study
-    cluster = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n_users, max_size=n_users)))[user]
-    weights = data.draw(st.lists(st.integers(0, 3), min_size=3, max_size=3))
-    (v, g, u), copy = drawn([values, generator, user], cluster, weights)
-    adjusted = UserAdjusted.of(*study, cluster=cluster, n_clusters=3).means([weights])[0]
-    np.testing.assert_allclose(adjusted, naive_means(v, g, n_generators, u * 3 + copy), atol=1e-9)
-    plain = UserAdjusted.of(values, generator, n_generators, None, 0, cluster=cluster, n_clusters=3)
+def test_without_users_means_are_plain(study, data):
+    values, generator, n_generators, clusters = study
+    weights = data.draw(st.lists(st.integers(0, 3), min_size=clusters.n, max_size=clusters.n))
+    (v, g), _ = drawn([values, generator], clusters.of_unit, weights)
+    plain = UserAdjusted.of(*study, users=False)
     expected = [v[g == k].mean() if (g == k).any() else np.nan for k in range(n_generators)]
-    np.testing.assert_allclose(plain.means([weights])[0], expected, atol=1e-12)
+    np.testing.assert_allclose(plain.at(np.array([weights]).T)[:, 0], expected, atol=1e-12)
 
 
 def unbalanced(seed=0, n=400, n_generators=6, n_users=25):
@@ -69,30 +68,29 @@ def unbalanced(seed=0, n=400, n_generators=6, n_users=25):
     user = rng.integers(0, n_users, n)
     generator = np.minimum(rng.poisson(user / 8), n_generators - 1)
     values = 3 + 0.2 * user - 0.5 * generator + rng.normal(size=n)
-    return values, generator, n_generators, user, n_users
+    return values, generator, n_generators, Clusters(user, n_users)
 
 
 def test_equals_statsmodels():
     ols = pytest.importorskip("statsmodels.regression.linear_model").OLS
-    values, generator, n_generators, user, n_users = unbalanced()
+    values, generator, n_generators, clusters = unbalanced()
+    user, n_users = clusters.of_unit, clusters.n
     weights = np.random.default_rng(1).multinomial(n_users, np.full(n_users, 1 / n_users))
     (v, g, u), copy = drawn([values, generator, user], user, weights)
     _, u = np.unique(u * n_users + copy, return_inverse=True)
     design = np.hstack([np.eye(n_generators)[g], np.eye(u.max() + 1)[u][:, 1:]])
     of_generators = ols(v, design).fit().params[:n_generators]
     expected = of_generators - of_generators.mean() + v.mean()
-    found = UserAdjusted.of(values, generator, n_generators, user, n_users).means(weights[None])
-    np.testing.assert_allclose(found[0], expected, rtol=1e-10)
+    found = UserAdjusted.of(values, generator, n_generators, clusters).at(weights[:, None])
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-10)
 
 
 def test_takes_the_users_out_of_the_means():
-    values, generator, n_generators, user, n_users = unbalanced(n=20_000)
+    study = unbalanced(n=20_000)
     slopes = []
-    for users in (user, None):
-        adjusted = UserAdjusted.of(
-            values, generator, n_generators, users, n_users, cluster=user, n_clusters=n_users
-        )
-        slopes.append(np.polyfit(np.arange(n_generators), adjusted.means()[0], 1)[0])
+    for users in (True, False):
+        means = UserAdjusted.of(*study, users=users).at(np.ones((25, 1)))[:, 0]
+        slopes.append(np.polyfit(np.arange(6), means, 1)[0])
     assert slopes[0] == pytest.approx(-0.5, abs=0.03)
     assert slopes[1] > 0  # plain means turn the order around
 
@@ -101,17 +99,17 @@ def test_balanced_data_have_the_means_of_centred_values():
     rng = np.random.default_rng(4)
     table = rng.normal(size=(30, 7)) + rng.normal(size=(30, 1)) + 1e6
     user, generator = (i.ravel() for i in np.indices(table.shape))
-    found = UserAdjusted.of(table.ravel(), generator, 7, user, 30).means()
+    found = UserAdjusted.of(table.ravel(), generator, 7, Clusters(user, 30)).at(np.ones((30, 1)))[:, 0]
     expected = (table - table.mean(axis=1, keepdims=True)).mean(axis=0) + table.mean()
-    np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(found[0], table.mean(axis=0), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found, table.mean(axis=0), rtol=0, atol=1e-8)
 
 
 def test_generators_that_no_user_links_are_not_compared():
     values, user = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([0, 0, 1, 1, 2])
     generator = np.array([0, 1, 2, 3, 0])
-    apart = UserAdjusted.of(values, generator, 4, user, 3)
-    found = apart.means([[1, 1, 1], [1, 0, 1], [0, 0, 1], [0, 0, 0]])
+    apart = UserAdjusted.of(values, generator, 4, Clusters(user, 3))
+    found = apart.at(np.transpose([[1, 1, 1], [1, 0, 1], [0, 0, 1], [0, 0, 0]])).T
     assert np.isnan(found[0]).all()
     assert np.isnan(found).tolist()[1:] == [[False, False, True, True], [False] + [True] * 3, [True] * 4]
     assert found[1, 1] - found[1, 0] == pytest.approx(1.0)
@@ -120,32 +118,19 @@ def test_generators_that_no_user_links_are_not_compared():
 
 def test_weights_may_be_any_positive_numbers():
     adjusted = UserAdjusted.of(*unbalanced())
-    weights = np.random.default_rng(2).exponential(size=(50, 25))
-    np.testing.assert_allclose(adjusted.means(weights), adjusted.means(weights * 1e-6), rtol=1e-9)
-    assert adjusted.means(np.zeros((0, 25))).shape == (0, 6)
+    weights = np.random.default_rng(2).exponential(size=(25, 50))
+    np.testing.assert_allclose(adjusted.at(weights), adjusted.at(weights * 1e-6), rtol=1e-9)
+    assert adjusted.at(np.zeros((25, 0))).shape == (6, 0)
 
 
 def test_refuses_what_is_not_a_study():
-    values, generator, n_generators, user, n_users = unbalanced(n=50)
+    values, generator, n_generators, clusters = unbalanced(n=50)
     with pytest.raises(ValueError, match="finite"):
-        UserAdjusted.of(values * np.nan, generator, n_generators, user, n_users)
+        UserAdjusted.of(values * np.nan, generator, n_generators, clusters)
     with pytest.raises(ValueError, match="generator from 0 to 1"):
-        UserAdjusted.of(values, generator, 2, user, n_users)
-    with pytest.raises(ValueError, match="user from 0"):
-        UserAdjusted.of(values, generator, n_generators, user[1:], n_users)
-    with pytest.raises(ValueError, match="one cluster"):
-        UserAdjusted.of(
-            values, generator, n_generators, user, n_users, cluster=np.arange(50) % 2, n_clusters=2
-        )
-    with pytest.raises(ValueError, match="clusters must be given"):
-        UserAdjusted.of(values, generator, n_generators, None, 0)
-    with pytest.raises(ValueError, match="n_clusters"):
-        UserAdjusted.of(values, generator, n_generators, None, 0, cluster=user)
-    adjusted = UserAdjusted.of(values, generator, n_generators, user, n_users)
-    with pytest.raises(ValueError, match="shape"):
-        adjusted.means(np.ones(n_users))
-    with pytest.raises(ValueError, match="at least zero"):
-        adjusted.means(-np.ones((1, n_users)))
+        UserAdjusted.of(values, generator, 2, clusters)
+    with pytest.raises(ValueError, match="cluster from 0"):
+        UserAdjusted.of(values, generator, n_generators, Clusters(clusters.of_unit[1:], clusters.n))
 
 
 def test_top_agreement():

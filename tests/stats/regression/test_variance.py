@@ -9,7 +9,11 @@ import statsmodels.formula.api as smf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaeval.stats.regression.variance import Design, decompose
+from metaeval.stats.regression.variance import Design
+
+
+def decompose(values, factors):
+    return Design.of(factors).decompose(values)
 
 
 def _crossed(*sizes):

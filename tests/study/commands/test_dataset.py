@@ -23,7 +23,7 @@ def run(tiny: Path):
 def test_it_is_the_data_without_what_the_study_excludes(run) -> None:
     data = data_of(run)
     assert set(data.explanations["generator"]) == {"short", "none|such"}
-    assert data.fingerprint == run.record["data"]["fingerprint"]
+    assert data.fingerprint == run.record.data.fingerprint
 
 
 def test_it_may_lie_elsewhere_but_must_be_the_same(run) -> None:

@@ -37,7 +37,7 @@ def test_a_run_holds_its_verdicts(tiny: Path) -> None:
     assert verdicts is not None
     assert verdicts.groupby("evaluator").size().to_dict() == {"pair": 6 * 3 * 2 * 2, "swiss": 6 * 1 * 2 * 2}
     assert run.scores.signatures["swiss"]["outcome"]["calls_saved"] == 24
-    assert "verdicts.parquet" in run.record["outputs"]
+    assert "verdicts.parquet" in run.record.outputs
     board = (folder / "leaderboard.md").read_text(encoding="utf-8")
     assert "| pair (simulated) |" in board
     pairs, ranking = pairwise_of(folder, resamples=50)

@@ -12,12 +12,11 @@ from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.cluster_sums import mean_of
 from metaeval.trust.bias.between import differing_in
 from metaeval.trust.bias.clustered import measured
-from metaeval.trust.bias.verdicts.position import VerdictPairs
+from metaeval.trust.bias.verdicts.position import VerdictPairs, totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from metaeval.stats.coefficients.tables import Floats
     from metaeval.trust.bias.clustered import Measured
 
 PROMPT, REPLICATE = PARTS = ("prompt", "replicate")
@@ -38,7 +37,6 @@ class VerdictsBetween:
 
     A tie is half a verdict."""
     n_pairs: int
-    n_clusters: int
 
 
 def verdicts_between(
@@ -48,21 +46,9 @@ def verdicts_between(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Iterator[VerdictsBetween]:
-    """Compare those judges, two by two and aspect by aspect, whose signatures differ in one part alone.
+    """Compare every two judges whose signatures differ in one part alone, aspect by aspect.
 
-    Parameters
-    ----------
-    pairs
-        Of all judges and aspects.
-    signatures
-        Name of a judge → its signature.
-    resamples, seed
-        Of the users, or of the items in verdicts without users.
-
-    Yields
-    ------
-    VerdictsBetween
-        Nothing where two judges have no pair in common.
+    Judges without a pair in common are left out. ``resamples`` and ``seed`` are those of the clusters.
     """
     of = {(p.judge, p.aspect): p for p in pairs}
     judges = list(dict.fromkeys(p.judge for p in pairs))
@@ -82,21 +68,17 @@ def _between(
     met = one.frame.merge(other.frame, on=keys, suffixes=("", "_other"))
     if met.empty:
         return
-    cluster, n_clusters = VerdictPairs(one.judge, one.aspect, met, 0).clusters()
-    resampler = Resampler(n_clusters, resamples, seed)
-
-    def total(values: Floats) -> Floats:
-        return np.asarray(np.bincount(cluster, values, n_clusters)[None], dtype=np.float64)
-
+    clusters = VerdictPairs(one.judge, one.aspect, met, 0, one.cluster).clusters()
+    resampler = Resampler(clusters.n, resamples, seed)
     first, second, first_other, second_other = (
         met[f"shown_{order}{whose}"].to_numpy(dtype=np.float64)
         for whose in ("", "_other")
         for order in ("first", "second")
     )
-    n = total(np.ones(len(met)))
-    same = total(((first == first_other) * 1.0 + (second == second_other)) / 2)
+    alike = ((first == first_other) * 1.0 + (second == second_other)) / 2
     # Values are what the pair's first text won, so in the second order the one shown first won the rest.
-    moved = total((first_other - second_other - first + second) / 2)
+    later = (first_other - second_other - first + second) / 2
+    n, same, moved = totals([np.ones(len(met)), alike, later], clusters)
     yield VerdictsBetween(
         (one.judge, other.judge),
         part,
@@ -104,5 +86,4 @@ def _between(
         measured(mean_of(same, n), resampler, bounds=(0.0, 1.0)),
         measured(mean_of(moved, n), resampler, moved, bounds=(-1.0, 1.0)),
         len(met),
-        n_clusters,
     )

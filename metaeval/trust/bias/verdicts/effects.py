@@ -1,8 +1,9 @@
 """Verbosity and self-preference of a pairwise judge: what length and family do to who wins.
 
-What the first text of a pair won, the mean over both orders, less one half, is regressed through the origin
-on the differences of the two texts: of the binary logarithm of their lengths, of the truth, and of whether
-their generators are of the judge's family. Both orders together leave no room for the place.
+The response is the share of a win of a pair's first text, the mean over both orders, minus one half. It is
+regressed through the origin on differences between the two texts: in the binary logarithm of the length, in
+the truth, and in whether the generator is of the judge's family. The mean over both orders removes the effect
+of position.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.base.keys import key_columns
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.trust.bias.given_truth import coefficient
 from metaeval.trust.bias.within import Within
@@ -63,19 +65,20 @@ def pairwise_effects(
         The generators of the judge's family.
     """
     frame = pairs.frame
-    keys = [k for k in ("user_id", "item_id", "generator") if k in truth.columns]
+    keys = list(key_columns(truth))
     of_aspect = truth[truth["aspect"] == pairs.aspect]
     rated = (of_aspect if len(of_aspect) else truth).groupby(keys, observed=True)["rating"].mean()
     better = _difference(frame, rated.reset_index(), "rating", keys)
-    cluster, n_clusters = pairs.clusters()
-    resampler = Resampler(n_clusters, resamples, seed)
+    clusters = pairs.clusters()
+    resampler = Resampler(clusters.n, resamples, seed)
     won = ((frame["shown_first"] + frame["shown_second"]) / 2 - 0.5).to_numpy(dtype=np.float64)
 
     def fitted(column: Floats) -> Measured | None:
         use = ~np.isnan(column + better)
         if not (column[use] != 0).any():
             return None
-        fit = Within.of(won[use], np.stack([column, better])[:, use], cluster[use], n_clusters)
+        columns = np.stack([column, better])[:, use]
+        fit = Within.of(won[use], columns, clusters.of_unit[use], clusters.n)
         return coefficient([fit], resampler)
 
     longer = None
@@ -94,11 +97,12 @@ def pairwise_effects(
 
 def _difference(frame: pd.DataFrame, of_unit: pd.DataFrame, name: str, keys: list[str]) -> Floats:
     """Return the value of each pair's first text less that of its second; NaN where one has none."""
-    others = [k for k in keys if k != "generator"]
+    shared = [k for k in keys if k in frame.columns]
+    (compared,) = (k for k in keys if k not in shared)
     values = of_unit.astype(dict.fromkeys(keys, str))
     sides = []
     for side in ("first", "second"):
-        wanted = frame[[*others, side]].rename(columns={side: "generator"}).astype(str)
+        wanted = frame[[*shared, side]].rename(columns={side: compared}).astype(str)
         sides.append(wanted.merge(values, on=keys, how="left")[name].to_numpy(dtype=np.float64))
     difference: Floats = sides[0] - sides[1]
     return difference

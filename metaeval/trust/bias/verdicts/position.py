@@ -11,25 +11,37 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.evaluators.verdicts import FIRST, NO_VERDICT, SECOND, TIE, WINNERS, comparisons_of
+from metaeval.evaluators.verdicts import (
+    FIRST,
+    NO_VERDICT,
+    SECOND,
+    TIE,
+    WINNERS,
+    comparisons_of,
+    pair_keys,
+)
 from metaeval.stats.resampling.bootstrap import Resampler
-from metaeval.stats.resampling.cluster_sums import mean_of
+from metaeval.stats.resampling.cluster_sums import mean_of, summed
+from metaeval.stats.weighted.sums import Clusters
 from metaeval.trust.bias.clustered import measured
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from collections.abc import Sequence
 
-    from metaeval.stats.coefficients.tables import Floats, Ints
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from metaeval.stats.coefficients.tables import Floats
     from metaeval.trust.bias.clustered import Measured
 
 _VALUES = np.array([{TIE: 0.5, FIRST: 1.0, SECOND: 0.0, "": np.nan}[winner] for winner in WINNERS])
 """What the first text of a pair has won, by the code of the winner."""
-PAIR = ("user_id", "item_id", "first", "second")
+_SHOWN = ["shown_first", "shown_second"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VerdictPairs:
-    """The verdicts of one judge on one aspect, a row a pair with an answer in both orders."""
+    """The verdicts of one judge on one aspect, one row per pair with an answer in both orders."""
 
     judge: str
     aspect: str
@@ -37,18 +49,14 @@ class VerdictPairs:
     """The key columns of the pair, and what its first text won when ``shown_first`` and ``shown_second``."""
     n_left_out: int
     """Pairs with an answer in one order or in none."""
+    cluster: str = ""
+    """The key column whose values are resampled whole; the first, if left out."""
 
-    @property
-    def clustered_by(self) -> str:
-        """What is resampled: users, or items where there are no users."""
-        return "user" if "user_id" in self.frame else "item"
-
-    def clusters(self) -> tuple[Ints, int]:
-        """Return the cluster of each pair, numbered by name, and their number."""
-        names, codes = np.unique(
-            self.frame[f"{self.clustered_by}_id"].astype(str).to_numpy(dtype=object), return_inverse=True
-        )
-        return codes, len(names)
+    def clusters(self) -> Clusters:
+        """Return the cluster of each pair, numbered by name."""
+        column = self.frame[self.cluster or self.frame.columns[0]]
+        names, codes = np.unique(column.astype(str).to_numpy(dtype=object), return_inverse=True)
+        return Clusters(codes, len(names))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,17 +73,17 @@ class Position:
     """The share of verdicts that are ties."""
     n_pairs: int
     n_left_out: int
-    n_clusters: int
-    clustered_by: str
 
 
-def pairs_of(verdicts: pd.DataFrame) -> list[VerdictPairs]:
+def pairs_of(verdicts: pd.DataFrame, cluster: str = "") -> list[VerdictPairs]:
     """Take verdicts apart by evaluator and aspect, and match the two orders of each pair.
 
     Parameters
     ----------
     verdicts
         Long, as described in `metaeval.evaluators.verdicts`.
+    cluster
+        The key column whose values are resampled whole; the first, if left out.
 
     Raises
     ------
@@ -83,16 +91,16 @@ def pairs_of(verdicts: pd.DataFrame) -> list[VerdictPairs]:
         If a column is missing, a word is not known, or an order of a pair stands twice.
     """
     both = comparisons_of(verdicts)
-    keys = [k for k in PAIR if k in both.columns]
-    shown = ["shown_first", "shown_second"]
-    answered = (both[shown] != NO_VERDICT).all(axis=1)
-    for column in shown:
+    keys = [*pair_keys(verdicts), "first", "second"]
+    answered = (both[_SHOWN] != NO_VERDICT).all(axis=1)
+    for column in _SHOWN:
         both[column] = _VALUES[both[column].to_numpy()]
     found = []
     for (judge, aspect), own in both.groupby(["evaluator", "aspect"], sort=False, observed=True):
         usable = own[answered[own.index]]
-        frame = usable.sort_values(keys, kind="stable", ignore_index=True)[[*keys, *shown]]
-        found.append(VerdictPairs(str(judge), str(aspect), frame, len(own) - len(usable)))
+        frame = usable.sort_values(keys, kind="stable", ignore_index=True)[[*keys, *_SHOWN]]
+        left_out = len(own) - len(usable)
+        found.append(VerdictPairs(str(judge), str(aspect), frame, left_out, cluster))
     return found
 
 
@@ -103,19 +111,13 @@ def position(pairs: VerdictPairs, *, resamples: int = 10_000, seed: int = 0) -> 
     """
     if pairs.frame.empty:
         return None
-    cluster, n_clusters = pairs.clusters()
-    resampler = Resampler(n_clusters, resamples, seed)
-    one = pairs.frame["shown_first"].to_numpy(dtype=np.float64)
-    other = pairs.frame["shown_second"].to_numpy(dtype=np.float64)
-
-    def total(values: Floats) -> Floats:
-        return np.asarray(np.bincount(cluster, values, n_clusters)[None], dtype=np.float64)
-
+    clusters = pairs.clusters()
+    resampler = Resampler(clusters.n, resamples, seed)
+    one, other = pairs.frame[_SHOWN].to_numpy(dtype=np.float64).T
     # In the second order the pair's second text is shown first.
-    first = total((one == 1.0) + (other == 0.0) * 1.0)
-    second = total((one == 0.0) + (other == 1.0) * 1.0)
-    decided, n = first + second, total(np.ones(len(one)))
-    flipped = total((one != other) * 1.0)
+    counted = [(one == 1) * 1 + (other == 0), (one == 0) * 1 + (other == 1), np.ones(len(one)), one != other]
+    first, second, n, flipped = totals(counted, clusters)
+    decided = first + second
     return Position(
         pairs.judge,
         pairs.aspect,
@@ -124,6 +126,10 @@ def position(pairs: VerdictPairs, *, resamples: int = 10_000, seed: int = 0) -> 
         measured(mean_of(2 * n - decided, 2 * n), resampler, bounds=(0.0, 1.0)),
         len(one),
         pairs.n_left_out,
-        n_clusters,
-        pairs.clustered_by,
     )
+
+
+def totals(values: Sequence[ArrayLike], clusters: Clusters) -> Floats:
+    """Sum values of pairs by cluster, each to shape (1, n_clusters)."""
+    rows = np.asarray(values, dtype=np.float64)
+    return summed(rows, np.ones(rows.shape, dtype=bool), clusters.of_unit, clusters.n)[:, None]

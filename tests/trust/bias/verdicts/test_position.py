@@ -35,7 +35,7 @@ def test_flips_and_the_first_place() -> None:
     (pairs,) = pairs_of(verdicts(rows))
     found = position(pairs, resamples=100)
     assert found is not None
-    assert (found.n_pairs, found.n_left_out, found.n_clusters) == (6, 2, 3)
+    assert (found.n_pairs, found.n_left_out, found.flips.n) == (6, 2, 3)
     assert found.flips.value[0] == pytest.approx(4 / 6)
     # The same word means the same in `metaeval pairwise`.
     outcomes = comparisons_of(verdicts(rows))["outcome"]

@@ -1,0 +1,92 @@
+"""Key columns, which name the units of a table, and the levels and clusters that follow from them.
+
+A data set says what its keys are. A bare table says it by its columns: those that units are matched by are
+the columns that hold no score, rating or text about one. A key that ends in ``_id`` names a group: units are
+correlated within each user or item. The others name what the groups have in common, such as the generator or
+the document: they are compared by their means. Where no key ends in ``_id`` that is the last one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pandas as pd
+
+DATASET, PAIR, UNIT = "dataset", "pair", "unit"
+"""All units; those that have the first two keys in common; each alone."""
+
+_SUFFIX = "_id"
+_FIRST = ("user", "item")
+"""What comes first among the keys of a bare table, whatever the order of its columns."""
+_VALUES = frozenset(
+    {"evaluator", "aspect", "score", "status", "tokens", "usd", "seconds", "call", "rater", "rating"}
+)
+"""Columns of tables of scores and ratings that name no unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What units are grouped by when they are correlated."""
+
+    name: str
+    columns: tuple[str, ...] = ()
+    """The key columns that name a group; none if all units are one."""
+    between: bool = False
+    """Whether the means of the groups are correlated, not the units within each."""
+
+
+def key_columns(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return the columns of a long table that name its units."""
+    given = [
+        str(column)
+        for column, dtype in zip(frame.columns, frame.dtypes, strict=True)
+        if column not in _VALUES and (dtype.kind != "f" or str(column).endswith(_SUFFIX))
+    ]
+    return tuple(sorted(given, key=_rank))
+
+
+def _rank(column: str) -> int:
+    name = noun(column)
+    if name in _FIRST:
+        return _FIRST.index(name)
+    return len(_FIRST) + (not column.endswith(_SUFFIX))
+
+
+def noun(column: str) -> str:
+    """Return what one value of a key column is called: ``user`` for ``user_id``."""
+    return column.removesuffix(_SUFFIX) or column
+
+
+def nouns(keys: Iterable[str]) -> dict[str, str]:
+    """Return what a value of each key column is called."""
+    return {key: noun(key) for key in keys}
+
+
+def levels(keys: Sequence[str]) -> dict[str, Level]:
+    """Return the levels at which units with these keys are correlated, by name."""
+    named = [k for k in keys if k.endswith(_SUFFIX)]
+    within = named or list(keys[:-1])
+    found = [Level(DATASET), *(Level(noun(k), (k,)) for k in within)]
+    if len(within) > 1:
+        found.insert(2, Level(PAIR, tuple(within[:2])))
+    found += [Level(noun(k), (k,), between=True) for k in keys if k not in within]
+    return {level.name: level for level in found}
+
+
+def preferred_levels(keys: Sequence[str]) -> tuple[str, ...]:
+    """Return the first three levels: those that are of most use where nobody says otherwise."""
+    return tuple(levels(keys))[:3]
+
+
+def clusters(keys: Sequence[str]) -> Mapping[str, str]:
+    """Return what units can be resampled by, and the column that names it; the first is the default."""
+    return {noun(k): k for k in keys}
+
+
+def author_key(of: Mapping[str, str]) -> str:
+    """Return the key column that says what wrote a unit: the one called a generator; empty if none is."""
+    return next((key for key, called in of.items() if called == "generator"), "")
