@@ -69,7 +69,7 @@ def cells_of(run: OpenRun, scores: ScoreTable | None = None, truth: pd.DataFrame
     scores, truth = scores or run.scores, run.truth if truth is None else truth
     facts = run.record
     if facts.board is None:
-        return CorrelationCells(scores, truth, facts.study.content())
+        return CorrelationCells(scores, truth, facts.study.policy(), facts.study.bootstrap)
     study = make_study(facts.study.content())
     return kind_named(facts.study.kind).cells(study, scores, truth, facts.data.cluster)
 

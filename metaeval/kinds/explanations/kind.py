@@ -69,7 +69,9 @@ class Explanations(StudyKind):
     ) -> CorrelationCells:
         """Correlate scores with the truth."""
         del cluster  # that of the study's own options
-        return CorrelationCells(scores, truth, study.model_dump())
+        return CorrelationCells(
+            scores, truth, study.policy, study.bootstrap.model_dump() if study.bootstrap else None
+        )
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""
