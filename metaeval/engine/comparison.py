@@ -13,7 +13,7 @@ import pandas as pd
 from metaeval.base import notebook as html
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE
-from metaeval.engine.policy import CLUSTERS, Policy, Prepared, allowed, prepare, whole_number
+from metaeval.engine.policy import Policy, Prepared, allowed, prepare, whole_number
 from metaeval.stats.coefficients.dependent import williams
 from metaeval.stats.coefficients.exact import GroupSums, squarable
 from metaeval.stats.coefficients.grouped import pearson
@@ -214,8 +214,6 @@ class Tests:
             For a value that is not allowed.
         """
         found = cls(**given)
-        if found.swap is not None:
-            allowed("swap", [found.swap], (*CLUSTERS, "unit"))
         allowed("correction", [found.correction], ("holm", "bh", "none"))
         whole_number("permutations", found.permutations, least=1)
         if not isinstance(found.alpha, int | float) or not 0 < found.alpha < 1:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.base.formulas import read_csv
-from metaeval.base.keys import nouns
+from metaeval.base.keys import nouns_of
 from metaeval.base.records import ScoreTable
 from metaeval.engine.comparison import Comparisons
 from metaeval.engine.policy import Prepared, prepare
@@ -49,7 +49,7 @@ class OpenRun:
     @property
     def nouns(self) -> Mapping[str, str]:
         """Key column → what a reader calls one of its values."""
-        return self.record.data.nouns or nouns(self.scores.keys)
+        return self.record.data.nouns or nouns_of(self.scores.keys)
 
     def policy(
         self, *, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval import sources
-from metaeval.base.keys import levels, preferred_levels
+from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.records import AVERAGE
 from metaeval.kinds.explanations import reading
 from metaeval.kinds.explanations.study import ExplanationStudy, OrderBy
@@ -38,7 +38,7 @@ class Explanations(StudyKind):
 
     def resolve(self, study: ExplanationStudy, data: ExplanationSet) -> ExplanationStudy:
         """Fill in levels, and the column that orders the leaderboard."""
-        possible = list(levels(data.keys))
+        possible = list(levels_of(data.keys))
         for at, level in enumerate(study.levels or ()):
             if level not in possible:
                 have = ", ".join(possible)

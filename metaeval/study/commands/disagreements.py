@@ -74,7 +74,7 @@ def disagreements_of(
     return [
         disagreements_sheet(units, members, n, called=run.nouns, simulated=simulated),
         agreement_sheet(units, members, simulated=simulated),
-        gain_sheet(gains, how, data.cluster_name(None), simulated=simulated),
+        gain_sheet(gains, how, data.cluster_name(), between=data.between, simulated=simulated),
     ]
 
 

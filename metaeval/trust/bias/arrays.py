@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.base.keys import author_key, key_columns, nouns
+from metaeval.base.keys import author_key, key_columns, nouns_of
 from metaeval.base.records import AVERAGE, Status
 from metaeval.engine.alignment import align
 
@@ -98,7 +98,7 @@ class JudgedUnits:
             asked = _with_others(asked, second)
         found = align(asked, truth, [])
         by_name = {k: _numbered(found.labels[k], found.keys[k]) for k in found.keys}
-        called = called or nouns(by_name)
+        called = called or nouns_of(by_name)
         who = cluster or next(iter(by_name))
         clusters, names = by_name[who]
         generator, generators = by_name.get(author_key(called), (np.zeros_like(clusters), ()))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from metaeval.base.errors import MetaevalError
 from metaeval.base.files import write_text
 from metaeval.base.formulas import safe, unprotected
-from metaeval.base.keys import nouns
+from metaeval.base.keys import nouns_of
 from metaeval.base.simulation import Simulation
 from metaeval.trust.gate.pairs import GateScores, cell, cells_of
 from metaeval.trust.gate.rules import Rules
@@ -70,7 +70,7 @@ def write_baseline(path: Path, baseline: Baseline) -> list[Path]:
         },
         "by": baseline.by,
         "cluster": baseline.cluster,
-        **({"nouns": scored.nouns} if scored.nouns != nouns(scored.keys) else {}),
+        **({"nouns": scored.nouns} if scored.nouns != nouns_of(scored.keys) else {}),
         "thresholds": {
             "min": dict(baseline.rules.least),
             "max_drop": dict(baseline.rules.max_drop),

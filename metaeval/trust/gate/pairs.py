@@ -9,7 +9,7 @@ import numpy as np
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
-from metaeval.base.keys import author_key, key_columns, nouns
+from metaeval.base.keys import author_key, key_columns, nouns_of
 from metaeval.base.simulation import REAL
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class GateScores:
     @property
     def nouns(self) -> dict[str, str]:
         """Each key column, in order → what its values are called."""
-        plain = nouns(k for k in key_columns(self.frame) if k != "category")
+        plain = nouns_of(k for k in key_columns(self.frame) if k != "category")
         return {key: self.called.get(key, noun) for key, noun in plain.items()}
 
     @property

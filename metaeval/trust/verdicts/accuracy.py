@@ -8,6 +8,7 @@ import numpy as np
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, nearest
+from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, comparisons_of, pair_keys
@@ -128,7 +129,7 @@ def _rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict
 
 
 def _how(verdicts: pd.DataFrame, resamples: int, seed: int) -> str:
-    whom = {"user_id": "users", "item_id": "items"}[pair_keys(verdicts)[0]]
+    whom = f"{noun(pair_keys(verdicts)[0])}s"
     return (
         f"Brackets hold 95 % bootstrap intervals (percentiles, widened for few clusters; {resamples:,} "
         f"resamples of {whom}, seed {seed}); one without width says that all were alike, no more."

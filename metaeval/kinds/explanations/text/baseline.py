@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from metaeval.base.records import ExplanationSet
 
 
-
 @dataclass(frozen=True, repr=False)
 class Random(BaseEvaluator):
     """A score drawn uniformly from the rating scale, for each unit and aspect by itself.
@@ -90,4 +89,3 @@ def _uniform(prefix: bytes, units: Sequence[bytes]) -> np.ndarray[tuple[int, ...
         digests.append(state.digest())
     drawn = np.frombuffer(b"".join(digests), dtype="<u8")
     return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
