@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -17,7 +17,7 @@ from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import changes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,6 +45,17 @@ class Aligned:
     """Key column, in order → the code of each unit's value, shape (U,)."""
     labels: dict[str, pd.Index[Any]]
     """Key column → what the codes stand for."""
+
+    def among(self, evaluators: Collection[str]) -> Aligned:
+        """Return the same of these evaluators alone, in the order in which they are here."""
+        at = [i for i, name in enumerate(self.evaluators) if name in evaluators]
+        example = None if self.example is None else self.example[at]
+        return replace(
+            self,
+            evaluators=[self.evaluators[i] for i in at],
+            scores=self.scores[at],
+            example=example if example is not None and example.any() else None,
+        )
 
 
 def align(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> Aligned:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from metaeval.base.errors import DataError, MetaevalError, nearest
+from metaeval.base.errors import DataError, MetaevalError, nearest, one_of
 from metaeval.base.frames import flat
 from metaeval.base.keys import ITEM, UNIT, Level, cluster_columns, levels_of
 from metaeval.base.records import COEFFICIENTS, ScoreTable
+from metaeval.base.validation import Options, not_allowed
 from metaeval.engine.alignment import Aligned, Bools, align
 from metaeval.stats.weighted.statistic import Clusters
 
@@ -21,6 +25,32 @@ if TYPE_CHECKING:
 
     from metaeval.stats.coefficients.levels import Grouping
     from metaeval.stats.coefficients.tables import Floats, Ints
+
+
+Coefficient = Annotated[str, AfterValidator(partial(one_of, "coefficient", known=COEFFICIENTS))]
+
+
+def _fill(value: object) -> object:
+    if value == "drop" or (
+        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    ):
+        return value
+    raise ValueError(f"{value!r} is not a number or drop, which are what can be done with a missing value")
+
+
+Fill = Annotated[
+    int | float | Literal["drop"],
+    BeforeValidator(_fill),
+    Field(description="a finite number to fill in, or 'drop'"),
+]
+
+
+class Missing(Options):
+    """What is done with a rating or a score that is not there: a value in its place, or ``drop``."""
+
+    called = "missing"
+    truth: Fill = "drop"
+    score: Fill = "drop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +94,9 @@ class Policy:
             raise MetaevalError(
                 f"missing must be a mapping, such as {{'truth': 3, 'score': 0}}, not {missing!r}"
             )
-        fills: dict[str, float | str] = {"truth": "drop", "score": "drop", **(missing or {})}
-        allowed("missing", list(fills), ("truth", "score"))
-        for what, fill in fills.items():
-            if isinstance(fill, str) and fill != "drop":
-                raise MetaevalError(f"missing {what} is {fill!r}; give a number to fill in, or 'drop'")
-            if not isinstance(fill, str) and not np.isfinite(fill):
-                raise MetaevalError(f"missing {what} is {fill}; give a finite number to fill in, or 'drop'")
+        fills = Missing.model_validate(dict(missing or {}))
         names = tuple(levels), tuple(coefficients)
-        return cls(*names, fills["truth"], fills["score"], undefined, units == "common")
+        return cls(*names, fills.truth, fills.score, undefined, units == "common")
 
 
 def allowed(name: str, given: Sequence[str], known: Sequence[str] | None = None) -> None:
@@ -88,8 +112,7 @@ def allowed(name: str, given: Sequence[str], known: Sequence[str] | None = None)
         raise MetaevalError(f"{name} must be a list of one or more{of}, not {given!r}")
     for value in given:
         if known is not None and value not in known:
-            hint = nearest(str(value), known)
-            raise MetaevalError(f"{name}: {value!r} is not allowed (allowed: {', '.join(known)}){hint}")
+            raise MetaevalError(not_allowed(name, value, known))
     if len(set(given)) != len(given):
         raise MetaevalError(f"{name}: {', '.join(given)} names one of them twice")
 
@@ -198,6 +221,11 @@ def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Poli
     DataError
         If the frames cannot be matched, or no unit is left.
     """
+    return under(policy, aligned(scores, truth, policy.levels))
+
+
+def aligned(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> Aligned:
+    """Match scores with the truth, at these levels; errors are those of `prepare`."""
     if not isinstance(scores, ScoreTable | pd.DataFrame) or not isinstance(truth, pd.DataFrame):
         raise DataError("scores must be a ScoreTable or a DataFrame, and truth a DataFrame")
     frame = scores.frame if isinstance(scores, ScoreTable) else scores
@@ -205,10 +233,17 @@ def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Poli
         if not len(given):
             raise DataError(f"the {name} are empty: there is nothing to correlate")
     frame, truth = (flat(given, [str(n) for n in given.index.names if n]) for given in (frame, truth))
-    return _apply(policy, align(frame, truth, policy.levels))
+    return align(frame, truth, levels)
 
 
-def _apply(policy: Policy, data: Aligned) -> Prepared:
+def under(policy: Policy, data: Aligned) -> Prepared:
+    """Apply a policy to aligned scores, which have its levels.
+
+    Raises
+    ------
+    DataError
+        If no unit is left.
+    """
     no_truth = np.isnan(data.truth)
     asked = data.asked
     unanswered = no_truth if asked is None else no_truth & asked
@@ -245,7 +280,7 @@ def _apply(policy: Policy, data: Aligned) -> Prepared:
         mask,
         n_missing,
         unanswered.sum(axis=1),
-        data.groupings,
+        {level: data.groupings[level] for level in policy.levels},
         data.keys,
         data.labels,
     )

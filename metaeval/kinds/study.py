@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PrivateAttr,
     ValidationError,
@@ -19,9 +17,12 @@ from pydantic_core import PydanticCustomError
 
 from metaeval.base.errors import MetaevalError, StudyError, nearest
 from metaeval.base.records import AVERAGE
+from metaeval.base.validation import Line, Strict, fields_at
 from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
+from metaeval.engine.comparison import Tests
+from metaeval.engine.intervals import Bootstrap
+from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.kind import kind_named
-from metaeval.llm.calls.limits import MOST
 
 if TYPE_CHECKING:
     import os
@@ -44,12 +45,6 @@ def distinct(values: list[str], info: ValidationInfo) -> list[str]:
     if twice:
         raise ValueError(f"{twice[0]!r} stands twice in {info.field_name}; name it once")
     return values
-
-
-def _text(value: str) -> str:
-    if not value.strip() or not value.isprintable():
-        raise ValueError(f"{value!r} is not a line of text; write one line that is not empty")
-    return value
 
 
 def _file_name(value: str) -> str:
@@ -83,63 +78,7 @@ def _check_evaluators(value: object) -> object:
     return value
 
 
-Name = Annotated[str, AfterValidator(_text)]
-Seconds = Annotated[int | float, Field(gt=0, le=86_400)]
-
-
-class Part(BaseModel):
-    """A part of a study file, in which a key that is not known is an error."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-
-class BootstrapOptions(Part):
-    """How intervals are made: clusters of units, drawn with replacement."""
-
-    resamples: Annotated[int, Field(gt=0, le=10_000_000)] = 10_000
-    cluster: Literal["user", "item", "generator", "unit"] | None = None
-    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    method: Literal["percentile", "bca"] = "percentile"
-    expand: bool = True
-    seed: Annotated[int, Field(ge=0)] = 0
-
-
-class TestOptions(Part):
-    """How evaluators are tested against each other: swapped scores, corrected p-values."""
-
-    permutations: Annotated[int, Field(gt=0, le=10_000_000)] = 10_000
-    swap: Literal["user", "item", "generator", "unit"] | None = None
-    correction: Literal["holm", "bh", "none"] = "holm"
-    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    seed: Annotated[int, Field(ge=0)] = 0
-
-
-class PriceOption(Part):
-    """What a model costs, in USD for a million tokens."""
-
-    input: Annotated[int | float, Field(ge=0)]
-    output: Annotated[int | float, Field(ge=0)]
-    cached: Annotated[int | float, Field(ge=0)] | None = None
-
-
-class JudgingOptions(Part):
-    """How the judges of a study ask their models; what is left out is as for every run."""
-
-    store: Name | None = None
-    concurrency: Annotated[int, Field(gt=0, le=10_000)] | None = None
-    requests_per_minute: Annotated[int | float, Field(gt=0)] | None = None
-    tokens_per_minute: Annotated[int | float, Field(gt=0)] | None = None
-    max_usd: Annotated[int | float, Field(ge=0, le=MOST)] | None = None
-    max_calls: Annotated[int, Field(ge=0, le=MOST)] | None = None
-    connect_seconds: Seconds | None = None
-    reply_seconds: Seconds | None = None
-    call_seconds: Seconds | None = None
-    patience_seconds: Seconds | None = None
-    retries: Annotated[int, Field(ge=0, le=100)] | None = None
-    prices: dict[str, PriceOption] = Field(default_factory=dict)
-
-
-class Study(Part):
+class Study(Strict):
     """What the study file of every kind may say; a kind adds what is its own.
 
     Read one with `read_study`; `make_study` makes one from a mapping.
@@ -147,16 +86,16 @@ class Study(Part):
 
     kind: str = "explanations"
     name: Annotated[str, AfterValidator(_file_name)] = "study"
-    title: Name | None = None
-    dataset: Name
+    title: Line | None = None
+    dataset: Line
     exclude: dict[str, list[str]] = Field(default_factory=dict)
-    truth: Name
-    aspects: Annotated[list[Name], AfterValidator(distinct)] | None = None
+    truth: Line
+    aspects: Annotated[list[Line], AfterValidator(distinct)] | None = None
     evaluators: Annotated[list[str] | dict[str, str], BeforeValidator(_check_evaluators)]
-    bootstrap: BootstrapOptions | None = BootstrapOptions()
-    tests: TestOptions | None = TestOptions()
+    bootstrap: Bootstrap | None = Bootstrap()
+    tests: Tests | None = Tests()
     details: bool = True
-    judging: JudgingOptions = JudgingOptions()
+    judging: JudgingOptions = Field(default_factory=JudgingOptions)
     _lines: Lines = PrivateAttr(default_factory=Lines)
 
     @property
@@ -214,7 +153,7 @@ def make_study(content: Mapping[str, Any], lines: Lines | None = None) -> Study:
     except MetaevalError as error:
         raise StudyError(_located(lines, str(error), "kind")) from error
     try:
-        study = model.model_validate(dict(content))
+        study = model.model_validate(dict(content), context=lines)
     except ValidationError as error:
         found = error.errors(include_url=False)
         raise StudyError(*dict.fromkeys(_problem(one, lines, model) for one in found)) from error
@@ -243,7 +182,7 @@ def _problem(error: ErrorDetails, lines: Lines, model: type[Study]) -> str:
     kind, given, context = error["type"], error["input"], error.get("ctx", {})
     key = ".".join(str(p) for p in where if isinstance(p, str))
     if kind == "extra_forbidden":
-        known = list(_fields(model, where[:-1]))
+        known = fields_at(model, where[:-1])
         hint = nearest(str(where[-1]), known)
         hint = hint or f" (known keys: {', '.join(known)})"
         text = f"unknown key {where[-1]!r}{hint}"
@@ -262,16 +201,6 @@ def _problem(error: ErrorDetails, lines: Lines, model: type[Study]) -> str:
     else:
         text = f"{key}: {given!r}: {error['msg'].replace('Input should', 'it must')}"
     return _located(lines, text, *where)
-
-
-def _fields(model: type[BaseModel], where: Sequence[str | int]) -> Mapping[str, object]:
-    """Return the keys that are known at a place in the study file."""
-    for part in where:
-        inner = get_args(model.model_fields[str(part)].annotation) or [
-            model.model_fields[str(part)].annotation
-        ]
-        model = next((m for m in inner if isinstance(m, type) and issubclass(m, BaseModel)), model)
-    return model.model_fields
 
 
 def _located(lines: Lines, message: str, *where: str | int) -> str:

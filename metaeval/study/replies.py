@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.records import ScoreTable
-    from metaeval.kinds.study import JudgingOptions
+    from metaeval.judging.settings import JudgingOptions
     from metaeval.runs.record import Record
 
 _BATCH = 500

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +86,7 @@ def people(
         return None
     names = sorted(asked["rater"].unique())
     given = bootstrap or Bootstrap()
-    wanted = replace(given, cluster=given.cluster or noun(key_columns(truth)[0]))
+    wanted = given.by(given.cluster or noun(key_columns(truth)[0]))
     rows = [
         _row(line, policy, wanted)
         for line in _lines(truth, asked, names, frozenset(truth_raters), truth_name)
@@ -186,7 +186,7 @@ def _row(line: Line, policy: Policy, bootstrap: Bootstrap) -> dict[str, Any]:
         missing={"truth": policy.truth, "score": "drop"},
         undefined_groups="zero" if policy.undefined == "zero" else "skip",
         units="own",
-        bootstrap=asdict(bootstrap),
+        bootstrap=bootstrap.model_dump(),
     ).frame
     for cell in found.to_dict("records"):
         level = str(cell["level"])

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from metaeval import sources
 from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.records import AVERAGE
+from metaeval.engine.comparison import OrderBy
 from metaeval.kinds.explanations import reading
-from metaeval.kinds.explanations.study import ExplanationStudy, OrderBy
+from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.registry import REGISTRY
 from metaeval.kinds.study import unknown_word

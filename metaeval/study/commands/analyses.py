@@ -17,7 +17,6 @@ from metaeval.base.records import AVERAGE, Kind
 from metaeval.engine.intervals import Bootstrap
 from metaeval.judging.cost import costs_of
 from metaeval.runs.finished import open_run
-from metaeval.study.results import read_run
 
 if TYPE_CHECKING:
     import os
@@ -122,7 +121,7 @@ def generators_of(
     MetaevalError
         If the run is none, has no such aspect or evaluator, or fewer than two generators.
     """
-    options = Bootstrap.of({"resamples": resamples, "seed": seed})
+    options = Bootstrap.read({"resamples": resamples, "seed": seed})
     run = open_run(folder)
     names = trusted(run.scores, evaluators)
     data = run.prepared(levels=["dataset"], evaluators=names)
@@ -134,7 +133,7 @@ def generators_of(
         truth=run.record.truth.spec,
         simulated=run.scores.simulation,
     )
-    correlations = read_run(run.folder)[0].frame
+    correlations = run.correlations.frame
     judge = names[0] if evaluators else best_evaluator(correlations, names, aspect)
     powered = estimates_sheet(
         run.scores.frame,
