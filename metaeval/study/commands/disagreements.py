@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from metaeval.analysis.agreement.distributions import on_scale
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.formulas import protected
+from metaeval.base.keys import noun
 from metaeval.engine.policy import whole_number
 from metaeval.runs.finished import open_run
 from metaeval.study.commands.analyses import judges_of
@@ -67,14 +68,14 @@ def disagreements_of(
     run = open_run(folder)
     members = judges_of(run, judges)
     units = _units(run, members, aspects)
-    how = Fitting(resamples=resamples, seed=seed)
+    how = Fitting(resamples=resamples, seed=seed, cluster=noun(run.cluster))
     data = run.prepared(levels=levels or None, coefficients=[COEFFICIENT], evaluators=members)
     gains = [g for g in panel_gains(data, how) if not aspects or g.aspect in aspects]
     simulated = run.scores.simulation.among(members)
     return [
         disagreements_sheet(units, members, n, called=run.nouns, simulated=simulated),
         agreement_sheet(units, members, simulated=simulated),
-        gain_sheet(gains, how, data.cluster_name(), between=data.between, simulated=simulated),
+        gain_sheet(gains, how, run.nouns[run.cluster], between=data.between, simulated=simulated),
     ]
 
 

@@ -58,7 +58,9 @@ class MapFit:
 
 
 @one_thread()
-def map_fits(data: Prepared, *, scale: Scale, bootstrap: Bootstrap) -> list[MapFit]:
+def map_fits(
+    data: Prepared, *, scale: Scale, bootstrap: Bootstrap, cluster: str | None = None
+) -> list[MapFit]:
     """Fit and cross-fit maps for every evaluator and aspect.
 
     Parameters
@@ -68,14 +70,16 @@ def map_fits(data: Prepared, *, scale: Scale, bootstrap: Bootstrap) -> list[MapF
     scale
         Of the truth.
     bootstrap
-        Of the intervals. Folds are of users, or of items where there are no users, drawn by its seed.
+        Of the intervals, and the seed of the folds.
+    cluster
+        What folds are made of, as `Prepared.clusters` takes it; what the first key names, if None.
 
     Returns
     -------
     list of MapFit
         By evaluator and aspect, without those that have units of fewer than two users.
     """
-    who = data.clusters(data.cluster_name()).of_unit
+    who = data.clusters(data.cluster_name(cluster)).of_unit
     # What is left out together of a user's own units: those of one item.
     block = list(data.keys.values())[1].astype(np.int64) if data.has_users and len(data.keys) > 1 else None
     resampler = bootstrap.resampler()
