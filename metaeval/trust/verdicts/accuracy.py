@@ -12,7 +12,7 @@ from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, comparisons_of, pair_keys
-from metaeval.trust.verdicts.rates import clusters_of, missing_counts, shares_of, shown_first_counts
+from metaeval.trust.verdicts.rates import clusters_of, shares_of, shown_first_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -110,7 +110,7 @@ def _rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict
     hits = np.concatenate([here * right.sum(axis=0)[:, None], here * for_first[:, None]], axis=1)
     of = np.concatenate([here * 2, here * named[:, None]], axis=1)
     shares = shares_of(hits, of, cluster, n_clusters, resamples=resamples, seed=seed)
-    missing = missing_counts(comparisons)
+    missing = (np.stack([one, two]) == NO_VERDICT).sum(axis=0)
     same = (one == two) & np.isin(one, _NAMED)
     for at, name in enumerate(names):
         mine = here[:, at]
