@@ -60,8 +60,7 @@ class CallEstimate:
 
 def estimates(todo: Plan) -> list[CallEstimate]:
     """Return what the judges of a study would take, those inside ensembles too."""
-    specs = {name: str(spec) for name, spec in todo.evaluators.items()}
-    judges = judges_of(resolve(specs).values())
+    judges = judges_of(resolve(todo.specs, todo.known).values())
     path = store_path(todo.study.judging)
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store(path)) if judges and path.exists() else None

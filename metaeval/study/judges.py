@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import os
     from contextlib import AbstractContextManager
 
-    from metaeval.study.file import Study
+    from metaeval.kinds.study import Study
 
 _BATCH = 2_000
 

@@ -15,8 +15,8 @@ from metaeval.engine.comparison import Tests as How
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.policy import Missing
 from metaeval.judging.settings import JudgingOptions
+from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.llm.calls.price import Price
-from metaeval.study.file import Study
 from tests.docs.commands import parse
 from tests.docs.pages import DOCS, PAGES, source
 
@@ -73,7 +73,7 @@ def table(title: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("title", "model"),
     [
-        ("# The study file", Study),
+        ("# The study file", ExplanationStudy),
         ("## `missing`", Missing),
         ("## `order_by`", OrderBy),
         ("## `bootstrap`", Bootstrap),

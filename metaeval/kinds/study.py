@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -15,31 +15,34 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from metaeval.base.errors import StudyError, one_of
-from metaeval.base.records import AVERAGE, COEFFICIENTS, KEYS
+from metaeval.base.errors import MetaevalError, StudyError, nearest
+from metaeval.base.records import AVERAGE
 from metaeval.base.validation import Line, Strict, sentences
 from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
-from metaeval.engine.comparison import OrderBy, Tests
+from metaeval.engine.comparison import Tests
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.policy import Coefficient, Level, Missing
 from metaeval.judging.settings import JudgingOptions
+from metaeval.kinds.kind import kind_named
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
-def _distinct(values: list[str], info: ValidationInfo) -> list[str]:
+def distinct(values: list[str], info: ValidationInfo) -> list[str]:
+    """Return values of which there is one at least, and none twice.
+
+    Raises
+    ------
+    ValueError
+        If that is not so.
+    """
     if not values:
         raise ValueError(f"{info.field_name} is empty; name at least one, or leave the key out")
     twice = sorted({v for v in values if values.count(v) > 1})
     if twice:
         raise ValueError(f"{twice[0]!r} stands twice in {info.field_name}; name it once")
     return values
-
-
-def _key_column(value: str) -> str:
-    return one_of("column", value, KEYS)
 
 
 def _file_name(value: str) -> str:
@@ -74,32 +77,29 @@ def _check_evaluators(value: object) -> object:
 
 
 class Study(Strict):
-    """A study: which evaluators are compared with which truth, on which data, how.
+    """What the study file of every kind may say; a kind adds what is its own.
 
     Read one with `read_study`; `make_study` makes one from a mapping.
     """
 
-    kind: Literal["explanations"] = "explanations"
+    kind: str = "explanations"
     name: Annotated[str, AfterValidator(_file_name)] = "study"
     title: Line | None = None
     dataset: Line
-    exclude: dict[Annotated[str, AfterValidator(_key_column)], list[str]] = Field(default_factory=dict)
-    truth: Line = "User()"
-    aspects: Annotated[list[Line], AfterValidator(_distinct)] | None = None
+    exclude: dict[str, list[str]] = Field(default_factory=dict)
+    truth: Line
+    aspects: Annotated[list[Line], AfterValidator(distinct)] | None = None
     evaluators: Annotated[list[str] | dict[str, str], BeforeValidator(_check_evaluators)]
-    levels: Annotated[list[Level], AfterValidator(_distinct)] | None = None
-    coefficients: Annotated[list[Coefficient], AfterValidator(_distinct)] = Field(
-        default_factory=lambda: list(COEFFICIENTS)
-    )
-    missing: Missing = Missing()
-    undefined_groups: Literal["skip", "zero"] = "skip"
-    units: Literal["common", "own"] = "common"
-    order_by: OrderBy = OrderBy()
     bootstrap: Bootstrap | None = Bootstrap()
     tests: Tests | None = Tests()
     details: bool = True
     judging: JudgingOptions = Field(default_factory=JudgingOptions)
     _lines: Lines = PrivateAttr(default_factory=Lines)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What a dry run says of the study beside its data, evaluators and aspects: a word → its value."""
+        return {}
 
     def error(self, message: str, *where: str | int) -> StudyError:
         """Return an error that says where in the study file the value at ``where`` stands."""
@@ -147,9 +147,13 @@ def make_study(content: Mapping[str, Any], lines: Lines | None = None) -> Study:
     """
     lines = lines or Lines()
     try:
-        study = Study.model_validate(dict(content), context=lines)
+        model = kind_named(content.get("kind", "explanations")).study
+    except MetaevalError as error:
+        raise StudyError(_located(lines, str(error), "kind")) from error
+    try:
+        study = model.model_validate(dict(content), context=lines)
     except ValidationError as error:
-        found = sentences(error, content, Study, whole=True)
+        found = sentences(error, content, model, whole=True)
         raise StudyError(*(_located(lines, text, *where) for where, text in found)) from error
     study._lines = lines
     for aspect in study.aspects or []:
@@ -161,3 +165,8 @@ def make_study(content: Mapping[str, Any], lines: Lines | None = None) -> Study:
 def _located(lines: Lines, message: str, *where: str | int) -> str:
     """Return a message that begins with file and line, which a study that is not from a file has not."""
     return str(YamlError(lines.file, message, lines.line(*where))) if lines.file else f"study: {message}"
+
+
+def unknown_word(what: str, word: str, known: Sequence[str]) -> str:
+    """Return the sentence for a word that the data set does not know."""
+    return f"the data set has no {what} {word!r}{nearest(word, known)} (it has: {', '.join(known)})"
