@@ -71,6 +71,32 @@ def _line(value: str) -> str:
 
 
 Line = Annotated[str, AfterValidator(_line), Field(description="one line of text that is not empty")]
+
+
+def _filled(value: str, info: ValidationInfo) -> str:
+    if not value.strip():
+        raise ValueError(f"{info.field_name} is empty")
+    return value.strip()
+
+
+Filled = Annotated[str, AfterValidator(_filled)]
+"""Text, without the blanks around it."""
+Finite = Annotated[float, Field(strict=False, allow_inf_nan=False)]
+
+
+class Ends(Strict):
+    """The two ends of a scale."""
+
+    min: Finite
+    max: Finite
+
+    @model_validator(mode="after")
+    def _rises(self) -> Self:
+        if self.min >= self.max:
+            raise ValueError(f"min ({self.min:g}) must be below max ({self.max:g})")
+        return self
+
+
 Count = Annotated[int, Field(gt=0, le=10_000_000, description="a whole number, 1 or more")]
 Seed = Annotated[int, Field(ge=0, description="a whole number, 0 or more")]
 Share = Annotated[float, Field(gt=0, lt=1, description="a number between 0 and 1")]
@@ -142,8 +168,8 @@ def sentences(
 ) -> list[tuple[Location, str]]:
     """Return the way to each value that is wrong, and what is wrong with it.
 
-    ``whole`` says that the errors of the model's own validators are sentences; they begin with the name of
-    the key, if not.
+    ``whole`` says that what the validators of single values raise are whole sentences; the name of the key
+    goes before them, if not.
     """
     found: dict[tuple[Location, str], str] = {}
     types: dict[Location, list[str]] = {}
@@ -157,7 +183,8 @@ def sentences(
             quote = (
                 "; put it in quotes" if wanted == _TYPES["string_type"] and one["input"] is not None else ""
             )
-            found[where, ""] = f"{_key(where)} must be {wanted}, not {one['input']!r}{quote}"
+            what = f"a key of {_key(where[:-1])}" if one["loc"][-1:] == ("[key]",) else _key(where)
+            found[where, ""] = f"{what} must be {wanted}, not {one['input']!r}{quote}"
         else:
             text = _sentence(one, where, model, whole=whole)
             found[where, text] = text
@@ -178,7 +205,7 @@ _TYPES = {
 
 
 def _key(where: Location) -> str:
-    return ".".join(str(part) for part in where if isinstance(part, str))
+    return ".".join(map(str, where))
 
 
 def _sentence(error: ErrorDetails, where: Location, model: type[BaseModel], *, whole: bool) -> str:
@@ -197,7 +224,8 @@ def _sentence(error: ErrorDetails, where: Location, model: type[BaseModel], *, w
             )
         case "value_error" | "sentence":
             text = str(error["ctx"]["error"])
-            return f"{key}: {text}" if key and not whole else text
+            apart = whole and not isinstance(given, dict)
+            return text if apart or text.startswith(key) else f"{key}: {text}"
     text = error["msg"].replace("Input should", "it must")
     return f"{key}: {given!r}: {text[0].lower()}{text[1:]}"
 

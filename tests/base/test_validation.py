@@ -72,7 +72,7 @@ def test_options_of_python(given: object, says: str) -> None:
         ("name: a\nengine:\n  cylinders: 0", ["line 3: engine.cylinders: 0: it must be greater than 0"]),
         ("name: 7", ["line 1: name must be text, not 7; put it in quotes"]),
         ("name: a\ndoors: [1]", ["line 2: doors: must be even"]),
-        ("name: a\ndoors: [one]", ["line 2: doors must be a whole number, not 'one'"]),
+        ("name: a\ndoors: [one]", ["line 2: doors.0 must be a whole number, not 'one'"]),
         ("name: a\nowner: 7", ["line 2: owner must be text or a mapping from keys to values, not 7"]),
         ("- a", ["must hold keys and values, such as `name: my study`"]),
     ],
