@@ -172,9 +172,8 @@ def _soft(data: Prepared, seed: int) -> tuple[Floats, float]:
                 among = np.ix_(written, written)
                 found[e, a] = soft_pairwise_accuracy(p[among], q[among])
             advance()
-    halves = [np.full_like(p, 0.5) for p in next(iter(of_truth.values()))]
-    pairs = zip(next(iter(of_truth.values())), halves, strict=True)
-    return found, float(np.mean([soft_pairwise_accuracy(p, half) for p, half in pairs]))
+    of_halves = [soft_pairwise_accuracy(p, np.full_like(p, 0.5)) for p in next(iter(of_truth.values()))]
+    return found, float(np.mean(of_halves))
 
 
 def _p_better(replicates: Floats) -> list[Floats]:

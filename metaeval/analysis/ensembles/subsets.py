@@ -267,20 +267,12 @@ def _sizes(
             of_size = np.flatnonzero(size == k)
             here = of_size[~np.isnan(values[of_size])]
             v = values[here]
-            result.append(
-                Size(
-                    level,
-                    aspect,
-                    k,
-                    n_subsets=len(of_size),
-                    n_undefined=len(of_size) - len(v),
-                    mean=float(v.mean()) if len(v) else math.nan,
-                    best=float(v.max()) if len(v) else math.nan,
-                    worst=float(v.min()) if len(v) else math.nan,
-                    spread=float(v.std()) if len(v) else math.nan,
-                    best_judges=chosen(names, members[here[v.argmax()]]) if len(v) else (),
-                )
+            mean, high, low, spread = (
+                float(of(v)) if len(v) else math.nan for of in (np.mean, np.max, np.min, np.std)
             )
+            best = chosen(names, members[here[v.argmax()]]) if len(v) else ()
+            undefined = len(of_size) - len(v)
+            result.append(Size(level, aspect, k, len(of_size), undefined, mean, high, low, spread, best))
     return result
 
 

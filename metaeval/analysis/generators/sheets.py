@@ -227,18 +227,8 @@ def _agreement_sheet(found: GeneratorRankings, whose: str, simulated: Simulation
         {
             "aspect": aspect,
             "evaluator": compared.evaluator,
-            "tau": compared.agreement.tau[a],
-            "tau_corrected": compared.agreement.tau_corrected[a],
-            "tau_ci_low": compared.agreement.tau_low[a],
-            "tau_ci_high": compared.agreement.tau_high[a],
-            "weighted_tau": compared.agreement.weighted_tau[a],
-            "soft_pairwise_accuracy": compared.agreement.soft_accuracy[a],
-            "soft_corrected": compared.agreement.soft_corrected[a],
-            "soft_ci_low": compared.agreement.soft_low[a],
-            "soft_ci_high": compared.agreement.soft_high[a],
-            "no_interval": compared.agreement.no_interval[a] or "",
-            "same_top": bool(compared.agreement.same_top[a]),
-            "top_agreement": compared.agreement.top_agreement[a],
+            **compared.agreement[a]._asdict(),
+            "no_interval": compared.agreement[a].no_interval or "",
             "n_generators": int((~np.isnan(compared.ranking.mean[a] + compared.ratings.mean[a])).sum()),
         }
         for a, aspect in enumerate(found.aspects)

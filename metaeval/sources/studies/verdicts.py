@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, Problem, nearest
+from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.records import FIRST, SECOND, Status
-from metaeval.sources.studies.verdict_map import PairColumns, read_verdict_map, word
+from metaeval.base.validation import read_model
+from metaeval.sources.studies.verdict_map import PairColumns, VerdictMap, word
 from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.table import read_table
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from metaeval.sources.studies.verdict_map import Gold, Sides, VerdictMap
+    from metaeval.sources.studies.verdict_map import Gold, Sides
     from metaeval.sources.tables.table import Table
 
 WinnerOf: TypeAlias = Literal["shown", "unswapped"]
@@ -56,7 +57,7 @@ def import_verdicts(
     DataError
         With the row and column of everything that is wrong.
     """
-    source, how = Path(path), read_verdict_map(Path(map_path))
+    source, how = Path(path), sound(read_model(Path(map_path), VerdictMap))
     table = _table(source)
     reader = _Reader(table)
     keys = {key: reader.joined(columns, "/") for key, columns in how.units.items()}
@@ -180,10 +181,7 @@ class _Reader:
 def _table(path: Path) -> Table:
     if not path.is_file():
         raise DataError(f"there is no file {path}")
-    table, problems = read_table(path)
-    if table is None or problems:
-        raise DataError(problems)
-    return table
+    return sound(read_table(path))
 
 
 def _where(wrong: Any) -> list[int]:  # noqa: ANN401 - bool of shape (rows,)
