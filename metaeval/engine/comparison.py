@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base import notebook as html
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import AVERAGE
 from metaeval.base.validation import Count, Line, Options, Seed, Share
 from metaeval.engine.policy import Coefficient, Policy, Prepared, prepare
@@ -226,10 +226,7 @@ def compare_prepared(data: Prepared, by: By, tests: Tests, *, corrected_with: in
     MetaevalError
         If the data have no such aspect or level, or nothing to swap by.
     """
-    if by.aspect != AVERAGE and by.aspect not in data.aspects:
-        known = [*data.aspects, AVERAGE]
-        hint = nearest(by.aspect, known)
-        raise MetaevalError(f"there is no aspect {by.aspect!r}{hint} (aspects: {', '.join(known)})")
+    one_of(by.aspect, [*data.aspects, AVERAGE], "there is no aspect", "aspects")
     chosen = range(len(data.aspects)) if by.aspect == AVERAGE else [data.aspects.index(by.aspect)]
     swap = data.cluster_name(tests.swap)
     clusters = data.clusters(swap)

@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from metaeval.base.errors import MetaevalError, StudyError, nearest
+from metaeval.base.errors import MetaevalError, StudyError, unknown
 from metaeval.base.records import AVERAGE
 from metaeval.base.validation import Line, Strict, sentences
 from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
@@ -169,4 +169,4 @@ def _located(lines: Lines, message: str, *where: str | int) -> str:
 
 def unknown_word(what: str, word: str, known: Sequence[str]) -> str:
     """Return the sentence for a word that the data set does not know."""
-    return f"the data set has no {what} {word!r}{nearest(word, known)} (it has: {', '.join(known)})"
+    return unknown(f"the data set has no {what}", word, known)

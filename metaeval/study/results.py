@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import one_of
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.comparison import By, Tests, compare_prepared
 from metaeval.engine.ranking import check_by
@@ -133,11 +133,7 @@ def read_board(
     opened = open_run(folder)
     result, record = opened.correlations, opened.record
     for name in coefficients or ():
-        have = record.study.coefficients
-        if name not in have:
-            raise MetaevalError(
-                f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
-            )
+        one_of(name, record.study.coefficients, "the run has no coefficient")
     ordered = record.study.by
     by = check_by(By.read(order_by, ordered), result)
     tests = opened.tests() if by == ordered else _tests_by(opened, by)

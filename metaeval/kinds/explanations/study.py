@@ -15,11 +15,11 @@ from metaeval.kinds.study import Study, distinct
 
 
 def _key_column(value: str) -> str:
-    return one_of("column", value, KEYS)
+    return one_of(value, KEYS, "unknown column", "allowed", error=ValueError)
 
 
 def _level(value: str) -> str:
-    return one_of("level", value, LEVELS)
+    return one_of(value, LEVELS, "unknown level", "allowed", error=ValueError)
 
 
 class ExplanationStudy(Study):

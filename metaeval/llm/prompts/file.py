@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError, ValidationInfo, model_validator
 
-from metaeval.base.errors import Problem, nearest
+from metaeval.base.errors import Problem, nearest, unknown
 from metaeval.base.resources import bundled
 from metaeval.base.validation import Filled, Strict, sentences
 from metaeval.base.yaml_lines import YamlError, parse_yaml
@@ -215,7 +215,7 @@ def _read_parts(body: str, first_line: int, found: PromptFile) -> None:
         text = body[begin:end].strip("\n")
         blank = len(body[begin:end]) - len(body[begin:end].lstrip("\n"))
         if role not in ROLES:
-            found.wrong(f"unknown part {role!r}{nearest(role, ROLES)}; allowed: {', '.join(ROLES)}", line - 1)
+            found.wrong(unknown("unknown part", role, ROLES, "allowed"), line - 1)
         if role in [r for r, _ in parts]:
             found.wrong(f"the part {role!r} stands twice; it can stand once", line - 1)
         parts.append((role, text))

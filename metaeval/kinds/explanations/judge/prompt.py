@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import DataError, PromptError, nearest
+from metaeval.base.errors import DataError, PromptError, nearest, one_of
 from metaeval.base.records import USER_RATER
 
 if TYPE_CHECKING:
@@ -152,12 +152,8 @@ def messages(
                 f"add {name} to its header and body, or judge without"
             )
     for name in template.placeholders:
-        if name not in PLACEHOLDERS:
-            raise PromptError(
-                f"prompt {template.name!r}: nothing fills the placeholder {name!r}"
-                f"{nearest(name, PLACEHOLDERS)} "
-                f"(there are: {', '.join(PLACEHOLDERS)})"
-            )
+        said = f"prompt {template.name!r}: nothing fills the placeholder"
+        one_of(name, PLACEHOLDERS, said, "there are", error=PromptError)
     return template.messages({n: values.get(n) for n in template.placeholders})
 
 
@@ -254,11 +250,7 @@ def _aspects(template: PromptTemplate, asked: list[dict[str, Any]]) -> dict[str,
 
 
 def _statement(data: ExplanationSet, aspect: str) -> str:
-    if aspect not in data.aspects:
-        raise DataError(
-            f"data set {data.name!r} has no aspect {aspect!r}{nearest(aspect, data.aspects)} "
-            f"(it has: {', '.join(data.aspects)})"
-        )
+    one_of(aspect, data.aspects, f"data set {data.name!r} has no aspect", error=DataError)
     return _line(data.aspects[aspect])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaeval.base.errors import DataError, Problem, PromptError, nearest
+from metaeval.base.errors import DataError, Problem, PromptError, one_of
 from metaeval.kinds.explanations.judge.prompt import entries_of, is_single, one_line, title_of
 from metaeval.llm.prompts.template import bundled_prompts, check_prompt, load_prompt
 
@@ -94,11 +94,8 @@ def pair_messages(
             "add it to its header and body, or judge without"
         )
     for placeholder in template.placeholders:
-        if placeholder not in PLACEHOLDERS:
-            raise PromptError(
-                f"prompt {name!r}: nothing fills the placeholder {placeholder!r}"
-                f"{nearest(placeholder, PLACEHOLDERS)} (there are: {', '.join(PLACEHOLDERS)})"
-            )
+        said = f"prompt {name!r}: nothing fills the placeholder"
+        one_of(placeholder, PLACEHOLDERS, said, "there are", error=PromptError)
     asked = [{"name": one_line(a), "statement": _statement(data, a)} for a in aspects]
     values: dict[str, object] = {
         "reply_form": template.reply[0] if reply == "auto" else reply,
@@ -131,11 +128,7 @@ def check_pairwise_prompt(path: str | os.PathLike[str]) -> list[Problem]:
 
 
 def _statement(data: ExplanationSet, aspect: str) -> str:
-    if aspect not in data.aspects:
-        raise DataError(
-            f"data set {data.name!r} has no aspect {aspect!r}{nearest(aspect, data.aspects)} "
-            f"(it has: {', '.join(data.aspects)})"
-        )
+    one_of(aspect, data.aspects, f"data set {data.name!r} has no aspect", error=DataError)
     return " ".join(data.aspects[aspect].split())
 
 
