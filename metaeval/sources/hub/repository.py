@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import DataError, one_of
 from metaeval.sources.tables.table import Table, arrow_frame, from_frame
 
 if TYPE_CHECKING:
@@ -116,10 +116,7 @@ def split_table(found: Mapping[Any, Any], split: str | None, source: str) -> Tab
     if split is None and len(splits) > 1:
         raise DataError(f"{source!r} has the splits {', '.join(splits)}; name one as `split` in the map")
     chosen = splits[0] if split is None else split
-    if chosen not in splits:
-        raise DataError(
-            f"{source!r} has no split {chosen!r}{nearest(chosen, splits)}; there are: {', '.join(splits)}"
-        )
+    one_of(chosen, splits, f"{source!r} has no split", "there are", error=DataError)
     return dataset_table(found[chosen], source)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import DataError, nearest, one_of
 from metaeval.base.records import Status
 from metaeval.evaluators.recorded import ORIGINS
 from metaeval.kinds.explanations.data.recorded import inspect_logs, promptfoo, table
@@ -100,8 +100,7 @@ def join_scores(
     replace: bool = False,
 ) -> ScoreImport:
     """Return ``data`` with the scores of ``source``, and how far they reach; see `add_scores`."""
-    if tool not in READERS:
-        raise DataError(f"unknown tool {tool!r}{nearest(tool, READERS)}; allowed: {', '.join(READERS)}")
+    one_of(tool, READERS, "unknown tool", "allowed", error=DataError)
     name = str(source)
     remote = tool == "table" and hub_name(name) is not None
     if not remote and not Path(name).exists():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, Problem, nearest, sound
+from metaeval.base.errors import DataError, Problem, nearest, sound, unknown
 from metaeval.base.validation import read_model
 from metaeval.kinds.explanations.data.check import build, duplicates
 from metaeval.kinds.explanations.data.explanation_set import KEYS
@@ -168,9 +168,7 @@ def _source(entry: Entry, table_map: TableMap, column: str, values: dict[str, st
         )
         names = table_map.aspect_names
         if name and name not in names:
-            message = (
-                f"unknown aspect {name!r}{nearest(name, names)}; allowed: {', '.join(table_map.aspects)}"
-            )
+            message = unknown("unknown aspect", name, table_map.aspects, "allowed")
             raise DataError([Problem(map_name, None, None, message)])
         aspect = names[name] if name else ""
     return _Source(column, who, aspect)
