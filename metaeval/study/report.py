@@ -24,6 +24,7 @@ from metaeval.reports import words
 from metaeval.reports.report.calls import Calls
 from metaeval.reports.report.model import COSTS, ListedEvaluator, PeopleLine, RankedCell, Report
 from metaeval.reports.report.units import Sample, Units, sample
+from metaeval.stats.resampling.threads import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -181,9 +182,10 @@ def _ranked(
         return
     given = {k: v for k, v in options.items() if k != "seed"}
     how = Tests.of({**given, "permutations": min(given["permutations"], _MOST_PERMUTATIONS)})
-    for by in (By(*row) for row in board.frame[CELL].drop_duplicates().itertuples(index=False)):
-        if by != tests.by and (by.coefficient == "pearson" or by.level != "dataset"):
-            yield _tested(result, compare_prepared(data, by, how, seed=options["seed"]))
+    cells = [By(*row) for row in board.frame[CELL].drop_duplicates().itertuples(index=False)]
+    others = [by for by in cells if by != tests.by and (by.coefficient == "pearson" or by.level != "dataset")]
+    for found in in_threads(lambda by: compare_prepared(data, by, how, seed=options["seed"]), others):
+        yield _tested(result, found)
 
 
 def _tested(result: Correlations, tests: Comparisons) -> RankedCell:
