@@ -16,11 +16,12 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+T = TypeVar("T")
 
 _NEAR = 0.65  # difflib's ratio: '.docx' is not '.md'
 _BEGUN = 3  # letters
@@ -115,6 +116,14 @@ def first_of(problems: Sequence[object], listed_by: str) -> str:
     return f"{problems[0]} (and {more:,} more; {where})" if more else str(problems[0])
 
 
+def sound(found: tuple[T | None, Sequence[Problem]]) -> T:
+    """Return what was read of a file, or raise `DataError` with every problem that was found on the way."""
+    value, problems = found
+    if value is None or problems:
+        raise DataError(problems)
+    return value
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known word nearest to ``word``, or an empty string.
 
@@ -126,6 +135,19 @@ def nearest(word: str, known: Iterable[str]) -> str:
     found = difflib.get_close_matches(given, by_folded, n=1, cutoff=_NEAR)
     found += [k for k in by_folded if _begun(given, k) or _same_number(given, k)]
     return f"; did you mean {by_folded[found[0]]!r}?" if found else ""
+
+
+def one_of(what: str, word: str, known: Sequence[str]) -> str:
+    """Return ``word`` if it is known.
+
+    Raises
+    ------
+    ValueError
+        With the nearest known word, and all of them.
+    """
+    if word not in known:
+        raise ValueError(f"unknown {what} {word!r}{nearest(word, known)} (allowed: {', '.join(known)})")
+    return word
 
 
 def _begun(word: str, known: str) -> bool:

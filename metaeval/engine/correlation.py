@@ -88,8 +88,7 @@ def correlate(
     {'evaluator': 'judge', 'aspect': 'fit', 'estimate': 1.0}
     """
     policy = Policy.of(levels, coefficients, missing, undefined_groups, units)
-    wanted = Bootstrap.of(bootstrap, seed)
-    return correlated(prepare(scores, truth, policy), scores, wanted)
+    return correlated(prepare(scores, truth, policy), scores, Bootstrap.read(bootstrap, seed))
 
 
 def correlated(data: Prepared, scores: ScoreTable | pd.DataFrame, wanted: Bootstrap | None) -> Correlations:

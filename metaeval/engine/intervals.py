@@ -3,49 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError
 from metaeval.base.progress import progress
-from metaeval.engine.policy import CLUSTERS, Prepared, allowed, whole_number
+from metaeval.base.validation import Count, Options, Seed, Share, Switch
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.regression.noisy_means import NoisyMeans
 from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
 from metaeval.stats.resampling.threads import in_threads, one_thread
+from metaeval.stats.resampling.weights import Method
 from metaeval.stats.weighted.statistic import Clusters, statistic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
+    from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.levels import Estimates
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Estimate, Statistic
-    from metaeval.stats.resampling.weights import Method
 
 
-@dataclass(frozen=True, slots=True)
-class Bootstrap:
-    """How intervals are made."""
+class Bootstrap(Options):
+    """How intervals are made: clusters of units, drawn with replacement."""
 
-    resamples: int = 10_000
+    called = "bootstrap"
+    resamples: Count = 10_000
     cluster: str | None = None
-    """What is drawn with replacement: ``user``, ``item``, ``generator`` or ``unit``; if None, users,
-    or items where there are no users."""
-    confidence: float = 0.95
+    """What is drawn: ``user``, ``item``, ``generator`` or ``unit``; if None, users, or items where there are
+    no users."""
+    confidence: Share = 0.95
     method: Method = "percentile"
-    expand: bool = True
+    expand: Switch = True
     """Whether intervals are widened for few clusters; see `metaeval.stats.resampling.weights.interval`."""
-    seed: int = 0
+    seed: Seed = 0
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | None, seed: int = 0) -> Bootstrap | None:
+    def read(cls, given: Mapping[str, Any] | None, seed: int = 0) -> Bootstrap | None:
         """Read the options of `metaeval.correlate`.
 
         Raises
@@ -57,24 +56,11 @@ class Bootstrap:
             return None
         if not isinstance(given, Mapping):
             raise MetaevalError(f"bootstrap must be a mapping, such as {{'resamples': 10000}}, not {given!r}")
-        known = [f.name for f in fields(cls)]
-        for name in given:
-            if name not in known:
-                hint = nearest(str(name), known)
-                raise MetaevalError(f"bootstrap: {name!r} is not allowed (allowed: {', '.join(known)}){hint}")
-        found = cls(**{"seed": seed, **given})
-        if found.cluster is not None:
-            allowed("bootstrap cluster", [found.cluster], (*CLUSTERS, "unit"))
-        allowed("bootstrap method", [found.method], ("percentile", "bca"))
-        whole_number("bootstrap resamples", found.resamples, least=1)
-        whole_number("bootstrap seed", found.seed)
-        if not isinstance(found.expand, bool):
-            raise MetaevalError(f"bootstrap expand is {found.expand!r}; give true or false")
-        if not isinstance(found.confidence, int | float) or not 0 < found.confidence < 1:
-            raise MetaevalError(
-                f"bootstrap confidence is {found.confidence!r}; give a number between 0 and 1"
-            )
-        return found
+        return cls.model_validate({"seed": seed, **given})
+
+    def by(self, cluster: str) -> Bootstrap:
+        """Return the same of another cluster."""
+        return self.model_copy(update={"cluster": cluster})
 
     def resampler(self, n_clusters: int = 0) -> Resampler:
         """Return what resamples clusters and makes intervals in this way."""
@@ -85,7 +71,7 @@ class Bootstrap:
     def record(self, data: Prepared) -> dict[str, Any]:
         """Return the options and the number of clusters, as plain JSON values."""
         cluster = data.cluster_name(self.cluster)
-        return {**asdict(self), "cluster": cluster, "n_clusters": data.clusters(cluster).n}
+        return {**self.model_dump(), "cluster": cluster, "n_clusters": data.clusters(cluster).n}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,13 +98,12 @@ def intervals(data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted
     aspects = range(len(data.aspects))
     shape = (len(data.evaluators), len(aspects) + 1, len(levels) * n_coefficients)
     ends = Ends(np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan), {})
-    between = [data.groupings[level].between for level in levels]
-    resampled = np.repeat(~np.array(between), n_coefficients)
+    resampled = np.repeat([level not in data.between for level in levels], n_coefficients)
     resampler = wanted.resampler(clusters.n)
-    normals = None
-    if any(between):
-        n_groups = data.groupings[levels[between.index(True)]].n_groups
-        normals = Normals.of(len(aspects), n_groups, wanted.resamples, wanted.seed)
+    normals = {
+        level: Normals.of(len(aspects), data.groupings[level].n_groups, wanted.resamples, wanted.seed)
+        for level in data.between
+    }
     cells = int(resampled.sum())
 
     def resampled_of(e: int) -> Estimate[Floats]:
@@ -136,8 +121,8 @@ def intervals(data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted
                 # A single aspect is its own average.
                 ends.low[e][:, resampled] = of_all.low.reshape(-1, cells)
                 ends.high[e][:, resampled] = of_all.high.reshape(-1, cells)
-            if normals is not None:
-                _of_true_means(ends, data, e, ~resampled, clusters, normals, wanted.confidence)
+            for level, drawn in normals.items():
+                _of_true_means(ends, data, e, level, clusters, drawn, wanted.confidence)
             advance()
     return ends
 
@@ -146,13 +131,13 @@ def _of_true_means(  # noqa: PLR0917 - one evaluator's part of `intervals`
     ends: Ends,
     data: Prepared,
     evaluator: int,
-    cells: NDArray[np.bool_],
+    level: str,
     clusters: Clusters,
     normals: Normals,
     confidence: float,
 ) -> None:
     """Fill in an evaluator's correlations of generators' means."""
-    g = data.groupings["generator"]
+    g = data.groupings[level]
     aspects = []
     for a in range(len(data.aspects)):
         units = data.units(evaluator, a)
@@ -163,7 +148,7 @@ def _of_true_means(  # noqa: PLR0917 - one evaluator's part of `intervals`
     coefficients, n = data.policy.coefficients, normals.n
     draws = np.stack([d.coefficients(coefficients, n, undefined=data.policy.undefined) for d in drawn])
     draws = np.concatenate([draws, draws.mean(axis=0, keepdims=True)])
-    at = np.flatnonzero(cells)
+    at = data.policy.levels.index(level) * len(coefficients) + np.arange(len(coefficients))
     low, corrected, high = interval_of_draws(draws, confidence)
     ends.low[evaluator][:, at], ends.high[evaluator][:, at] = low, high
     ends.corrected[evaluator][:, at] = corrected

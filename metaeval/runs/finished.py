@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.base.formulas import read_csv
+from metaeval.base.keys import nouns_of
 from metaeval.base.records import Correlations, ScoreTable
 from metaeval.engine.comparison import Comparisons
 from metaeval.engine.matched import Matched
@@ -25,7 +26,7 @@ from metaeval.runs.folder import (
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -50,6 +51,16 @@ class OpenRun:
     def verdicts(self) -> pd.DataFrame | None:
         """What pairwise evaluators said (`metaeval.evaluators.verdicts`); None if there are none."""
         return self.scores.verdicts
+
+    @property
+    def cluster(self) -> str:
+        """The key column whose values are resampled whole."""
+        return self.record.data.cluster or self.scores.keys[0]
+
+    @property
+    def nouns(self) -> Mapping[str, str]:
+        """Key column → what a reader calls one of its values."""
+        return self.record.data.nouns or nouns_of(self.scores.keys)
 
     def policy(
         self, *, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None

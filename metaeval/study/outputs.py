@@ -9,10 +9,9 @@ from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER
 from metaeval.engine.correlation import correlated
-from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.matched import Matched
-from metaeval.engine.policy import Policy
 from metaeval.judging.cost import costs_of
+from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.reports import FORMATS
 from metaeval.reports.cost_table import cost_table
 from metaeval.reports.html_page import to_html
@@ -66,15 +65,14 @@ def write_outputs(
         What was scored, and the truth (key columns, ``aspect``, ``rating``).
     """
     study = todo.study
-    policy = Policy.of(
-        todo.levels, study.coefficients, study.missing.model_dump(), study.undefined_groups, study.units
-    )
+    if not isinstance(study, ExplanationStudy):
+        raise NotImplementedError
+    policy = study.policy
     with progress("correlating"):
         matched = Matched(scores, ratings, policy)
-        options = study.bootstrap.model_dump() if study.bootstrap else None
-        result = correlated(matched.prepared, scores, Bootstrap.of(options))
+        result = correlated(matched.prepared, scores, study.bootstrap)
     with progress("testing"):
-        tests = tests_of(matched.prepared, todo.by, study.tests)
+        tests = tests_of(matched.prepared, study.by, study.tests)
     record = record.having(policy=dict(result.policy), tests=dict(tests.policy) if tests else None)
     costs = costs_of(scores)
     board = board_of(result, record, tests=tests, costs=costs)

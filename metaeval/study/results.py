@@ -16,7 +16,6 @@ from metaeval.judging.cost import costs_of
 from metaeval.reports import Leaderboard, leaderboard
 from metaeval.runs.finished import open_run, read_correlations
 from metaeval.runs.folder import REPORT, read_record
-from metaeval.study.file import TestOptions
 from metaeval.study.specs import parts_of
 
 if TYPE_CHECKING:
@@ -61,12 +60,9 @@ class Run:
         return f"{self.leaderboard._repr_html_()}<p>The whole report: {where}</p>"
 
 
-def tests_of(data: Prepared, by: By, options: TestOptions | None) -> Comparisons | None:
+def tests_of(data: Prepared, by: By, options: Tests | None) -> Comparisons | None:
     """Test the evaluators of a run against each other by one column; None if the study wants no tests."""
-    if options is None:
-        return None
-    tests = options.model_dump(exclude={"seed"})
-    return compare_prepared(data, by, Tests.of(tests), seed=options.seed)
+    return None if options is None else compare_prepared(data, by, options)
 
 
 def board_of(
@@ -152,7 +148,7 @@ def read_board(
 
 def _tests_by(run: OpenRun, by: By) -> Comparisons | None:
     options = run.record.study.tests
-    wanted = TestOptions(**options) if options else None
+    wanted = Tests(**options) if options else None
     return tests_of(run.matched.prepared, by, wanted)
 
 

@@ -52,7 +52,7 @@ def details_of(matched: Matched, raters: pd.DataFrame | None, record: Record) ->
     data, scores, truth = matched.prepared, matched.scores, matched.truth
     spec = record.truth.spec
     whole = made_of(spec)
-    bootstrap = Bootstrap.of(record.study.bootstrap)
+    bootstrap = Bootstrap.read(record.study.bootstrap)
     sheets = [
         measures(
             data,
