@@ -1,4 +1,4 @@
-"""How the ranking of generators by an evaluator agrees with that by the ratings."""
+"""Agreement between the rankings of generators by an evaluator and by the ratings."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ def agreement_of(
 
 
 def _noisy(truth: Draws, score: Draws, aspect: int, there: Ints) -> NoisyMeans:
-    """Return the means of scores and of ratings with their errors, which the resamples show."""
+    """Return the means of scores and of ratings, with errors from the resamples."""
     replicates = np.stack([d.replicates[aspect, there] for d in (score, truth)])
     known = replicates[:, :, ~np.isnan(replicates).any(axis=(0, 1))]
-    # A bootstrap of n clusters has (n - 1) / n of the variance that it should have.
+    # The bootstrap variance of n clusters is too small by (n - 1) / n.
     n, k = float(truth.n_clusters[aspect, there].mean()) if there.size else 0.0, known.shape[2]
     by = np.sqrt(n / max(1.0, n - 1) / max(1, k))
     errors = (known - known.mean(axis=2, keepdims=True)) * by if k else known

@@ -32,7 +32,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Result for one level and coefficient; an entry a row of x: shape (rows,)."""
+    """Result for one level and coefficient; arrays have an entry per row of x, shape (rows,)."""
 
     estimate: Floats
     """Mean over the groups with a defined coefficient; NaN where there is none."""
@@ -118,7 +118,7 @@ def _grouped(
     x: Coded, y: Coded, groups: Sequence[Ints], n_groups: Sequence[int], coefficients: Sequence[str]
 ) -> tuple[Floats, Floats]:
     """Compute the coefficients and sizes of the groups of all levels, one level after the other."""
-    if x.codes.size * len(groups) <= BLOCK:  # a call costs more than its work: all levels in one
+    if x.codes.size * len(groups) <= BLOCK:  # few units: one call for all levels is faster
         stacked = ContingencyTables.stack(
             [ContingencyTables.of(x, y, g, n) for g, n in zip(groups, n_groups, strict=True)]
         )

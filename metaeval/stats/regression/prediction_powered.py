@@ -1,7 +1,7 @@
 """Means of generators from ratings of few units and a judge's scores of all: prediction-powered inference.
 
-The judge's mean over all units is corrected by what the judge got wrong on the rated ones, so no bias of the
-judge gets into the estimate; the better it tracks the ratings, the narrower the interval.
+The judge's mean over all units is corrected by its mean error on the rated ones, so a bias of the judge does
+not bias the estimate; the better the judge follows the ratings, the narrower the interval.
 """
 
 from __future__ import annotations

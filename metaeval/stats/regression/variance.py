@@ -1,8 +1,8 @@
-"""Where the variance of ratings and scores comes from: users, items, generators, or the single unit.
+"""Variance components of ratings and scores: users, items, generators, and the residual.
 
 The model is y = mean + one random effect for each factor + residual, all independent. Henderson's method I
 (Henderson 1953; Searle, Casella & McCulloch 1992, chapter 5) equates sums of squares to their expectations.
-It needs no balance and no iteration: what depends on the factors is prepared once, in `Design`.
+It needs neither balanced data nor iteration; `Design` holds what depends on the factors alone.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Decomposition:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What the factors alone say: prepare it once for many rows of values."""
+    """What depends on the factors alone, for any number of rows of values."""
 
     codes: dict[str, Ints]
     """Level of each unit, shape (n,), of the factors that are estimated."""
