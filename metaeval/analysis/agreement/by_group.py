@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.base.keys import noun
 from metaeval.engine.correlation import estimates
 from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.stats.resampling.cluster_sums import with_average
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
 
-KEYS_OF = {"user": ("user_id",), "pair": ("user_id", "item_id"), "item": ("item_id",)}
-"""The levels that average over groups → the columns that name a group."""
-_TITLES = {"pair": "user and item"}
 _UNDEFINED = "truth or scores are constant in each, or there are no scores"
 
 
@@ -42,12 +40,12 @@ def by_group(data: Prepared) -> list[Groups]:
             np.stack([found[level, c].terms.reshape(*shape, -1) for c in data.policy.coefficients], axis=2),
         )
         for level in data.policy.levels
-        if level in KEYS_OF
+        if data.levels[level].columns and level not in data.between
     ]
 
 
 def _grouping(data: Prepared, level: str, terms: Floats) -> Groups:
-    group, keys = data.groupings[level].group, KEYS_OF[level]
+    group, keys = data.groupings[level].group, data.levels[level].columns
     entering = np.arange(len(group)) if data.mask is None else np.flatnonzero(data.mask.any(axis=(0, 1)))
     there, first, counts = np.unique(group[entering], return_index=True, return_counts=True)
     names = _names(data, keys, entering[first])
@@ -55,7 +53,7 @@ def _grouping(data: Prepared, level: str, terms: Floats) -> Groups:
     values = with_average(terms[..., there[order]], axis=1)
     return Groups(
         level,
-        _TITLES.get(level, level),
+        " and ".join(noun(k) for k in keys),
         f"{level}s",
         keys,
         tuple(names[i] for i in order),

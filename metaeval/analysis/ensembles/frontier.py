@@ -65,6 +65,8 @@ class Accuracy:
     """The accuracy of every subset of judges at one level, as a function of the clusters' weights."""
 
     level: str
+    between: bool
+    """Whether means are correlated."""
     statistics: tuple[SubsetStatistic, ...]
     """One an aspect."""
     n_judges: int
@@ -153,7 +155,7 @@ def frontier(
     resampler = Resampler(accuracy.n_clusters, how.resamples, how.seed, how.confidence)
     replicates = resampler.replicates(_Average(accuracy, points))
     low, high = percentile_interval(replicates, resampler.level)
-    if accuracy.level == "generator":
+    if accuracy.between:
         # Resampled means are noisier than means: of their correlation, a bootstrap interval lies too low.
         low, high = np.full((2, len(points)), np.nan)
     p = _p_of(replicates)

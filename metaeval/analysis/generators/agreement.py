@@ -10,6 +10,7 @@ from metaeval.stats.ranking.orders import soft_pairwise_accuracy, weighted_kenda
 from metaeval.stats.regression.effects import top_agreement
 from metaeval.stats.regression.noisy_means import NoisyMeans
 from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
+from metaeval.stats.resampling.cluster_sums import ratio
 
 if TYPE_CHECKING:
     from metaeval.analysis.generators.draws import Draws
@@ -133,6 +134,4 @@ def kendall_of_draws(x: Floats, y: Floats) -> Floats:
         together += (dx * dy).sum(axis=0)
         of_x += np.abs(dx).sum(axis=0)
         of_y += np.abs(dy).sum(axis=0)
-    untied = np.sqrt(of_x * of_y)
-    found: Floats = np.divide(together, untied, out=np.full(untied.shape, np.nan), where=untied > 0)
-    return found
+    return ratio(together, np.sqrt(of_x * of_y))

@@ -104,7 +104,7 @@ def rank_generators(
     MetaevalError
         If there are fewer than two generators, or an aspect is unknown.
     """
-    n = len(data.labels.get("generator", ()))
+    n = len(data.systems)
     if n < 2:
         raise MetaevalError(
             f"the rated units name {counted(n, 'generator')}, and a ranking needs two or more; use a run "
@@ -134,11 +134,11 @@ def rank_generators(
             advance()
     names = [data.aspects[a] for a in chosen]
     return GeneratorRankings(
-        tuple(map(str, data.labels["generator"])),
+        data.systems,
         tuple([AVERAGE, *names] if len(names) > 1 else names),
         ratings,
         tuple(compared),
-        options.by("user" if design.users else "item"),
+        options.by(data.cluster_name()),
         design.clusters.n,
         alpha,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.resampling.weights import Resamples
 from metaeval.stats.weighted.statistic import Clusters, Nested, statistic
 
@@ -241,6 +242,6 @@ class _Copies:
         for at in range(0, studies, step):
             drawn = rng.integers(0, n * copies, (min(step, studies - at), n_clusters))
             total, of = (np.stack([[c[drawn].sum(axis=1) for c in e] for e in v]) for v in (totals, counts))
-            r = np.divide(total, of, out=np.full(total.shape, np.nan), where=of > 0)
+            r = ratio(total, of)
             parts.append(r.mean(axis=1))
         return np.concatenate(parts, axis=1)

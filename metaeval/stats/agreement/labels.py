@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
 
 if TYPE_CHECKING:
@@ -83,9 +84,7 @@ class LabelAgreement:
 
 def _kappa(observed: Floats, crossed: Floats, n: Floats) -> Floats:
     """Return 1 - observed / (crossed / n), for disagreements of units and of all pairs of labels."""
-    ratio = np.divide(observed * n, crossed, out=np.full_like(n, np.nan), where=crossed > 0)
-    found: Floats = 1.0 - ratio
-    return found
+    return 1.0 - ratio(observed * n, crossed)
 
 
 def _alpha(table: Floats, counts: Floats) -> Floats:
@@ -95,6 +94,4 @@ def _alpha(table: Floats, counts: Floats) -> Floats:
     within = np.einsum("ijb,ijb->b", table, np.square(ranks[:, None] - ranks))
     centred = ranks - n / 2  # the mean of midranks is half their number
     spread = (counts * np.square(centred)).sum(axis=0)
-    ratio = np.divide((n - 1) * within, n * spread, out=np.full_like(n, np.nan), where=spread > 0)
-    found: Floats = 1.0 - ratio
-    return found
+    return 1.0 - ratio((n - 1) * within, n * spread)

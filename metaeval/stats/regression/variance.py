@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.stats.resampling.cluster_sums import ratio
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -145,7 +147,7 @@ class Design:
         estimates = squares @ self.solver.T
         positive = np.maximum(estimates, 0.0)
         together = positive.sum(axis=1, keepdims=True)
-        shares = np.divide(positive, together, out=np.full_like(positive, np.nan), where=together > 0)
+        shares = ratio(positive, together)
         order = [*self.n_levels, RESIDUAL]
         return Decomposition(
             components=self._named(estimates, order, given.shape[:-1]),

@@ -94,7 +94,7 @@ def mean_of(above: Floats, below: Floats) -> ClusterSums:
     return ClusterSums(np.stack([above, below]), lambda sums: ratio(*sums))
 
 
-def ratio(above: Floats, below: Floats) -> Floats:
+def ratio(above: Floats, below: Floats | Ints) -> Floats:
     """Return above / below; NaN where below is 0."""
     shape = np.broadcast_shapes(above.shape, below.shape)
     found: Floats = np.divide(above, below, out=np.full(shape, np.nan), where=below > 0)

@@ -18,6 +18,7 @@ import numpy as np
 from metaeval.stats.coefficients.exact import common_denominator, squarable
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import changes, lengths
+from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.subsets.moments import (
     BLOCK,
     MOST_JUDGES,
@@ -136,8 +137,7 @@ class _Nested:
         sums = self.sums if subsets is None else self.sums[subsets]
         counts = self.counts if subsets is None or len(self.counts) == 1 else self.counts[subsets]
         total, n = sums @ weights, counts @ weights
-        found: Floats = np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
-        return found
+        return ratio(total, n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +177,7 @@ class _Crossed:
             defined = ~np.isnan(r)
             total += np.where(defined, r, 0.0)
             counted += defined if self.undefined == "skip" else present
-        found: Floats = np.divide(total, counted, out=np.full(total.shape, np.nan), where=counted > 0)
-        return found
+        return ratio(total, counted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.stats.coefficients.tables import encode
+from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.weighted.ranks import ranked_of
 from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
 
@@ -150,5 +151,4 @@ def _mean(r: Floats, n: Floats, undefined: Undefined) -> Floats:
     defined = np.isfinite(r)
     counted = (defined if undefined == "skip" else n > 0).sum(axis=0)
     total = np.where(defined, r, 0.0).sum(axis=0)
-    mean: Floats = np.divide(total, counted, out=np.full(counted.shape, np.nan), where=counted > 0)
-    return mean
+    return ratio(total, counted)

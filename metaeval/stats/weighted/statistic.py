@@ -17,6 +17,7 @@ from metaeval.stats.coefficients.grouped import grouped
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import ContingencyTables, Floats, Ints, encode
 from metaeval.stats.resampling.bootstrap import Statistic
+from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.weighted.crossed import Crossed, Moments
 from metaeval.stats.weighted.sums import Clusters, by_cluster, in_blocks
 
@@ -156,8 +157,7 @@ class Nested:
     def of_sums(self, sums: Floats) -> Floats:
         """Return totals over counts, shape (coefficients, columns)."""
         totals, counts = np.split(sums, 2)
-        mean: Floats = np.divide(totals, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
-        return mean
+        return ratio(totals, counts)
 
 
 @dataclass(frozen=True, slots=True)
