@@ -1,4 +1,4 @@
-"""The correlations of a run for a forest plot: an estimate with its interval, beside what people reach."""
+"""The correlations of a run for a forest plot, with the human reference."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ESTIMATE = (
 
 
 def without_lone_average(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Return correlations without the average over aspects where it is that of a single one."""
+    """Drop the average over aspects where there is a single aspect."""
     several = correlations["aspect"].nunique() > 2
     return correlations if several else correlations[correlations["aspect"] != AVERAGE]
 
@@ -43,7 +43,7 @@ def forest(
     intervals: str = "",
     simulated: Simulation = REAL,
 ) -> Sheet:
-    """Lay out the correlations of all evaluators with their kind and the human reference.
+    """Return the correlations of all evaluators, with their kinds and the human reference.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ def forest(
     intervals
         A sentence on how the intervals were made.
     simulated
-        Whether anything of it is.
+        What of the run is simulated.
 
     Returns
     -------
     Sheet
-        A row an evaluator, aspect, level and coefficient, with ``kind`` and, the same for all evaluators,
-        ``human`` and ``human_who``: the highest estimate of a person, or of several people's mean, and whose.
+        A row per evaluator, aspect, level and coefficient, with ``kind`` and, the same for all evaluators,
+        ``human`` and ``human_who``: the highest estimate of a person or of a mean of people, and whose it is.
     """
     frame = without_lone_average(correlations)
     frame = frame[["evaluator", *CELL, "estimate", "ci_low", "ci_high"]].merge(human, on=CELL, how="left")
@@ -96,11 +96,11 @@ def human_reference(
     *,
     truth_raters: Collection[str] = (),
 ) -> pd.DataFrame:
-    """Return what people reach in each column of a leaderboard.
+    """Return the human reference: the highest correlation of people in each column of a leaderboard.
 
-    It is the highest estimate of the annotators among the evaluators. Where there are none, or the truth is
-    made of their ratings, it is the highest of the lines of `metaeval.analysis.agreement.people.people`:
-    against the truth, or against the mean of the other annotators.
+    People are the annotators among the evaluators. If there are none, or their ratings make the truth, they
+    are the lines of `metaeval.analysis.agreement.people.people`, against the truth or against the mean of the
+    other annotators.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def human_reference(
     Returns
     -------
     DataFrame
-        ``aspect, level, coefficient, human, human_who``; no row where nothing is known.
+        ``aspect, level, coefficient, human, human_who``; no row where it is unknown.
     """
     annotators = [name for name, kind in kinds.items() if kind == Kind.ANNOTATOR]
     frame = correlations[correlations["evaluator"].isin(annotators) & correlations["estimate"].notna()]
@@ -125,7 +125,7 @@ def human_reference(
 def _lines(
     truth: pd.DataFrame, raters: pd.DataFrame | None, policy: Policy, truth_raters: Collection[str]
 ) -> pd.DataFrame:
-    """Return the people's lines, long; without intervals, which cost the most."""
+    """Return the lines of people, long, without intervals, which take most of the time."""
     lines = list(people_lines(truth, raters, policy, truth_raters=truth_raters, truth_name=_TRUTH))
     # Pairs of people are a reference only where two of them are all there is.
     told = [n for n in lines if n[0].against == _TRUTH or n[0].against.startswith("mean of ")]
@@ -139,7 +139,7 @@ def _lines(
 
 
 def _named(line: Line) -> str:
-    """Say whose line it is, and against whom where that is not the truth."""
+    """Return whose line it is, and against what, if that is not the truth."""
     named = line.who if line.who.startswith("mean of ") else f"annotator {line.who}"
     if line.against == _TRUTH:
         return named

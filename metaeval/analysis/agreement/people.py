@@ -1,4 +1,4 @@
-"""What people reach: annotators held against the truth, each other, and the mean of the others."""
+"""Human reference: correlations of annotators with the truth, each other, and the mean of the others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_IN_PAIRS = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """One person, or the mean of some, held against ratings."""
+    """The ratings of one person, or a mean of several, to be correlated with other ratings."""
 
     who: str
     against: str
@@ -49,13 +49,13 @@ def people(
     bootstrap: Bootstrap | None = None,
     simulated: Simulation = REAL,
 ) -> Sheet | None:
-    """Correlate what people say of the same units: the lines that an evaluator's correlations are read by.
+    """Correlate people's ratings of the same units, as a reference for the correlations of evaluators.
 
     - each annotator against the truth, and, of two or more, the mean of them;
     - each pair of annotators, of up to 8;
     - of three or more, each against the mean of the others.
 
-    An annotator whose ratings are in the truth is not held against it: a part agrees with its whole.
+    An annotator whose ratings are part of the truth is not correlated with it.
 
     Parameters
     ----------
@@ -64,22 +64,23 @@ def people(
     raters
         Key columns, ``rater``, ``aspect``, ``rating``. The rater ``user`` is no annotator.
     policy
-        Its levels, first coefficient, undefined groups and fill of the truth hold here. A missing rating of
-        an annotator is left out, and each line has all units that both sides rated.
+        Levels, first coefficient, undefined groups and fill of the truth. Missing ratings of annotators are
+        left out; each line has all units that both sides rated.
     truth_raters
         Annotators whose ratings make the truth; none if it is the users' own.
     truth_name
-        How the truth is called in the table.
+        Name of the truth in the table.
     bootstrap
         Of the intervals; 10,000 resamples of users, or of items without users, if None.
     simulated
-        What is: the data, or which evaluators.
+        What of the run is simulated.
 
     Returns
     -------
     Sheet or None
-        A row a line: ``who``, ``against``, and each level with ``<level>_low`` and ``<level>_high``, averaged
-        over aspects; the frame has every aspect too (``pair: accuracy``). None if there are no annotators.
+        A row per line: ``who``, ``against``, and each level with ``<level>_low`` and ``<level>_high``,
+        averaged over aspects; the frame has every aspect too (``pair: accuracy``). None if there are no
+        annotators.
     """
     asked = annotator_ratings(truth, raters)
     if asked is None:
@@ -157,7 +158,7 @@ def _lines(
     own = {n: asked.loc[asked["rater"] == n, [*by, "rating"]] for n in names}
 
     def mean(of: Sequence[str]) -> pd.DataFrame:
-        # Only units that all of them rated: means of fewer ratings would be noisier, and of other people.
+        # Only units that all of them rated: means of fewer ratings are noisier.
         ratings = asked[asked["rater"].isin(of)].groupby(by, sort=False, observed=True)["rating"]
         whole = ratings.mean()[ratings.size() == len(of)]
         return whole.reset_index()

@@ -1,6 +1,6 @@
-"""Adjusted p-values of a family of tests: compare them with the level that the whole family shall keep.
+"""Adjusted p-values of a family of tests: compare them with the significance level of the family.
 
-A p-value that is NaN is a test that could not be made: it stays NaN and does not count in the family.
+NaN is a test that could not be made: it stays NaN and does not count in the family.
 """
 
 from __future__ import annotations

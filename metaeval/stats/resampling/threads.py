@@ -24,12 +24,12 @@ _WITHIN = ContextVar("within", default=False)
 def one_thread() -> Iterator[None]:
     """Keep numpy's linear algebra to one thread; a context, or the decorator of a function.
 
-    The products of the bootstrap and its kin are many and small. Spread over threads they gain nothing on an
-    idle machine, and on a busy one each waits for the slowest thread: ten times as long was seen.
+    Resampling makes many small matrix products. More threads do not speed them up on an idle machine, and
+    slowed them down tenfold on a busy one.
     """
     from threadpoolctl import threadpool_limits
 
-    if _LIMITED.get():  # to find the libraries again takes as long as a test of two evaluators
+    if _LIMITED.get():  # finding the libraries takes as long as a test of two evaluators
         yield
         return
     token = _LIMITED.set(True)

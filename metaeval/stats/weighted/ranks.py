@@ -1,8 +1,8 @@
 """Spearman's and Kendall's coefficients of groups whose units lie in several clusters, under weights.
 
-`ByCell` works with the weighted count of every cell, in any number of groups. `ByClass` is for a group where
-one variable has few values, such as a rating scale, and the other many: it compares units once, by class and
-by pair of clusters, and never meets a unit again.
+`ByCell` works with the weighted count of every cell, in any number of groups. `ByClass` is for a single group
+where one variable has few values, such as a rating scale, and the other many: units are compared once, and
+the comparisons are summed by class and pair of clusters.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from metaeval.stats.weighted.pairs import ConcordantPairs
     from metaeval.stats.weighted.sums import Clusters, Matrix
 
-_FEW_CELLS = 96  # up to here cells are so few that nothing is gained by comparing units once
-_WORTH = 200  # a product of matrices does this many numbers in the time of one of `ByCell`'s passes
-_ROOM = 2**24  # entries of a matrix of cells and clusters that may be made with its zeros
+_FEW_CELLS = 96  # with so few cells, `ByClass` is no faster
+_WORTH = 200  # numbers that a matrix product works through while `ByCell` does one
+_ROOM = 2**24  # entries of a dense matrix of cells and clusters
 
 
 class Ranked(Protocol):
