@@ -80,7 +80,8 @@ def ours(number: int, base_url: str, folder: Path, word: str) -> float:
         list(RequestRun(requests(1, base_url, "warm up"), store))
         start = time.perf_counter()
         done = sum(
-            1 for _ in RequestRun(requests(number, base_url, word), store, limits=Limits(in_flight=IN_FLIGHT))
+            1
+            for _ in RequestRun(requests(number, base_url, word), store, limits=Limits(concurrency=IN_FLIGHT))
         )
         seconds = time.perf_counter() - start
     return done / seconds

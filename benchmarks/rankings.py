@@ -49,7 +49,7 @@ class Frame:
     def ranked(self, s: Study, seed: int) -> GeneratorRankings:
         """Rank the generators of a study of the same sizes; by name, as numbers in text."""
         again = replace(self.data, truth=s.y[self.order][None], scores=s.x[self.order][None, None])
-        return rank_generators(again, bootstrap=Bootstrap(RESAMPLES, seed=seed))
+        return rank_generators(again, bootstrap=Bootstrap(resamples=RESAMPLES, seed=seed))
 
 
 def soft(true: Floats, users: int) -> float:

@@ -128,6 +128,19 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {by_folded[found[0]]!r}?" if found else ""
 
 
+def one_of(what: str, word: str, known: Sequence[str]) -> str:
+    """Return ``word`` if it is known.
+
+    Raises
+    ------
+    ValueError
+        With the nearest known word, and all of them.
+    """
+    if word not in known:
+        raise ValueError(f"unknown {what} {word!r}{nearest(word, known)} (allowed: {', '.join(known)})")
+    return word
+
+
 def _begun(word: str, known: str) -> bool:
     return len(word) >= _BEGUN and known.startswith(word)
 

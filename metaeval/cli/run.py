@@ -127,7 +127,7 @@ def _tell_plan(study: Path, out: Path | None) -> None:
         f"data        {todo.data.name}: {counted(len(todo.data), 'unit')}",
         f"truth       {todo.truth}",
         f"aspects     {', '.join(todo.aspects)}",
-        f"levels      {', '.join(todo.levels)}",
+        *(f"{word:<12}{value}" for word, value in todo.study.facts.items()),
         f"out         {todo.out}",
         f"evaluators  {len(todo.evaluators)}",
         *(

@@ -13,7 +13,8 @@ import pandas as pd
 from metaeval.base import notebook as html
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE
-from metaeval.engine.policy import CLUSTERS, Policy, Prepared, allowed, prepare, whole_number
+from metaeval.base.validation import Count, Line, Options, Seed, Share
+from metaeval.engine.policy import Cluster, Coefficient, Level, Policy, Prepared, prepare
 from metaeval.stats.coefficients.dependent import williams
 from metaeval.stats.coefficients.exact import GroupSums, squarable
 from metaeval.stats.coefficients.grouped import pearson
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats
 
 _MOST = 200_000  # permutations at most, however many pairs there are
+
+
+class OrderBy(Options):
+    """The column that orders the leaderboard and is tested; the average at the first level, if left out."""
+
+    called = "order_by"
+    aspect: Line | None = None
+    level: Level | None = None
+    coefficient: Coefficient | None = None
 
 
 class By(NamedTuple):
@@ -190,42 +200,22 @@ def compare(
         For an unknown option, and for frames that cannot be matched (`DataError`).
     """
     policy = Policy.of([level], [coefficient], missing, undefined_groups, units)
-    whole_number("seed", seed)
-    tests = Tests.of({"swap": swap, "permutations": permutations, "correction": correction, "alpha": alpha})
-    return compare_prepared(prepare(scores, truth, policy), By(aspect, level, coefficient), tests, seed=seed)
+    given = {"swap": swap, "permutations": permutations, "correction": correction, "alpha": alpha}
+    tests = Tests.model_validate({**given, "seed": seed})
+    return compare_prepared(prepare(scores, truth, policy), By(aspect, level, coefficient), tests)
 
 
-@dataclass(frozen=True, slots=True)
-class Tests:
-    """How evaluators are tested against each other."""
+class Tests(Options):
+    """How evaluators are tested against each other: swapped scores, corrected p-values."""
 
-    permutations: int = 10_000
-    swap: str | None = None
+    permutations: Count = 10_000
+    swap: Cluster | None = None
     correction: Literal["holm", "bh", "none"] = "holm"
-    alpha: float = 0.05
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Tests:
-        """Check the options of `compare`.
-
-        Raises
-        ------
-        MetaevalError
-            For a value that is not allowed.
-        """
-        found = cls(**given)
-        if found.swap is not None:
-            allowed("swap", [found.swap], (*CLUSTERS, "unit"))
-        allowed("correction", [found.correction], ("holm", "bh", "none"))
-        whole_number("permutations", found.permutations, least=1)
-        if not isinstance(found.alpha, int | float) or not 0 < found.alpha < 1:
-            raise MetaevalError(f"alpha is {found.alpha!r}; give a number between 0 and 1")
-        return found
+    alpha: Share = 0.05
+    seed: Seed = 0
 
 
-def compare_prepared(
-    data: Prepared, by: By, tests: Tests, *, seed: int = 0, corrected_with: int = 0
-) -> Comparisons:
+def compare_prepared(data: Prepared, by: By, tests: Tests, *, corrected_with: int = 0) -> Comparisons:
     """Test the evaluators of aligned data by one column of a leaderboard.
 
     ``corrected_with`` says of how many tests these are a part, if the p-values are to be corrected with those
@@ -251,7 +241,7 @@ def compare_prepared(
     together = max(pairs, corrected_with)
     useful = tests.correction == "holm" and together * least <= tests.alpha
     needed = math.ceil(2 * together / tests.alpha) if useful else 0
-    swaps = Swaps(clusters.n, max(tests.permutations, min(_MOST, needed)), seed)
+    swaps = Swaps(clusters.n, max(tests.permutations, min(_MOST, needed)), tests.seed)
     found, p_williams = _tested(data, by, [*chosen], clusters, swaps)
     return Comparisons(
         by,
@@ -269,7 +259,7 @@ def compare_prepared(
             "pairs": pairs,
             "least_p": max(1 / (swaps.n + 1), least),
             "n_clusters": clusters.n,
-            "seed": seed,
+            "seed": tests.seed,
             "by": by._asdict(),
             "evaluators": list(data.evaluators),
         },

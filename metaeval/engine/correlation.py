@@ -88,7 +88,7 @@ def correlate(
     {'evaluator': 'judge', 'aspect': 'fit', 'estimate': 1.0}
     """
     policy = Policy.of(levels, coefficients, missing, undefined_groups, units)
-    wanted = Bootstrap.of(bootstrap, seed)
+    wanted = Bootstrap.read(bootstrap, seed)
     data = prepare(scores, truth, policy)
     found = estimates(data)
     recorded = {

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError
 from metaeval.base.progress import progress
-from metaeval.engine.policy import CLUSTERS, Prepared, allowed, whole_number
+from metaeval.base.validation import Count, Options, Seed, Share, Switch
+from metaeval.engine.policy import Cluster, Prepared
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.regression.noisy_means import NoisyMeans
 from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
 from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import Method
 from metaeval.stats.weighted.statistic import Clusters, statistic
 
 if TYPE_CHECKING:
@@ -25,25 +27,24 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.levels import Estimates
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Statistic
-    from metaeval.stats.resampling.weights import Method
 
 
-@dataclass(frozen=True, slots=True)
-class Bootstrap:
-    """How intervals are made."""
+class Bootstrap(Options):
+    """How intervals are made: clusters of units, drawn with replacement."""
 
-    resamples: int = 10_000
-    cluster: str | None = None
-    """What is drawn with replacement: ``user``, ``item``, ``generator`` or ``unit``; if None, users,
-    or items where there are no users."""
-    confidence: float = 0.95
+    called = "bootstrap"
+    resamples: Count = 10_000
+    cluster: Cluster | None = None
+    """What is drawn: ``user``, ``item``, ``generator`` or ``unit``; if None, users, or items where there are
+    no users."""
+    confidence: Share = 0.95
     method: Method = "percentile"
-    expand: bool = True
+    expand: Switch = True
     """Whether intervals are widened for few clusters; see `metaeval.stats.resampling.weights.interval`."""
-    seed: int = 0
+    seed: Seed = 0
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | None, seed: int = 0) -> Bootstrap | None:
+    def read(cls, given: Mapping[str, Any] | None, seed: int = 0) -> Bootstrap | None:
         """Read the options of `metaeval.correlate`.
 
         Raises
@@ -55,24 +56,11 @@ class Bootstrap:
             return None
         if not isinstance(given, Mapping):
             raise MetaevalError(f"bootstrap must be a mapping, such as {{'resamples': 10000}}, not {given!r}")
-        known = [f.name for f in fields(cls)]
-        for name in given:
-            if name not in known:
-                hint = nearest(str(name), known)
-                raise MetaevalError(f"bootstrap: {name!r} is not allowed (allowed: {', '.join(known)}){hint}")
-        found = cls(**{"seed": seed, **given})
-        if found.cluster is not None:
-            allowed("bootstrap cluster", [found.cluster], (*CLUSTERS, "unit"))
-        allowed("bootstrap method", [found.method], ("percentile", "bca"))
-        whole_number("bootstrap resamples", found.resamples, least=1)
-        whole_number("bootstrap seed", found.seed)
-        if not isinstance(found.expand, bool):
-            raise MetaevalError(f"bootstrap expand is {found.expand!r}; give true or false")
-        if not isinstance(found.confidence, int | float) or not 0 < found.confidence < 1:
-            raise MetaevalError(
-                f"bootstrap confidence is {found.confidence!r}; give a number between 0 and 1"
-            )
-        return found
+        return cls.model_validate({"seed": seed, **given})
+
+    def by(self, cluster: str) -> Bootstrap:
+        """Return the same of another cluster."""
+        return self.model_copy(update={"cluster": cluster})
 
     def resampler(self, n_clusters: int = 0) -> Resampler:
         """Return what resamples clusters and makes intervals in this way."""
@@ -83,7 +71,7 @@ class Bootstrap:
     def record(self, data: Prepared) -> dict[str, Any]:
         """Return the options and the number of clusters, as plain JSON values."""
         cluster = data.cluster_name(self.cluster)
-        return {**asdict(self), "cluster": cluster, "n_clusters": data.clusters(cluster).n}
+        return {**self.model_dump(), "cluster": cluster, "n_clusters": data.clusters(cluster).n}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from metaeval.base.errors import DataError, MetaevalError, nearest
+from metaeval.base.errors import DataError, MetaevalError, one_of
 from metaeval.base.frames import flat
 from metaeval.base.records import COEFFICIENTS, KEYS, LEVELS, ScoreTable
+from metaeval.base.validation import Options, not_allowed
 from metaeval.engine.alignment import Aligned, Bools, align
 from metaeval.stats.weighted.statistic import Clusters
 
@@ -25,7 +29,34 @@ if TYPE_CHECKING:
 CLUSTERS = {"user": "user_id", "item": "item_id", "generator": "generator"}
 """What units may be resampled by → the column that names it; ``unit`` resamples them one by one."""
 
+Level = Annotated[str, AfterValidator(partial(one_of, "level", known=LEVELS))]
+Coefficient = Annotated[str, AfterValidator(partial(one_of, "coefficient", known=COEFFICIENTS))]
+Cluster = Literal["user", "item", "generator", "unit"]
+
 _COLUMNS = (*KEYS, "evaluator", "aspect", "score", "status", "rating")
+
+
+def _fill(value: object) -> object:
+    if value == "drop" or (
+        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    ):
+        return value
+    raise ValueError(f"{value!r} is not a number or drop, which are what can be done with a missing value")
+
+
+Fill = Annotated[
+    int | float | Literal["drop"],
+    BeforeValidator(_fill),
+    Field(description="a finite number to fill in, or 'drop'"),
+]
+
+
+class Missing(Options):
+    """What is done with a rating or a score that is not there: a value in its place, or ``drop``."""
+
+    called = "missing"
+    truth: Fill = "drop"
+    score: Fill = "drop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +99,9 @@ class Policy:
             raise MetaevalError(
                 f"missing must be a mapping, such as {{'truth': 3, 'score': 0}}, not {missing!r}"
             )
-        fills: dict[str, float | str] = {"truth": "drop", "score": "drop", **(missing or {})}
-        allowed("missing", list(fills), ("truth", "score"))
-        for what, fill in fills.items():
-            if isinstance(fill, str) and fill != "drop":
-                raise MetaevalError(f"missing {what} is {fill!r}; give a number to fill in, or 'drop'")
-            if not isinstance(fill, str) and not np.isfinite(fill):
-                raise MetaevalError(f"missing {what} is {fill}; give a finite number to fill in, or 'drop'")
+        fills = Missing.model_validate(dict(missing or {}))
         names = tuple(levels), tuple(coefficients)
-        return cls(*names, fills["truth"], fills["score"], undefined, units == "common")
+        return cls(*names, fills.truth, fills.score, undefined, units == "common")
 
 
 def allowed(name: str, given: Sequence[str], known: Sequence[str]) -> None:
@@ -91,8 +116,7 @@ def allowed(name: str, given: Sequence[str], known: Sequence[str]) -> None:
         raise MetaevalError(f"{name} must be a list of one or more of {', '.join(known)}, not {given!r}")
     for value in given:
         if value not in known:
-            hint = nearest(str(value), known)
-            raise MetaevalError(f"{name}: {value!r} is not allowed (allowed: {', '.join(known)}){hint}")
+            raise MetaevalError(not_allowed(name, value, known))
     if len(set(given)) != len(given):
         raise MetaevalError(f"{name}: {', '.join(given)} names one of them twice")
 

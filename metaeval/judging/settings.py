@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from metaeval.base.validation import Line
 from metaeval.llm.calls.client import client_for
 from metaeval.llm.calls.limits import Budget, Limits
-from metaeval.llm.calls.price import Prices
+from metaeval.llm.calls.price import Price, Prices
 from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
@@ -19,6 +22,33 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.client import Client
     from metaeval.llm.calls.work import Tally
     from metaeval.llm.providers import Connection
+
+
+class JudgingOptions(Limits, Budget):
+    """How the judges of a study ask their models; what is left out is as for every run."""
+
+    store: Line | None = None
+    prices: dict[str, Price] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_null(cls, given: object) -> object:
+        return {k: v for k, v in given.items() if v is not None} if isinstance(given, dict) else given
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return null for what is left out: it does not depend on the study."""
+        return {k: v if k in self.model_fields_set or k == "prices" else None for k, v in plain(self).items()}
+
+    @property
+    def limits(self) -> Limits:
+        """What a run keeps to."""
+        return Limits(**{name: getattr(self, name) for name in Limits.model_fields})
+
+    @property
+    def budget(self) -> Budget:
+        """What a run may spend."""
+        return Budget(max_usd=self.max_usd, max_calls=self.max_calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +80,8 @@ class Judging:
         """Return what of the budget is left."""
         usd, calls = self.budget.max_usd, self.budget.max_calls
         return Budget(
-            None if usd is None else max(0.0, usd - sum(t.spent for t in self.tallies)),
-            None if calls is None else max(0, calls - sum(t.calls for t in self.tallies)),
+            max_usd=None if usd is None else max(0.0, usd - sum(t.spent for t in self.tallies)),
+            max_calls=None if calls is None else max(0, calls - sum(t.calls for t in self.tallies)),
         )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.base.errors import SpecError, nearest
 from metaeval.base.records import Evaluator
@@ -21,26 +21,34 @@ from metaeval.kinds.explanations.text.chrf import ChrF
 from metaeval.kinds.explanations.text.hf import HF
 from metaeval.kinds.explanations.text.rouge import ROUGE
 
-Factory: TypeAlias = Callable[..., Evaluator]
+if TYPE_CHECKING:
+    from metaeval.kinds.kind import Factory
+
 Given: TypeAlias = str | EvaluatorSpec | Evaluator
 """How an evaluator may be given: as text, as a spec or ready-made."""
 
+COMMON: dict[str, Factory] = {
+    "Majority": Majority,
+    "Mean": Mean,
+    "Median": Median,
+    "Recorded": Recorded,
+}
+"""The evaluators that every kind of study has."""
+
 REGISTRY: dict[str, Factory] = {
+    **COMMON,
     "Annotator": Annotator,
     "BLEU": BLEU,
     "ChrF": ChrF,
     "HF": HF,
     "Judge": Judge,
     "Length": Length,
-    "Majority": Majority,
-    "Mean": Mean,
-    "Median": Median,
     "Pairwise": Pairwise,
     "ROUGE": ROUGE,
     "Random": Random,
-    "Recorded": Recorded,
     "User": User,
 }
+"""The evaluators of explanations."""
 
 
 def register(name: str, factory: Factory) -> None:
@@ -65,7 +73,11 @@ def register(name: str, factory: Factory) -> None:
     REGISTRY[name] = factory
 
 
-def build(spec_or_text: Given, names: Mapping[str, Given] | None = None) -> Evaluator:
+def build(
+    spec_or_text: Given,
+    names: Mapping[str, Given] | None = None,
+    known: Mapping[str, Factory] = REGISTRY,
+) -> Evaluator:
     """Return the evaluator that a spec describes.
 
     Parameters
@@ -74,20 +86,23 @@ def build(spec_or_text: Given, names: Mapping[str, Given] | None = None) -> Eval
         Such as ``"BLEU(n=4)"``, an `EvaluatorSpec`, or an evaluator, which is returned as it is.
     names
         Short names that the spec may use; their specs may use each other, in any order.
+    known
+        The evaluators of the kind of study: name → class.
 
     Raises
     ------
     SpecError
         If the spec cannot be read, or its name, an argument or a short name is wrong.
     """
-    return Builder(names or {}).build(spec_or_text)
+    return Builder(names or {}, known).build(spec_or_text)
 
 
 class Builder:
     """Builds evaluators that may refer to each other by short names; equal specs give one evaluator."""
 
-    def __init__(self, names: Mapping[str, Given]) -> None:
+    def __init__(self, names: Mapping[str, Given], known: Mapping[str, Factory] = REGISTRY) -> None:
         self.names = ShortNames(names)
+        self._known = known
         self._built: dict[str, Evaluator] = {}
 
     def build(self, given: Given) -> Evaluator:
@@ -111,12 +126,12 @@ class Builder:
         return self._built[text]
 
     def _constructed(self, spec: EvaluatorSpec) -> Evaluator:
-        if spec.name not in REGISTRY:
+        if spec.name not in self._known:
             raise SpecError(
                 f"{spec}: there is no evaluator {spec.name!r}; "
-                f"known are {', '.join(sorted(REGISTRY))}{nearest(spec.name, REGISTRY)}"
+                f"known are {', '.join(sorted(self._known))}{nearest(spec.name, self._known)}"
             )
-        factory = REGISTRY[spec.name]
+        factory = self._known[spec.name]
         _check_arguments(spec, inspect.signature(factory))
         evaluator = factory(
             *(self._argument(a) for a in spec.args),

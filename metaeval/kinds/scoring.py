@@ -13,13 +13,15 @@ from metaeval.base.records import DataSet, Evaluator, ScoreTable, Status
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.grid import STATUSES
 from metaeval.judging.model_evaluator import ModelEvaluator
-from metaeval.kinds.registry import Builder, Given
+from metaeval.kinds.registry import REGISTRY, Builder, Given
 from metaeval.sources.dataset.frames import of_explanations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import pandas as pd
+
+    from metaeval.kinds.kind import Factory
 
 
 def score(
@@ -71,7 +73,7 @@ def score(
 class Scoring:
     """The evaluators of one data set, scored one by one; what several of them share is scored once.
 
-    Parameters and errors are those of `score`.
+    Parameters and errors are those of `score`; ``known`` are the evaluators of the kind of study.
     """
 
     def __init__(
@@ -79,10 +81,11 @@ class Scoring:
         data: DataSet,
         evaluators: Sequence[Given] | Mapping[str, Given],
         aspects: Sequence[str] | None = None,
+        known: Mapping[str, Factory] = REGISTRY,
     ) -> None:
         self.data = data
         self.aspects = _chosen_aspects(data, aspects)
-        self.named = resolve(evaluators)
+        self.named = resolve(evaluators, known)
         self._memo: dict[int, ScoreTable] = {}
 
     def signature(self, name: str) -> dict[str, Any]:
@@ -151,7 +154,9 @@ def judges_of(evaluators: Iterable[Evaluator]) -> list[ModelEvaluator]:
     return found
 
 
-def resolve(evaluators: Sequence[Given] | Mapping[str, Given]) -> dict[str, Evaluator]:
+def resolve(
+    evaluators: Sequence[Given] | Mapping[str, Given], known: Mapping[str, Factory] = REGISTRY
+) -> dict[str, Evaluator]:
     """Return the evaluators by the names that tables print.
 
     Raises
@@ -162,13 +167,13 @@ def resolve(evaluators: Sequence[Given] | Mapping[str, Given]) -> dict[str, Eval
     if isinstance(evaluators, str) or not hasattr(evaluators, "__iter__"):
         raise SpecError(f"evaluators are given as a list, such as ['BLEU(n=1)'], not as {evaluators!r}")
     if isinstance(evaluators, Mapping):
-        builder = Builder(evaluators)
+        builder = Builder(evaluators, known)
         for name in evaluators:
             if not isinstance(name, str) or not name.strip():
                 raise SpecError(f"an evaluator's short name must be a text, not {name!r}")
         named = {name: builder.named(name) for name in evaluators}
     else:
-        builder = Builder({})
+        builder = Builder({}, known)
         named = {}
         for given in evaluators:
             evaluator = builder.build(given)

@@ -8,7 +8,7 @@ from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE
 from metaeval.engine.comparison import By, Tests, compare_prepared
 from metaeval.engine.correlation import correlate
-from metaeval.engine.policy import prepare, whole_number
+from metaeval.engine.policy import prepare
 from metaeval.engine.ranking import ranking
 from metaeval.runs.changes import evaluator_changes, run_changes
 from metaeval.runs.joint import join_runs
@@ -71,20 +71,19 @@ def compare_runs(
     options = joined.study.tests or {}
     given = {"correction": correction, "permutations": permutations, "seed": seed}
     asked = {**options, **{k: v for k, v in given.items() if v is not None}}
-    whole_number("seed", seed := asked.pop("seed", 0))
-    tests = Tests.of(asked)
+    tests = Tests.model_validate(asked)
     column = _column(joined, by)
     sheets: list[Sheet] = []
     several = len(joined.runs) > 1
     result = _correlated(joined, column) if several or all_pairs else None
     if several and result is not None:
-        sheets += _across(joined, result, column, tests, seed)
+        sheets += _across(joined, result, column, tests)
     if not several or all_pairs:
-        sheets += _every_two(joined, result, column, tests, seed)
+        sheets += _every_two(joined, result, column, tests)
     return sheets
 
 
-def _across(joined: JoinedRuns, result: Correlations, by: By, tests: Tests, seed: int) -> list[Sheet]:
+def _across(joined: JoinedRuns, result: Correlations, by: By, tests: Tests) -> list[Sheet]:
     records = joined.records
     changed = {
         name: list(dict.fromkeys(key.partition(".")[0] for key in evaluator_changes(records, name)))
@@ -93,32 +92,27 @@ def _across(joined: JoinedRuns, result: Correlations, by: By, tests: Tests, seed
     data = prepare(joined.scores, joined.truth, joined.policy(by.level, by.coefficient))
     return [
         run_changes(records, joined.notes),
-        side_by_side(data, result, joined.columns, by, tests, seed=seed, changed=changed, notes=joined.notes),
+        side_by_side(data, result, joined.columns, by, tests, changed=changed, notes=joined.notes),
     ]
 
 
-def _every_two(
-    joined: JoinedRuns, result: Correlations | None, by: By, tests: Tests, seed: int
-) -> list[Sheet]:
-    found = _kept_tests(joined, by, tests, seed)
+def _every_two(joined: JoinedRuns, result: Correlations | None, by: By, tests: Tests) -> list[Sheet]:
+    found = _kept_tests(joined, by, tests)
     if found is None:
         data = prepare(joined.scores, joined.truth, joined.policy(by.level, by.coefficient))
-        found = compare_prepared(data, by, tests, seed=seed)
+        found = compare_prepared(data, by, tests)
     pairs = pairs_sheet(found, simulated=joined.scores.simulation)
     return [pairs] if result is None else [ranking(result, by=by, tests=found), pairs]
 
 
-def _kept_tests(joined: JoinedRuns, by: By, tests: Tests, seed: int) -> Comparisons | None:
+def _kept_tests(joined: JoinedRuns, by: By, tests: Tests) -> Comparisons | None:
     """Return the tests that a single run wrote, if they are the ones that are asked for."""
     if len(joined.runs) > 1:
         return None
     (run,) = joined.runs.values()
     options = run.record.study.tests
-    same = options is not None and (
-        Tests.of({k: v for k, v in options.items() if k != "seed"}),
-        options["seed"],
-    )
-    return run.tests() if same == (tests, seed) and by == run.record.study.by else None
+    same = options is not None and Tests(**options) == tests
+    return run.tests() if same and by == run.record.study.by else None
 
 
 def _correlated(joined: JoinedRuns, by: By) -> Correlations:

@@ -37,7 +37,6 @@ def side_by_side(
     by: By,
     tests: Tests,
     *,
-    seed: int = 0,
     changed: Mapping[str, Sequence[str]] | None = None,
     notes: Sequence[str] = (),
 ) -> Sheet:
@@ -53,7 +52,7 @@ def side_by_side(
         Evaluator → run → its name in ``data``, of those runs that have it; all in the order to be shown.
     by
         The column of a leaderboard that is shown and tested.
-    tests, seed
+    tests
         How is tested; p-values are corrected over the evaluators whose scores are not the same in both runs.
     changed
         Evaluator → what is not the same in the runs that have it.
@@ -72,9 +71,7 @@ def side_by_side(
     chosen = np.logical_and.reduce([result.frame[field] == value for field, value in by._asdict().items()])
     numbers = result.frame[chosen].set_index("evaluator")
     together = sum(len(of_run) > 1 for of_run in columns.values())
-    tested = {
-        e: _tested(data, [*of_run.values()], by, tests, seed, together) for e, of_run in columns.items()
-    }
+    tested = {e: _tested(data, [*of_run.values()], by, tests, together) for e, of_run in columns.items()}
     rows: list[dict[str, Any]] = []
     for evaluator, of_run in columns.items():
         in_runs = list(of_run)
@@ -136,9 +133,7 @@ class _Tested(NamedTuple):
     policy: Mapping[str, Any] | None = None
 
 
-def _tested(  # noqa: PLR0917 - an evaluator's part of `side_by_side`
-    data: Prepared, names: Sequence[str], by: By, tests: Tests, seed: int, together: int
-) -> _Tested:
+def _tested(data: Prepared, names: Sequence[str], by: By, tests: Tests, together: int) -> _Tested:
     if len(names) < 2:
         return _Tested()
     at = [data.evaluators.index(name) for name in (names[-1], names[0])]
@@ -152,7 +147,7 @@ def _tested(  # noqa: PLR0917 - an evaluator's part of `side_by_side`
         mask=None if data.mask is None else data.mask[at],
         n_missing=data.n_missing[at],
     )
-    found = compare_prepared(both, by, tests, seed=seed, corrected_with=together)
+    found = compare_prepared(both, by, tests, corrected_with=together)
     return _Tested(float(found.difference[0, 1]), float(found.p[0, 1]), found.policy)
 
 

@@ -39,8 +39,7 @@ def finished(todo: Plan, *, offline: bool = False) -> Record | None:
     record = read_record(todo.out)
     if not record.is_done or record.lost or not record.inputs:
         return None
-    specs = {name: str(spec) for name, spec in todo.evaluators.items()}
-    scoring = Scoring(todo.data, specs, todo.aspects)
+    scoring = Scoring(todo.data, todo.specs, todo.aspects, todo.known)
     same = (
         record.inputs == inputs_of(todo, scoring, offline=offline)
         and is_whole(todo.out, record)
@@ -54,7 +53,7 @@ def inputs_of(todo: Plan, scoring: Scoring, *, offline: bool) -> str:
 
     It is empty where that cannot be told: an evaluator that somebody else wrote may be another tomorrow.
     """
-    truth = build(str(todo.truth))
+    truth = build(str(todo.truth), known=todo.known)
     if not all(_is_ours(e) for e in (truth, *scoring.named.values())):
         return ""
     data = todo.data
@@ -70,7 +69,6 @@ def inputs_of(todo: Plan, scoring: Scoring, *, offline: bool) -> str:
             data.source,
             data.language,
             data.simulated,
-            data.texts,
             dict(data.extra),
         ],
         "evaluators": {name: scoring.signature(name) for name in scoring.named},

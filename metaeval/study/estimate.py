@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from metaeval.base.progress import progress
 from metaeval.kinds.scoring import judges_of, resolve
-from metaeval.llm.calls.price import reply_limit, tokens_about
+from metaeval.llm.calls.price import Prices, reply_limit, tokens_about
 from metaeval.llm.prompts.template import joined, load_prompt
 from metaeval.llm.replies.fields import Number, Text
 from metaeval.llm.store.replies import Store
-from metaeval.study.judges import prices_of
 from metaeval.study.replies import store_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from metaeval.judging.model_evaluator import ModelEvaluator, Question
-    from metaeval.llm.calls.price import Prices
     from metaeval.llm.replies.fields import Field
     from metaeval.study.plan import Plan
 
@@ -64,13 +62,12 @@ class CallEstimate:
 
 def estimates(todo: Plan) -> list[CallEstimate]:
     """Return what the judges of a study would take, those inside ensembles too."""
-    specs = {name: str(spec) for name, spec in todo.evaluators.items()}
-    judges = judges_of(resolve(specs).values())
+    judges = judges_of(resolve(todo.specs, todo.known).values())
     path = store_path(todo.study.judging)
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store(path)) if judges and path.exists() else None
         advance = stack.enter_context(progress("estimating", len(judges)))
-        estimator = _Estimator(todo, prices_of(todo.study.judging), store)
+        estimator = _Estimator(todo, Prices(todo.study.judging.prices), store)
         found = []
         for judge in judges:
             found.append(estimator.of(judge))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import RunFolderError
 from metaeval.judging.settings import Judging, judging
-from metaeval.llm.calls.limits import Budget, Limits
 from metaeval.llm.calls.price import Prices
 from metaeval.llm.store.replies import Store
 from metaeval.runs.folder import read_record
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     import os
     from contextlib import AbstractContextManager
 
-    from metaeval.study.file import JudgingOptions, Study
+    from metaeval.kinds.study import Study
 
 _BATCH = 2_000
 
@@ -28,23 +26,11 @@ def judging_of(study: Study, *, offline: bool = False) -> AbstractContextManager
     options = study.judging
     return judging(
         options.store,
-        limits=_limits(options),
-        budget=Budget(options.max_usd, options.max_calls),
-        prices=prices_of(options),
+        limits=options.limits,
+        budget=options.budget,
+        prices=Prices(options.prices),
         offline=offline,
     )
-
-
-def _limits(options: JudgingOptions) -> Limits:
-    given = options.model_dump(include={f.name for f in fields(Limits)}, exclude_none=True)
-    if options.concurrency is not None:
-        given["in_flight"] = options.concurrency
-    return Limits(**given)
-
-
-def prices_of(options: JudgingOptions) -> Prices:
-    """Return the prices that a study gives, before those that are known."""
-    return Prices({model: price.model_dump(exclude_none=True) for model, price in options.prices.items()})
 
 
 def export_run(

@@ -9,8 +9,8 @@ from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER
 from metaeval.engine.correlation import correlate
-from metaeval.engine.policy import Policy
 from metaeval.judging.cost import costs_of
+from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.reports import FORMATS
 from metaeval.reports.cost_table import cost_table
 from metaeval.reports.html_page import to_html
@@ -64,9 +64,9 @@ def write_outputs(
         What was scored, and the truth (key columns, ``aspect``, ``rating``).
     """
     study = todo.study
-    policy = Policy.of(
-        todo.levels, study.coefficients, study.missing.model_dump(), study.undefined_groups, study.units
-    )
+    if not isinstance(study, ExplanationStudy):
+        raise NotImplementedError
+    policy = study.policy
     with progress("correlating"):
         result = correlate(
             scores,
@@ -79,7 +79,7 @@ def write_outputs(
             bootstrap=study.bootstrap.model_dump() if study.bootstrap else None,
         )
     with progress("testing"):
-        tests = tests_of(scores.frame, ratings, policy, todo.by, study.tests)
+        tests = tests_of(scores.frame, ratings, policy, study.by, study.tests)
     record = record.having(policy=dict(result.policy), tests=dict(tests.policy) if tests else None)
     costs = costs_of(scores)
     board = board_of(result, record, tests=tests, costs=costs)

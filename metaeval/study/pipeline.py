@@ -18,10 +18,10 @@ from metaeval.base.progress import progress
 from metaeval.base.records import KEYS, ScoreTable, Status
 from metaeval.judging.lost import lost_calls
 from metaeval.kinds.scoring import Scoring, joined, judges_of
+from metaeval.kinds.study import Study, make_study
 from metaeval.runs.folder import RECORD, RunFolder, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
 from metaeval.study.completion import finished, inputs_of
-from metaeval.study.file import Study, make_study
 from metaeval.study.judges import judging_of
 from metaeval.study.plan import Plan, plan
 from metaeval.study.replies import calls_in, replies_state, store_path
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.base.records import DataSet
     from metaeval.study.results import Run
 
 
@@ -119,10 +119,9 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
         finished_before = (todo.out / RECORD).exists() and read_record(todo.out).is_done
         done: list[str] = []
         try:
-            specs = {name: str(spec) for name, spec in todo.evaluators.items()}
-            scoring = Scoring(todo.data, specs, todo.aspects)
+            scoring = Scoring(todo.data, todo.specs, todo.aspects, todo.known)
             inputs = inputs_of(todo, scoring, offline=offline)
-            of_truth = Scoring(todo.data, {"truth": str(todo.truth)}, todo.aspects)
+            of_truth = Scoring(todo.data, {"truth": str(todo.truth)}, todo.aspects, todo.known)
             with contextlib.ExitStack() as stack:
                 if judges_of([*scoring.named.values(), *of_truth.named.values()]):
                     stack.enter_context(judging_of(todo.study, offline=offline))
@@ -185,7 +184,7 @@ def _score(folder: RunFolder, scoring: Scoring, done: list[str]) -> ScoreTable:
     return joined(tables, scoring.data)
 
 
-def _facts(data: ExplanationSet) -> DataFacts:
+def _facts(data: DataSet) -> DataFacts:
     """Return what ``run.json`` says of the data."""
     return DataFacts(
         name=data.name,

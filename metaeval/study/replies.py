@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.records import ScoreTable
+    from metaeval.judging.settings import JudgingOptions
     from metaeval.runs.record import Record
-    from metaeval.study.file import JudgingOptions
 
 _BATCH = 500
 # In the canonical text of a request its attempt comes first; the text of a first attempt need not be read.

@@ -17,13 +17,14 @@ from metaeval.engine.correlation_board import correlation_board
 from metaeval.engine.drilldown import GroupColumn
 from metaeval.engine.policy import Prepared, prepare
 from metaeval.engine.ranking import ranking, tests_sentence
+from metaeval.engine.results import PeopleLine, RankedCell
 from metaeval.evaluators.grid import grid_of, unit_positions
 from metaeval.kinds.explanations.reading import LEVEL_MEANINGS, clusters, size_text, unit_view
 from metaeval.llm.store.replies import Store, default_path
 from metaeval.llm.store.tools import Conversation, conversations
 from metaeval.reports import words
 from metaeval.reports.report.calls import Calls
-from metaeval.reports.report.model import COSTS, ListedEvaluator, PeopleLine, RankedCell, Report
+from metaeval.reports.report.model import COSTS, ListedEvaluator, Report
 from metaeval.reports.report.units import Sample, Units, sample
 
 if TYPE_CHECKING:
@@ -181,12 +182,11 @@ def _ranked(
     yield _tested(result, tests)
     if len(data.evaluators) > _MOST_TESTED:
         return
-    given = {k: v for k, v in options.items() if k != "seed"}
-    how = Tests.of({**given, "permutations": min(given["permutations"], _MOST_PERMUTATIONS)})
+    how = Tests(**{**options, "permutations": min(options["permutations"], _MOST_PERMUTATIONS)})
     for by in (By(*row) for row in board.frame[CELL].drop_duplicates().itertuples(index=False)):
         if by != tests.by and (by.coefficient == "pearson" or by.level != "dataset"):
             one = replace(data.policy, levels=(by.level,), coefficients=(by.coefficient,))
-            found = compare_prepared(replace(data, policy=one), by, how, seed=options["seed"])
+            found = compare_prepared(replace(data, policy=one), by, how)
             yield _tested(result, found)
 
 

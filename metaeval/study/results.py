@@ -20,7 +20,6 @@ from metaeval.judging.cost import costs_of
 from metaeval.reports import Leaderboard, leaderboard
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import CORRELATIONS, REPORT, read_output, read_record
-from metaeval.study.file import TestOptions
 from metaeval.study.specs import parts_of
 
 if TYPE_CHECKING:
@@ -64,14 +63,13 @@ class Run:
 
 
 def tests_of(
-    scores: pd.DataFrame, truth: pd.DataFrame, policy: Policy, by: By, options: TestOptions | None
+    scores: pd.DataFrame, truth: pd.DataFrame, policy: Policy, by: By, options: Tests | None
 ) -> Comparisons | None:
     """Test the evaluators of a run against each other by one column; None if the study wants no tests."""
     if options is None:
         return None
-    tests = options.model_dump(exclude={"seed"})
     one = replace(policy, levels=(by.level,), coefficients=(by.coefficient,))
-    return compare_prepared(prepare(scores, truth, one), by, Tests.of(tests), seed=options.seed)
+    return compare_prepared(prepare(scores, truth, one), by, options)
 
 
 def board_of(
@@ -157,7 +155,7 @@ def read_board(
 
 def _tests_by(run: OpenRun, by: By) -> Comparisons | None:
     options = run.record.study.tests
-    wanted = TestOptions(**options) if options else None
+    wanted = Tests(**options) if options else None
     return tests_of(run.scores.frame, run.truth, run.policy(), by, wanted)
 
 

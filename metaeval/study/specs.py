@@ -10,14 +10,17 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.kinds.registry import build
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.base.records import DataSet
     from metaeval.base.spec import Argument
-    from metaeval.study.file import Study
+    from metaeval.kinds.kind import Factory
+    from metaeval.kinds.study import Study
 
 
-def resolve_evaluators(study: Study, data: ExplanationSet, truth: EvaluatorSpec) -> dict[str, EvaluatorSpec]:
+def resolve_evaluators(
+    study: Study, data: DataSet, truth: EvaluatorSpec, known: Mapping[str, Factory]
+) -> dict[str, EvaluatorSpec]:
     """Return the name and full spec of every evaluator of a study, in its order.
 
     ``Recorded('*')`` stands for every recorded evaluator of the data whose name fits and that is not
@@ -35,7 +38,7 @@ def resolve_evaluators(study: Study, data: ExplanationSet, truth: EvaluatorSpec)
     found: dict[str, EvaluatorSpec] = {}
     patterns: dict[str, EvaluatorSpec] = {}
     for at, text in items:
-        spec = _read(study, text, "evaluators", at)
+        spec = _read(study, known, text, "evaluators", at)
         if why := holds_truth(spec, truth):
             raise study.error(why, "evaluators", at)
         name = at if isinstance(at, str) else str(spec)
@@ -54,9 +57,9 @@ def resolve_evaluators(study: Study, data: ExplanationSet, truth: EvaluatorSpec)
             continue
         matching = _matching(spec, data)
         if not matching:
-            known = recorded_names(data)
-            hint = nearest(str(spec.args[0]), known)
-            have = f" (recorded: {', '.join(known)})" if known else "; the data set has no recorded scores"
+            names = recorded_names(data)
+            hint = nearest(str(spec.args[0]), names)
+            have = f" (recorded: {', '.join(names)})" if names else "; the data set has no recorded scores"
             raise study.error(f"no recorded evaluator fits {spec}{hint}{have}", "evaluators", at)
         for recorded in matching:
             each = EvaluatorSpec("Recorded", (recorded,))
@@ -66,7 +69,7 @@ def resolve_evaluators(study: Study, data: ExplanationSet, truth: EvaluatorSpec)
     return out
 
 
-def resolve_truth(study: Study) -> EvaluatorSpec:
+def resolve_truth(study: Study, known: Mapping[str, Factory]) -> EvaluatorSpec:
     """Return the full spec of the truth.
 
     Raises
@@ -74,7 +77,7 @@ def resolve_truth(study: Study) -> EvaluatorSpec:
     StudyError
         If it cannot be read or built.
     """
-    return _read(study, study.truth, "truth")
+    return _read(study, known, study.truth, "truth")
 
 
 def holds_truth(spec: EvaluatorSpec, truth: EvaluatorSpec) -> str:
@@ -104,22 +107,22 @@ def specs_in(argument: Argument) -> Iterator[EvaluatorSpec]:
             yield from specs_in(part)
 
 
-def recorded_names(data: ExplanationSet) -> list[str]:
+def recorded_names(data: DataSet) -> list[str]:
     """Return the names of the recorded evaluators, in the order of the data."""
     return [] if data.scores is None else [str(n) for n in data.scores["evaluator"].unique()]
 
 
-def _read(study: Study, text: str, *where: str | int) -> EvaluatorSpec:
+def _read(study: Study, known: Mapping[str, Factory], text: str, *where: str | int) -> EvaluatorSpec:
     names = study.evaluators if isinstance(study.evaluators, dict) else {}
     try:
-        return build(text, names).spec
+        return build(text, names, known).spec
     except SpecError as error:
         cut = text.count("(") != text.count(")") or text.count("'") % 2
         hint = "; put a spec that has a comma in quotes" if cut else ""
         raise study.error(f"{error}{hint}", *where) from error
 
 
-def _pattern(spec: EvaluatorSpec, data: ExplanationSet) -> re.Pattern[str] | None:
+def _pattern(spec: EvaluatorSpec, data: DataSet) -> re.Pattern[str] | None:
     """Return what a ``Recorded`` with a star fits, unless the star is in the name of a recorded evaluator."""
     match spec:
         case EvaluatorSpec(name="Recorded", args=(str() as text,)) if "*" in text:
@@ -130,11 +133,6 @@ def _pattern(spec: EvaluatorSpec, data: ExplanationSet) -> re.Pattern[str] | Non
             return None
 
 
-def _matching(spec: EvaluatorSpec, data: ExplanationSet) -> list[str]:
+def _matching(spec: EvaluatorSpec, data: DataSet) -> list[str]:
     pattern = _pattern(spec, data)
     return [n for n in recorded_names(data) if pattern is not None and pattern.fullmatch(n)]
-
-
-def unknown_word(what: str, word: str, known: list[str]) -> str:
-    """Return the sentence for a word that the data set does not know."""
-    return f"the data set has no {what} {word!r}{nearest(word, known)} (it has: {', '.join(known)})"

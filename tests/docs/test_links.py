@@ -10,7 +10,13 @@ import pytest
 from markdown_it import MarkdownIt
 from pydantic_core import PydanticUndefined
 
-from metaeval.study import file as keys
+from metaeval.engine.comparison import OrderBy
+from metaeval.engine.comparison import Tests as How
+from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.policy import Missing
+from metaeval.judging.settings import JudgingOptions
+from metaeval.kinds.explanations.study import ExplanationStudy
+from metaeval.llm.calls.price import Price
 from tests.docs.commands import parse
 from tests.docs.pages import DOCS, PAGES, source
 
@@ -67,18 +73,18 @@ def table(title: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("title", "model"),
     [
-        ("# The study file", keys.Study),
-        ("## `missing`", keys.Missing),
-        ("## `order_by`", keys.OrderBy),
-        ("## `bootstrap`", keys.BootstrapOptions),
-        ("## `tests`", keys.TestOptions),
-        ("## `judging`", keys.JudgingOptions),
-        ("A price:", keys.PriceOption),
+        ("# The study file", ExplanationStudy),
+        ("## `missing`", Missing),
+        ("## `order_by`", OrderBy),
+        ("## `bootstrap`", Bootstrap),
+        ("## `tests`", How),
+        ("## `judging`", JudgingOptions),
+        ("A price:", Price),
     ],
 )
 def test_the_study_file_has_these_keys_and_defaults(title: str, model: type) -> None:
     said = table(title)
-    assert list(said) == list(model.model_fields)
+    assert sorted(said) == sorted(model.model_fields)
     for key, field in model.model_fields.items():
         default = field.default
         if default is PydanticUndefined and field.default_factory is None:

@@ -249,9 +249,9 @@ def test_options_are_checked(options, message):
 
 
 def test_no_options_are_the_defaults():
-    assert Bootstrap.of(None) is None
-    assert Bootstrap.of({}, seed=7) == Bootstrap(seed=7)
-    assert Bootstrap.of({"seed": 0}, seed=7) == Bootstrap(seed=0)
+    assert Bootstrap.read(None) is None
+    assert Bootstrap.read({}, seed=7) == Bootstrap(seed=7)
+    assert Bootstrap.read({"seed": 0}, seed=7) == Bootstrap(seed=0)
 
 
 def test_users_repeat_in_recexp_so_units_overstate_certainty(real_data, tmp_path):

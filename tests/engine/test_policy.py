@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import DataError, MetaevalError
+from metaeval.engine.comparison import Tests as How
 from metaeval.engine.policy import Policy, allowed, prepare
 
 LEVELS, COEFFICIENTS = ("dataset", "generator"), ("pearson",)
@@ -105,7 +106,10 @@ def test_what_is_missing_is_filled_or_left_out(missing, units, one, two):
         ),
         ((LEVELS, COEFFICIENTS, 3, "skip", "own"), "missing must be a mapping"),
         ((LEVELS, COEFFICIENTS, {"rating": 3}, "skip", "own"), "missing: 'rating' is not allowed"),
-        ((LEVELS, COEFFICIENTS, {"truth": "mean"}, "skip", "own"), "give a number to fill in, or 'drop'"),
+        (
+            (LEVELS, COEFFICIENTS, {"truth": "mean"}, "skip", "own"),
+            "give a finite number to fill in, or 'drop'",
+        ),
         ((LEVELS, COEFFICIENTS, {"truth": np.inf}, "skip", "own"), "give a finite number"),
         (("dataset", COEFFICIENTS, None, "skip", "own"), "levels must be a list of one or more"),
         (([], COEFFICIENTS, None, "skip", "own"), "levels must be a list of one or more"),
@@ -121,3 +125,8 @@ def test_allowed_words_pass():
     allowed("colour", ["red"], ("red", "green"))
     with pytest.raises(MetaevalError, match=r"colour: 'gren' is not allowed .*green"):
         allowed("colour", ["gren"], ("red", "green"))
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert Policy.of(LEVELS, COEFFICIENTS, {"score": np.int64(2)}, "skip", "own").missing["score"] == 2
+    assert How(permutations=np.int64(20), seed=np.int32(3)) == How(permutations=20, seed=3)

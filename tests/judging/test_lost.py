@@ -16,9 +16,7 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import StoppedError
 from metaeval.cli import main
-from metaeval.llm.calls.limits import Limits
 from metaeval.sources import save
-from metaeval.study import judges as asking
 from tests.kinds.explanations.judge.test_judge import KEY
 from tests.llm.server import Act, Server, error, serving
 from tests.study.runs import QUICK
@@ -61,12 +59,15 @@ def lossy(body: dict[str, Any], before: int) -> Act:
     return error(400, "too_long", "The prompt is too long.") if refused else reply(body, before)
 
 
-def study_on(server: Server, evaluators: str = "{judge: JUDGE, annotator: \"Annotator('1')\"}") -> str:
+def study_on(
+    server: Server, evaluators: str = "{judge: JUDGE, annotator: \"Annotator('1')\"}", **keys: str
+) -> str:
     judge = f"Judge('openai/gpt-4o', base_url='{server.openai}')"
     write_study(
         Path("s.yaml"),
         **{
             **QUICK,
+            **keys,
             "dataset": "data",
             "details": "true",
             "evaluators": evaluators.replace("JUDGE", f'"{judge}"').replace("SPEC", judge),
@@ -188,7 +189,7 @@ def test_other_commands_say_it_beside_what_they_print(capsys: pytest.CaptureFixt
 def test_a_server_that_goes_away_is_asked_again_when_it_is_back(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(asking, "_limits", lambda _: Limits(in_flight=2, retries=0))
+    monkeypatch.setenv("METAEVAL_CONCURRENCY", "2")
     gone = threading.Event()
 
     def until_gone(body: dict[str, Any], before: int) -> Act:
@@ -198,7 +199,7 @@ def test_a_server_that_goes_away_is_asked_again_when_it_is_back(
 
     server = Server(until_gone, delay=0.02)
     server.start()
-    study = study_on(server)
+    study = study_on(server, judging="{retries: 0}")
     stopper = threading.Thread(target=lambda: (gone.wait(), server.stop()))
     stopper.start()
     assert main(["run", study, "--out", "out"]) == 3

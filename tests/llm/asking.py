@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.llm.server import Server
 
 KEY = "sk-never-to-be-seen-4711"
-FAST = Limits(in_flight=8, reply_seconds=10.0, retries=3)
+FAST = Limits(concurrency=8, reply_seconds=10.0, retries=3)
 
 
 def address(provider: str, server: Server) -> str:
@@ -61,4 +61,4 @@ def run(
 if __name__ == "__main__":
     with Store(sys.argv[1]) as opened:
         wanted = requests(int(sys.argv[3]), sys.argv[2])
-        sys.stdout.write(f"{len(list(RequestRun(wanted, opened, limits=Limits(in_flight=8))))}\n")
+        sys.stdout.write(f"{len(list(RequestRun(wanted, opened, limits=Limits(concurrency=8))))}\n")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from metaeval.llm.store.replies import Store
     from tests.llm.raw_server import Send
 
-LIMITS = Limits(in_flight=8, connect_seconds=5, reply_seconds=4.0, retries=0, patience_seconds=30)
+LIMITS = Limits(concurrency=8, connect_seconds=5, reply_seconds=4.0, retries=0, patience_seconds=30)
 
 
 @pytest.mark.parametrize("provider", ["openai", "dashscope"])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from metaeval.llm.store.replies import Store
 
-QUICK = Limits(in_flight=8, reply_seconds=0.4, retries=6, patience_seconds=1.0)
+QUICK = Limits(concurrency=8, reply_seconds=0.4, retries=6, patience_seconds=1.0)
 MANY = 3000
 
 
@@ -113,7 +113,7 @@ def test_a_server_that_stops_answering(store: Store, act: Act) -> None:
 
 def test_a_server_that_hangs_for_a_while_loses_nothing(store: Store) -> None:
     with serving(delay=0.01) as server:
-        answers = iter(run(server, store, 200, limits=Limits(in_flight=8, reply_seconds=0.4)))
+        answers = iter(run(server, store, 200, limits=Limits(concurrency=8, reply_seconds=0.4)))
         seen = [next(answers) for _ in range(40)]
         server.behave = always(HANG)
         threading.Timer(1.5, setattr, (server, "behave", always(ANSWER))).start()
@@ -123,7 +123,7 @@ def test_a_server_that_hangs_for_a_while_loses_nothing(store: Store) -> None:
 
 def test_a_server_that_goes_away_and_comes_back_loses_nothing(store: Store) -> None:
     with serving(delay=0.01) as server:
-        answers = iter(run(server, store, 200, limits=Limits(in_flight=8)))
+        answers = iter(run(server, store, 200, limits=Limits(concurrency=8)))
         seen = [next(answers) for _ in range(40)]
     with contextlib.ExitStack() as later:
         timer = threading.Timer(1.5, lambda: later.enter_context(serving(port=server.port)))
@@ -140,11 +140,11 @@ def test_a_wait_that_is_too_long_ends_the_run_with_a_sentence(
 ) -> None:
     act = error(429, "rate_limit_exceeded", "quota of the day", Retry_After="3600")
     with serving(after(answered, act)) as server:
-        limits = Limits(in_flight=8)
+        limits = Limits(concurrency=8)
         said, seconds = stopped(run(server, store, MANY, provider, limits=limits))
         assert "quota of the day (it asks to wait 3600 s, and patience_seconds is 100)" in said
         assert seconds < 5
-        assert len(server.log) <= answered + 2 * limits.in_flight
+        assert len(server.log) <= answered + 2 * limits.concurrency
 
 
 def test_rejections_after_good_calls_end_the_run(store: Store) -> None:
@@ -182,7 +182,7 @@ def test_requests_that_no_server_can_answer_do_not_stop_the_others(
 
     with serving(behave) as server:
         # Longer than a busy machine takes between two answers.
-        limits = Limits(in_flight=in_flight, retries=2, patience_seconds=4)
+        limits = Limits(concurrency=in_flight, retries=2, patience_seconds=4)
         work = run(server, store, 100, limits=limits)
         assert sorted(a.position for a in work if a.reply.error) == bad
 

@@ -19,11 +19,11 @@ import pytest
 
 import metaeval as me
 from metaeval.cli import main
+from metaeval.kinds.study import make_study
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.store.replies import Store
 from metaeval.sources import save
 from metaeval.sources.studies.recexp import import_recexp
-from metaeval.study.file import make_study
 from metaeval.study.judges import export_run, judging_of
 from tests.conftest import ROOT
 from tests.kinds.explanations.judge.test_judge import KEY, answer
@@ -231,7 +231,7 @@ def test_the_limits_of_a_study_reach_the_run(data: Path) -> None:
     others = {"concurrency": 6, "requests_per_minute": 7, "tokens_per_minute": 8}
     study = make_study({"dataset": "sample", "evaluators": ["Length()"], "judging": {**times, **others}})
     with judging_of(study) as settings:
-        assert settings.limits == Limits(6, 7, 8, **times)
+        assert settings.limits == Limits(**times, **others)
 
 
 def test_the_cost_table(data: Path) -> None:

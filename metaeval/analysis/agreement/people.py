@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +85,7 @@ def people(
         return None
     names = sorted(asked["rater"].unique())
     given = bootstrap or Bootstrap()
-    wanted = replace(given, cluster=given.cluster or ("user" if "user_id" in truth.columns else "item"))
+    wanted = given.by(given.cluster or ("user" if "user_id" in truth.columns else "item"))
     rows = [
         _row(line, policy, wanted)
         for line in _lines(truth, asked, names, frozenset(truth_raters), truth_name)
@@ -189,7 +189,7 @@ def _row(line: Line, policy: Policy, bootstrap: Bootstrap) -> dict[str, Any]:
         missing={"truth": policy.truth, "score": "drop"},
         undefined_groups="zero" if policy.undefined == "zero" else "skip",
         units="own",
-        bootstrap=asdict(bootstrap),
+        bootstrap=bootstrap.model_dump(),
     ).frame
     for cell in found.to_dict("records"):
         level = str(cell["level"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -137,7 +137,7 @@ def rank_generators(
         tuple([AVERAGE, *names] if len(names) > 1 else names),
         ratings,
         tuple(compared),
-        replace(options, cluster="user" if design.users else "item"),
+        options.by("user" if design.users else "item"),
         design.clusters.n,
         alpha,
     )

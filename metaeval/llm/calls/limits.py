@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
 
 from metaeval.base.errors import MetaevalError
+from metaeval.base.validation import Options
 
 if TYPE_CHECKING:
     from metaeval.llm.calls.client import RetryableError
@@ -32,13 +34,18 @@ def _concurrency() -> int:
     return int(given)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+PerMinute = Annotated[
+    int | float | None, Field(gt=0, description="a number above 0, or leave it out for no limit")
+]
+Seconds = Annotated[int | float, Field(gt=0, le=86_400, description="a number above 0, up to 86,400")]
+
+
+class Limits(Options):
     """What a run keeps to.
 
     Parameters
     ----------
-    in_flight
+    concurrency
         Requests under way at once; ``METAEVAL_CONCURRENCY``, else 32.
     requests_per_minute, tokens_per_minute
         As the provider allows; None for no limit. Tokens are those of prompt and reply.
@@ -59,25 +66,16 @@ class Limits:
         If a value is not allowed.
     """
 
-    in_flight: int = field(default_factory=_concurrency)
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
-    connect_seconds: float = 10.0
-    reply_seconds: float = 80.0
-    call_seconds: float = 600.0
-    retries: int = 6
-    patience_seconds: float = 100.0
-
-    def __post_init__(self) -> None:
-        for name in ("requests_per_minute", "tokens_per_minute"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise MetaevalError(f"{name} is {value!r}; it must be above 0, or left out for no limit")
-        for name in ("in_flight", "connect_seconds", "reply_seconds", "call_seconds", "patience_seconds"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise MetaevalError(f"{name} is {getattr(self, name)!r}; it must be a number above 0")
-        if self.retries < 0:
-            raise MetaevalError(f"retries is {self.retries!r}; it must be 0 or more")
+    concurrency: Annotated[int, Field(gt=0, le=10_000, description="a whole number from 1 to 10,000")] = (
+        Field(default_factory=_concurrency)
+    )
+    requests_per_minute: PerMinute = None
+    tokens_per_minute: PerMinute = None
+    connect_seconds: Seconds = 10
+    reply_seconds: Seconds = 80
+    call_seconds: Seconds = 600
+    patience_seconds: Seconds = 100
+    retries: Annotated[int, Field(ge=0, le=100, description="a whole number from 0 to 100")] = 6
 
 
 class Pace:
@@ -124,20 +122,14 @@ def wait_before(retry: int, error: RetryableError, draw: float) -> float:
     return draw * min(_FIRST_WAIT * 2.0**retry, _LONGEST_WAIT)
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+_WITHIN = f"a number from 0 to {MOST:,}, or leave it out for no limit"
+
+
+class Budget(Options):
     """What a run may spend; None for no limit. A call is one request sent, a repeated one included."""
 
-    max_usd: float | None = None
-    max_calls: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("max_usd", "max_calls"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= MOST:
-                raise MetaevalError(
-                    f"{name} is {value!r}; it must be from 0 to {MOST:,}, or left out for no limit"
-                )
+    max_usd: Annotated[int | float | None, Field(ge=0, le=MOST, description=_WITHIN)] = None
+    max_calls: Annotated[int | None, Field(ge=0, le=MOST, description=_WITHIN)] = None
 
 
 def nano(usd: float) -> int:

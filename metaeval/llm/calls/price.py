@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
-from metaeval.base.errors import MetaevalError, nearest
+from pydantic import Field
+
+from metaeval.base.errors import MetaevalError
+from metaeval.base.validation import Options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,15 +18,16 @@ if TYPE_CHECKING:
 _MILLION = 1_000_000
 _A_MESSAGE = 16  # tokens that chat templates put around a message; four to ten at known models
 _A_REQUEST = 64  # and around the whole
-_FIELDS = ("input", "output", "cached")
+
+Usd = Annotated[int | float, Field(ge=0, lt=1e9, description="USD for a million tokens")]
 
 
-class Price(NamedTuple):
-    """USD for a million tokens."""
+class Price(Options):
+    """What a model costs, in USD for a million tokens."""
 
-    input: float
-    output: float
-    cached: float | None = None
+    input: Usd
+    output: Usd
+    cached: Usd | None = None
     """For prompt tokens that the provider had in its cache; None: as ``input``."""
 
     def of(self, prompt: int, completion: int, cached: int = 0) -> float:
@@ -73,7 +77,7 @@ class Prices:
         If a given price is not of this form.
     """
 
-    def __init__(self, given: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    def __init__(self, given: Mapping[str, Price | Mapping[str, Any]] | None = None) -> None:
         self._given = {str(model): _read(str(model), price) for model, price in (given or {}).items()}
         self._found: dict[tuple[str, str], Price | None] = {}
 
@@ -135,24 +139,16 @@ class Prices:
             return None
         rates = found.model_price
         cache = rates.cache_read_mtok if rates.cache_read_mtok is not None else rates.input_mtok
-        flat = [float(r) for r in (rates.input_mtok, rates.output_mtok, cache) if isinstance(r, Decimal)]
-        if len(flat) == len(Price._fields):
+        given = {"input": rates.input_mtok, "output": rates.output_mtok, "cached": cache}
+        flat = {name: float(rate) for name, rate in given.items() if isinstance(rate, Decimal)}
+        if len(flat) == len(given):
             # The same for any number of tokens, so the library, which is slow, need not be asked again.
-            self._found[model, address] = Price(*flat)
+            self._found[model, address] = Price(**flat)
         return float(found.total_price)
 
 
-def _read(model: str, price: Mapping[str, Any]) -> Price:
-    unknown = [f for f in price if f not in _FIELDS]
-    if unknown:
-        raise MetaevalError(
-            f"the price of {model!r} has no field {unknown[0]!r}{nearest(unknown[0], _FIELDS)} "
-            f"(fields: {', '.join(_FIELDS)}, in USD for a million tokens)"
-        )
-    for name in {"input", "output", *price}:
-        value = price.get(name)
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < 1e9:
-            raise MetaevalError(
-                f"the price of {model!r}: {name} is {value!r}; it must be USD for a million tokens"
-            )
-    return Price(**price)
+def _read(model: str, price: Price | Mapping[str, Any]) -> Price:
+    try:
+        return Price.model_validate(price)
+    except MetaevalError as error:
+        raise MetaevalError(f"the price of {model!r}: {error}") from error

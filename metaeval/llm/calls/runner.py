@@ -198,7 +198,7 @@ class RequestRun:
                 await work.read(self._requests)
                 self._check(work)
             else:
-                await work.ask(self._requests, caller, self._limits.in_flight)
+                await work.ask(self._requests, caller, self._limits.concurrency)
                 caller.check()
         finally:
             await caller.close()

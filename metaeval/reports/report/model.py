@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from metaeval.base.simulation import Simulation
     from metaeval.engine.board import Board
     from metaeval.engine.drilldown import GroupColumn, Groups
+    from metaeval.engine.results import PeopleLine, RankedCell
     from metaeval.engine.sheet import Form, Sheet
     from metaeval.reports.figures import Figure
     from metaeval.reports.report.calls import Calls
@@ -49,28 +50,6 @@ class ListedEvaluator:
     statuses: Mapping[str, int]
     """How many of its scores have which status."""
     signature: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RankedCell:
-    """The tests of one cell of the board."""
-
-    at: Mapping[str, str]
-    """Dimension → value."""
-    ranking: Sheet
-    """What `metaeval.engine.ranking` made of them: ``evaluator``, ``cluster``, ``p_best``; the best first."""
-    alpha: float
-    sentence: str
-    """How evaluators were tested."""
-
-
-@dataclass(frozen=True, slots=True)
-class PeopleLine:
-    """What people reach in one cell of the board."""
-
-    label: str
-    at: Mapping[str, str]
-    estimate: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

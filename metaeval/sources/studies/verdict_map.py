@@ -27,7 +27,7 @@ from metaeval.base.errors import DataError, nearest
 from metaeval.base.records import FIRST, KEYS, SECOND, TIE
 from metaeval.base.validation import Strict, read_model
 from metaeval.sources.dataset.manifest import Name
-from metaeval.sources.tables.map import FromColumn  # noqa: TC001 - pydantic reads the types of fields
+from metaeval.sources.tables.map import FromColumn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -122,7 +122,7 @@ def generators_of(
     MetaevalError
         If the run is none, has no such aspect or evaluator, or fewer than two generators.
     """
-    options = Bootstrap.of({"resamples": resamples, "seed": seed})
+    options = Bootstrap.read({"resamples": resamples, "seed": seed})
     run = open_run(folder)
     names = trusted(run.scores, evaluators)
     data = run.prepared(levels=["dataset"], evaluators=names)

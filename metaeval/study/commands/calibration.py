@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +102,7 @@ def calibration_of(
             signatures=given.scores.signatures,
             about={**given.about, "simulated": bool(simulated)},
             bands=bands,
-            bootstrap=replace(given.bootstrap, cluster=data.cluster_name(given.bootstrap.cluster)),
+            bootstrap=given.bootstrap.by(data.cluster_name(given.bootstrap.cluster)),
             measure=options.measure,
             cuts=options.cuts,
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from metaeval.base.errors import MetaevalError, StudyError, nearest
 from metaeval.base.records import KEYS
-from metaeval.study.file import make_study
+from metaeval.kinds.study import make_study
 from metaeval.study.plan import plan
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def data_of(run: OpenRun, given: str | os.PathLike[str] | None = None) -> Explan
     if given is not None:
         study["dataset"] = str(given)
     try:
-        data = plan(make_study(study), run.folder).data
+        data: ExplanationSet = plan(make_study(study), run.folder).data
     except StudyError as error:
         raise MetaevalError(f"{error}; --data says where the data set of a run lies") from error
     if data.fingerprint != run.record.data.fingerprint:

@@ -56,7 +56,7 @@ def details_of(
     data = prepare(scores, truth, policy)
     spec = record.truth.spec
     whole = made_of(spec)
-    bootstrap = Bootstrap.of(record.study.bootstrap)
+    bootstrap = Bootstrap.read(record.study.bootstrap)
     sheets = [
         measures(
             data,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__, sources
@@ -71,7 +71,7 @@ def labelled_run(path: Path, how: Calibrating) -> LabelledScores:
     run = open_run(path)
     if how.truth is not None:
         raise MetaevalError("--truth is for a data set; the truth of a run is its study's")
-    bootstrap = Bootstrap.of(run.record.study.bootstrap) or Bootstrap(RESAMPLES)
+    bootstrap = Bootstrap.read(run.record.study.bootstrap) or Bootstrap(resamples=RESAMPLES)
     data = run.record.data
     return LabelledScores(
         run.scores,
@@ -112,7 +112,7 @@ def labelled_data(path: Path, how: Calibrating) -> LabelledScores:
         truth_ratings(of_truth),
         truth,
         data.scale,
-        _with(Bootstrap(RESAMPLES), how),
+        _with(Bootstrap(resamples=RESAMPLES), how),
         {
             "metaeval": __version__,
             "data": {"name": data.name, "fingerprint": data.fingerprint, "scale": scale},
@@ -139,4 +139,5 @@ def _truth_of(data: ExplanationSet, given: str | None) -> str:
 
 def _with(bootstrap: Bootstrap, how: Calibrating) -> Bootstrap:
     resamples = bootstrap.resamples if how.resamples is None else how.resamples
-    return replace(bootstrap, resamples=resamples, seed=bootstrap.seed if how.seed is None else how.seed)
+    seed = bootstrap.seed if how.seed is None else how.seed
+    return bootstrap.model_copy(update={"resamples": resamples, "seed": seed})

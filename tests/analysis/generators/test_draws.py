@@ -42,7 +42,7 @@ def test_a_mean_of_17_over_8_is_2_125() -> None:
     data = prepare(
         scores, truth, Policy.of(["dataset"], ["pearson"], {"truth": "drop", "score": "drop"}, "skip", "own")
     )
-    options = Bootstrap.of({"resamples": 20})
+    options = Bootstrap.read({"resamples": 20})
     assert options is not None
     found = rank_generators(data, aspects=["x"], bootstrap=options)
     assert repr(float(found.ratings.mean[0][0])) == repr(204 / 96)

@@ -62,7 +62,7 @@ def ready(truth, scores, units="common", missing=None):
 def ranked(truth, scores=None, *, resamples=400, units="common", missing=None, **options):
     scores = scored(truth, same=truth["rating"]) if scores is None else scores
     data = ready(truth, scores, units, missing)
-    return rank_generators(data, bootstrap=Bootstrap(resamples), **options)
+    return rank_generators(data, bootstrap=Bootstrap(resamples=resamples), **options)
 
 
 def test_known_effects_are_recovered_though_users_see_different_generators():
@@ -92,7 +92,7 @@ def test_intervals_cover():
     data = ready(truth, scored(truth, same=truth["rating"]))
     hits = []
     for seed in range(400):
-        r = rank_generators(rated_anew(data, effects, seed), bootstrap=Bootstrap(300)).ratings
+        r = rank_generators(rated_anew(data, effects, seed), bootstrap=Bootstrap(resamples=300)).ratings
         hits.append((r.low[0] <= 3 + effects) & (3 + effects <= r.high[0]))
     assert 0.91 <= np.mean(hits) <= 0.98
 
@@ -102,7 +102,7 @@ def test_equal_generators_share_a_cluster():
     data = ready(truth, scored(truth, same=truth["rating"]))
     apart = 0
     for seed in range(200):
-        found = rank_generators(rated_anew(data, [0.5, 0.5, -0.5], seed), bootstrap=Bootstrap(400))
+        found = rank_generators(rated_anew(data, [0.5, 0.5, -0.5], seed), bootstrap=Bootstrap(resamples=400))
         cluster = found.ratings.cluster[0]
         assert cluster[2] == cluster.max() >= 2
         apart += cluster[0] != cluster[1]
@@ -223,7 +223,7 @@ def test_without_users_items_are_resampled_and_nothing_is_removed():
     truth = study([0.5, 0.0], n_users=1, n_items=20).drop(columns="user_id")
     scores = scored(truth.assign(user_id="u"), judge=truth["rating"]).drop(columns="user_id")
     data = ready(truth, scores)
-    found = rank_generators(data, bootstrap=Bootstrap(200))
+    found = rank_generators(data, bootstrap=Bootstrap(resamples=200))
     assert (found.bootstrap.cluster, found.n_clusters) == ("item", 20)
     assert found.ratings.mean[0] == pytest.approx(truth.groupby("generator")["rating"].mean())
     notes = " ".join(ranking_sheets(found, data)[0].notes)
@@ -243,7 +243,7 @@ def test_sheets_are_in_order_and_say_what_was_done():
     truth.loc[0, "rating"] = np.nan
     scores = scored(truth, judge=truth["rating"].fillna(1), other=-truth["rating"].fillna(1))
     data = ready(truth, scores, missing={"truth": 3})
-    found = rank_generators(data, bootstrap=Bootstrap(100))
+    found = rank_generators(data, bootstrap=Bootstrap(resamples=100))
     ratings, evaluators, agreement = ranking_sheets(found, data, simulated=Simulation(False, ("judge",)))
     assert ratings.frame["generator"].tolist() == ["g1", "g0", "g2"]
     assert [c.title for c in ratings.columns if c.low] == [AVERAGE, "fit", "trust"]
@@ -255,7 +255,7 @@ def test_sheets_are_in_order_and_say_what_was_done():
     }
     assert len(agreement.frame) == 6
     assert [bool(s.simulated) for s in (ratings, evaluators, agreement)] == [False, True, True]
-    alone = ranking_sheets(rank_generators(data, aspects=["trust"], bootstrap=Bootstrap(100)), data)
+    alone = ranking_sheets(rank_generators(data, aspects=["trust"], bootstrap=Bootstrap(resamples=100)), data)
     assert [s.frame.filter(like="fit").empty for s in alone] == [True] * 3
     assert "unanswered" not in " ".join(alone[0].notes)
 
@@ -345,7 +345,7 @@ def test_ratings_of_some_users_alone(partly_rated):
 def test_too_few_generators_have_no_interval_and_the_sheet_says_why():
     truth = study([0.6, 0.3, 0.0, -0.3])
     data = ready(truth, scored(truth, judge=truth["rating"] + 1))
-    found = rank_generators(data, bootstrap=Bootstrap(100))
+    found = rank_generators(data, bootstrap=Bootstrap(resamples=100))
     sheet = ranking_sheets(found, data)[2]
     assert sheet.frame["tau"].notna().all()
     assert sheet.frame[["tau_ci_low", "tau_corrected", "soft_ci_low"]].isna().all(axis=None)

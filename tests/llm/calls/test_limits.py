@@ -19,9 +19,9 @@ RANDOM_BUDGETS = int(os.environ.get("METAEVAL_RANDOM_BUDGETS", "1000"))
 
 
 def test_concurrency_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Limits().in_flight == 32
+    assert Limits().concurrency == 32
     monkeypatch.setenv("METAEVAL_CONCURRENCY", "5")
-    assert Limits().in_flight == 5
+    assert Limits().concurrency == 5
     monkeypatch.setenv("METAEVAL_CONCURRENCY", "many")
     with pytest.raises(MetaevalError, match="METAEVAL_CONCURRENCY is 'many'"):
         Limits()
@@ -30,7 +30,7 @@ def test_concurrency_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"in_flight": 0},
+        {"concurrency": 0},
         {"requests_per_minute": 0},
         {"reply_seconds": -1},
         {"retries": -1},

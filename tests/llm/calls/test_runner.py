@@ -64,7 +64,7 @@ def test_nothing_is_paid_twice(store: Store, provider: str) -> None:
         assert sorted(a.position for a in answers) == list(range(40))
         assert (once.tally.calls, once.tally.done, once.tally.failed, once.tally.from_store) == (40, 40, 0, 0)
         assert len(server.log) == 40
-        assert 1 < server.most_in_flight <= FAST.in_flight
+        assert 1 < server.most_in_flight <= FAST.concurrency
         assert all(a.reply.service_seconds > 0 and a.reply.queue_seconds >= 0 for a in answers)
         twice = run(server, store, 40, provider)
         again = list(twice)
@@ -226,7 +226,7 @@ def test_what_was_answered_before_it_stopped_is_kept(store: Store) -> None:
     with serving(behave) as server:
         with pytest.raises(StoppedError, match="no money left"):
             list(run(server, store, 500))
-        assert len(server.log) <= 20 + 2 * FAST.in_flight
+        assert len(server.log) <= 20 + 2 * FAST.concurrency
         left[0] = 10**6
         work = run(server, store, 500)
         assert len(list(work)) == 500
@@ -290,14 +290,14 @@ def test_lost_calls_count_as_spent(store: Store) -> None:
 def test_requests_a_minute(store: Store) -> None:
     with serving() as server:
         started = time.monotonic()
-        list(run(server, store, 11, limits=Limits(in_flight=8, requests_per_minute=1200)))
+        list(run(server, store, 11, limits=Limits(concurrency=8, requests_per_minute=1200)))
         assert time.monotonic() - started >= 0.5
         waits: list[float] = []
 
         async def sleep(seconds: float) -> None:
             waits.append(seconds)
 
-        slow = Limits(in_flight=1, tokens_per_minute=60)
+        slow = Limits(concurrency=1, tokens_per_minute=60)
         list(
             RequestRun(
                 requests(3, server.openai, replicate=1), store, limits=slow, sleep=sleep, clock=lambda: 0.0
@@ -309,7 +309,7 @@ def test_requests_a_minute(store: Store) -> None:
 
 def test_waiting_for_a_reply_counts_apart_from_waiting_for_a_place(store: Store) -> None:
     with serving(delay=0.1) as server:
-        answers = sorted(run(server, store, 3, limits=Limits(in_flight=1)))
+        answers = sorted(run(server, store, 3, limits=Limits(concurrency=1)))
         assert all(0.1 <= a.reply.service_seconds < 0.3 for a in answers)
         assert answers[2].reply.queue_seconds > 0.1
 
@@ -437,7 +437,7 @@ def test_the_claims_of_a_run_that_stands_still_are_waited_for_for_a_stated_time(
     with serving() as server, Store(store.path) as other:
         asked = list(requests(5, server.openai))
         assert asyncio.run(other.claim(asked[3].key)).ours
-        limits = Limits(in_flight=2, call_seconds=0.5)
+        limits = Limits(concurrency=2, call_seconds=0.5)
         with pytest.raises(StoppedError, match=r"another run on the store .* is asking 1 of the same"):
             list(RequestRun(asked, store, limits=limits))
         assert len(server.log) == 4

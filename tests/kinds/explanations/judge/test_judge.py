@@ -165,7 +165,7 @@ def test_every_way_to_fail_is_named_and_counted(small: me.ExplanationSet) -> Non
         passes = status == "ok" and (before > 0 or act is acts.ANSWER)
         return answer(body, before) if passes else act
 
-    limits = Limits(in_flight=16, reply_seconds=0.4, call_seconds=8, retries=2)
+    limits = Limits(concurrency=16, reply_seconds=0.4, call_seconds=8, retries=2)
     with serving(behave) as server, judging(limits=limits) as settings:
         frame = me.score(data, {"j": spec(server)}).frame
         calls = settings.tallies[0].calls

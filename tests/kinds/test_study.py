@@ -10,7 +10,7 @@ import pytest
 from metaeval.base.errors import StudyError
 from metaeval.base.resources import bundled
 from metaeval.cli import main
-from metaeval.study.file import make_study, read_study
+from metaeval.kinds.study import make_study, read_study
 from metaeval.study.plan import plan
 from tests.tiny import write_study
 

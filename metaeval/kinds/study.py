@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PrivateAttr,
     ValidationError,
@@ -18,10 +15,14 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from metaeval.base.errors import StudyError, nearest
-from metaeval.base.records import AVERAGE, COEFFICIENTS, KEYS, LEVELS
+from metaeval.base.errors import MetaevalError, StudyError, nearest
+from metaeval.base.records import AVERAGE
+from metaeval.base.validation import Line, Strict, fields_at
 from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
-from metaeval.llm.calls.limits import MOST
+from metaeval.engine.comparison import Tests
+from metaeval.engine.intervals import Bootstrap
+from metaeval.judging.settings import JudgingOptions
+from metaeval.kinds.kind import kind_named
 
 if TYPE_CHECKING:
     import os
@@ -30,52 +31,20 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
-def one_of(what: str, word: str, known: Sequence[str]) -> str:
-    """Return ``word`` if it is known.
+def distinct(values: list[str], info: ValidationInfo) -> list[str]:
+    """Return values of which there is one at least, and none twice.
 
     Raises
     ------
     ValueError
-        With the nearest known word, and all of them.
+        If that is not so.
     """
-    if word not in known:
-        raise ValueError(f"unknown {what} {word!r}{nearest(word, known)} (allowed: {', '.join(known)})")
-    return word
-
-
-def _distinct(values: list[str], info: ValidationInfo) -> list[str]:
     if not values:
         raise ValueError(f"{info.field_name} is empty; name at least one, or leave the key out")
     twice = sorted({v for v in values if values.count(v) > 1})
     if twice:
         raise ValueError(f"{twice[0]!r} stands twice in {info.field_name}; name it once")
     return values
-
-
-def _level(value: str) -> str:
-    return one_of("level", value, LEVELS)
-
-
-def _coefficient(value: str) -> str:
-    return one_of("coefficient", value, COEFFICIENTS)
-
-
-def _key_column(value: str) -> str:
-    return one_of("column", value, KEYS)
-
-
-def _fill(value: object) -> object:
-    if value == "drop" or (
-        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    ):
-        return value
-    raise ValueError(f"{value!r} is not a number or drop, which are what can be done with a missing value")
-
-
-def _text(value: str) -> str:
-    if not value.strip() or not value.isprintable():
-        raise ValueError(f"{value!r} is not a line of text; write one line that is not empty")
-    return value
 
 
 def _file_name(value: str) -> str:
@@ -109,103 +78,30 @@ def _check_evaluators(value: object) -> object:
     return value
 
 
-Name = Annotated[str, AfterValidator(_text)]
-Seconds = Annotated[int | float, Field(gt=0, le=86_400)]
-Fill = Annotated[int | float | Literal["drop"], BeforeValidator(_fill)]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-
-class Missing(_Part):
-    """What is done with a rating or a score that is not there: a value in its place, or ``drop``."""
-
-    truth: Fill = "drop"
-    score: Fill = "drop"
-
-
-class BootstrapOptions(_Part):
-    """How intervals are made: clusters of units, drawn with replacement."""
-
-    resamples: Annotated[int, Field(gt=0, le=10_000_000)] = 10_000
-    cluster: Literal["user", "item", "generator", "unit"] | None = None
-    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    method: Literal["percentile", "bca"] = "percentile"
-    expand: bool = True
-    seed: Annotated[int, Field(ge=0)] = 0
-
-
-class TestOptions(_Part):
-    """How evaluators are tested against each other: swapped scores, corrected p-values."""
-
-    permutations: Annotated[int, Field(gt=0, le=10_000_000)] = 10_000
-    swap: Literal["user", "item", "generator", "unit"] | None = None
-    correction: Literal["holm", "bh", "none"] = "holm"
-    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    seed: Annotated[int, Field(ge=0)] = 0
-
-
-class OrderBy(_Part):
-    """The column that orders the leaderboard and is tested; the average at the first level, if left out."""
-
-    aspect: Name | None = None
-    level: Annotated[str, AfterValidator(_level)] | None = None
-    coefficient: Annotated[str, AfterValidator(_coefficient)] | None = None
-
-
-class PriceOption(_Part):
-    """What a model costs, in USD for a million tokens."""
-
-    input: Annotated[int | float, Field(ge=0)]
-    output: Annotated[int | float, Field(ge=0)]
-    cached: Annotated[int | float, Field(ge=0)] | None = None
-
-
-class JudgingOptions(_Part):
-    """How the judges of a study ask their models; what is left out is as for every run."""
-
-    store: Name | None = None
-    concurrency: Annotated[int, Field(gt=0, le=10_000)] | None = None
-    requests_per_minute: Annotated[int | float, Field(gt=0)] | None = None
-    tokens_per_minute: Annotated[int | float, Field(gt=0)] | None = None
-    max_usd: Annotated[int | float, Field(ge=0, le=MOST)] | None = None
-    max_calls: Annotated[int, Field(ge=0, le=MOST)] | None = None
-    connect_seconds: Seconds | None = None
-    reply_seconds: Seconds | None = None
-    call_seconds: Seconds | None = None
-    patience_seconds: Seconds | None = None
-    retries: Annotated[int, Field(ge=0, le=100)] | None = None
-    prices: dict[str, PriceOption] = Field(default_factory=dict)
-
-
-class Study(_Part):
-    """A study: which evaluators are compared with which truth, on which data, how.
+class Study(Strict):
+    """What the study file of every kind may say; a kind adds what is its own.
 
     Read one with `read_study`; `make_study` makes one from a mapping.
     """
 
-    kind: Literal["explanations"] = "explanations"
+    kind: str = "explanations"
     name: Annotated[str, AfterValidator(_file_name)] = "study"
-    title: Name | None = None
-    dataset: Name
-    exclude: dict[Annotated[str, AfterValidator(_key_column)], list[str]] = Field(default_factory=dict)
-    truth: Name = "User()"
-    aspects: Annotated[list[Name], AfterValidator(_distinct)] | None = None
+    title: Line | None = None
+    dataset: Line
+    exclude: dict[str, list[str]] = Field(default_factory=dict)
+    truth: Line
+    aspects: Annotated[list[Line], AfterValidator(distinct)] | None = None
     evaluators: Annotated[list[str] | dict[str, str], BeforeValidator(_check_evaluators)]
-    levels: Annotated[list[Annotated[str, AfterValidator(_level)]], AfterValidator(_distinct)] | None = None
-    coefficients: Annotated[list[Annotated[str, AfterValidator(_coefficient)]], AfterValidator(_distinct)] = (
-        Field(default_factory=lambda: list(COEFFICIENTS))
-    )
-    missing: Missing = Missing()
-    undefined_groups: Literal["skip", "zero"] = "skip"
-    units: Literal["common", "own"] = "common"
-    order_by: OrderBy = OrderBy()
-    bootstrap: BootstrapOptions | None = BootstrapOptions()
-    tests: TestOptions | None = TestOptions()
+    bootstrap: Bootstrap | None = Bootstrap()
+    tests: Tests | None = Tests()
     details: bool = True
-    judging: JudgingOptions = JudgingOptions()
+    judging: JudgingOptions = Field(default_factory=JudgingOptions)
     _lines: Lines = PrivateAttr(default_factory=Lines)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What a dry run says of the study beside its data, evaluators and aspects: a word → its value."""
+        return {}
 
     def error(self, message: str, *where: str | int) -> StudyError:
         """Return an error that says where in the study file the value at ``where`` stands."""
@@ -253,10 +149,14 @@ def make_study(content: Mapping[str, Any], lines: Lines | None = None) -> Study:
     """
     lines = lines or Lines()
     try:
-        study = Study.model_validate(dict(content))
+        model = kind_named(content.get("kind", "explanations")).study
+    except MetaevalError as error:
+        raise StudyError(_located(lines, str(error), "kind")) from error
+    try:
+        study = model.model_validate(dict(content), context=lines)
     except ValidationError as error:
         found = error.errors(include_url=False)
-        raise StudyError(*dict.fromkeys(_problem(one, lines) for one in found)) from error
+        raise StudyError(*dict.fromkeys(_problem(one, lines, model) for one in found)) from error
     study._lines = lines
     for aspect in study.aspects or []:
         if aspect == AVERAGE:
@@ -276,20 +176,13 @@ _WANTED = {
 }
 
 
-def _problem(error: ErrorDetails, lines: Lines) -> str:
+def _problem(error: ErrorDetails, lines: Lines, model: type[Study]) -> str:
     # The tags of unions are not part of the way through the file.
     where = tuple(p for p in error["loc"] if not str(p).startswith(("list[", "dict[", "[key]", "function-")))
     kind, given, context = error["type"], error["input"], error.get("ctx", {})
     key = ".".join(str(p) for p in where if isinstance(p, str))
     if kind == "extra_forbidden":
-        parts: dict[str, type[BaseModel]] = {
-            "missing": Missing,
-            "bootstrap": BootstrapOptions,
-            "tests": TestOptions,
-            "order_by": OrderBy,
-            "judging": JudgingOptions,
-        }
-        known = list((parts.get(str(where[0]), Study) if len(where) > 1 else Study).model_fields)
+        known = fields_at(model, where[:-1])
         hint = nearest(str(where[-1]), known)
         hint = hint or f" (known keys: {', '.join(known)})"
         text = f"unknown key {where[-1]!r}{hint}"
@@ -313,3 +206,8 @@ def _problem(error: ErrorDetails, lines: Lines) -> str:
 def _located(lines: Lines, message: str, *where: str | int) -> str:
     """Return a message that begins with file and line, which a study that is not from a file has not."""
     return str(YamlError(lines.file, message, lines.line(*where))) if lines.file else f"study: {message}"
+
+
+def unknown_word(what: str, word: str, known: Sequence[str]) -> str:
+    """Return the sentence for a word that the data set does not know."""
+    return f"the data set has no {what} {word!r}{nearest(word, known)} (it has: {', '.join(known)})"

@@ -1,0 +1,78 @@
+"""The kind of study whose units are explanations of recommendations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metaeval import sources
+from metaeval.base.keys import levels, preferred_levels
+from metaeval.base.records import AVERAGE
+from metaeval.engine.comparison import OrderBy
+from metaeval.kinds.explanations import reading
+from metaeval.kinds.explanations.study import ExplanationStudy
+from metaeval.kinds.kind import StudyKind
+from metaeval.kinds.registry import REGISTRY
+from metaeval.kinds.study import unknown_word
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from metaeval.base.records import ExplanationSet, ScoreTable
+    from metaeval.engine.drilldown import UnitView
+    from metaeval.engine.results import Results
+
+
+class Explanations(StudyKind):
+    """Texts that say why something was recommended, rated by the people it was recommended to."""
+
+    name = "explanations"
+    study = ExplanationStudy
+    evaluators = REGISTRY
+    board_file = "correlations.csv"
+
+    def load(self, place: str | Path) -> ExplanationSet:
+        """Load a folder, or a data set of the hub."""
+        return sources.load(place)
+
+    def resolve(self, study: ExplanationStudy, data: ExplanationSet) -> ExplanationStudy:
+        """Fill in levels, and the column that orders the leaderboard."""
+        possible = list(levels(data.keys))
+        for at, level in enumerate(study.levels or ()):
+            if level not in possible:
+                have = ", ".join(possible)
+                raise study.error(
+                    f"the data set has no users, so no level {level!r}; use some of {have}", "levels", at
+                )
+        chosen = list(study.levels or preferred_levels(data.keys))
+        aspects = list(study.aspects or data.aspects)
+        known = {
+            "aspect": [*aspects, AVERAGE] if len(aspects) > 1 else aspects,
+            "level": chosen,
+            "coefficient": list(study.coefficients),
+        }
+        for key, names in known.items():
+            value = getattr(study.order_by, key)
+            if value is not None and value not in names:
+                raise study.error(unknown_word(key, value, names), "order_by", key)
+        order = OrderBy(
+            aspect=study.order_by.aspect or known["aspect"][-1],
+            level=study.order_by.level or chosen[0],
+            coefficient=study.order_by.coefficient or study.coefficients[0],
+        )
+        return study.model_copy(update={"levels": chosen, "order_by": order})
+
+    def results(
+        self, study: ExplanationStudy, data: ExplanationSet, scores: ScoreTable, truth: pd.DataFrame
+    ) -> Results:
+        """Correlate scores with the truth."""
+        raise NotImplementedError
+
+    def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
+        """Show the text, its references, and whom and what it was for."""
+        return reading.unit_view(data, aspects)
+
+
+EXPLANATIONS = Explanations()

@@ -1,0 +1,135 @@
+"""What a kind of study says of itself, and how it is found by its name."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from abc import ABC, abstractmethod
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from metaeval.base.errors import MetaevalError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from metaeval.base.records import DataOfKind, Evaluator, ScoreTable
+    from metaeval.engine.drilldown import UnitView
+    from metaeval.engine.results import Results
+    from metaeval.kinds.study import Study
+
+Factory: TypeAlias = "Callable[..., Evaluator]"
+
+KINDS: dict[str, str | StudyKind] = {
+    "explanations": "metaeval.kinds.explanations.kind:EXPLANATIONS",
+}
+"""Name → the kind, or where it is: ``module:object``."""
+GROUP = "metaeval.kinds"
+"""The entry points by which an installed package offers its kinds."""
+
+
+class StudyKind(ABC):
+    """A kind of study: all that is not the same for every kind."""
+
+    name: ClassVar[str]
+    """What ``kind`` is in a study file."""
+    study: ClassVar[type[Study]]
+    """What its study file may say."""
+    evaluators: ClassVar[Mapping[str, Factory]] = {}
+    """Name → evaluator, beside those that every kind has."""
+    board_file: ClassVar[str] = "board.csv"
+    """The file of a run that holds its estimates."""
+
+    @abstractmethod
+    def load(self, place: str | Path) -> DataOfKind:
+        """Return the data set in a folder; a text is the address of one on the hub.
+
+        Raises
+        ------
+        DataError
+            If it cannot be read.
+        """
+
+    def resolve(self, study: Any, data: DataOfKind) -> Any:  # noqa: ANN401 - a `Study` of the kind
+        """Return the study with what it leaves open filled in.
+
+        Raises
+        ------
+        StudyError
+            By ``study.error``, for what does not fit the data.
+        """
+        return study
+
+    @abstractmethod
+    def results(self, study: Any, data: DataOfKind, scores: ScoreTable, truth: pd.DataFrame) -> Results:  # noqa: ANN401 - a `Study` of the kind
+        """Return what the study finds out.
+
+        Parameters
+        ----------
+        study, data
+            Of the kind, resolved.
+        scores
+            Of all evaluators.
+        truth
+            Key columns, ``aspect`` and ``rating``; NaN for a question without an answer.
+        """
+
+    @abstractmethod
+    def unit_view(self, data: DataOfKind, aspects: Sequence[str]) -> UnitView:
+        """Return how the units of a data set are shown to a reader."""
+
+
+def register_kind(kind: StudyKind) -> None:
+    """Make a kind of study known by its name.
+
+    Raises
+    ------
+    MetaevalError
+        If the name is taken.
+    """
+    if KINDS.get(kind.name, kind) is not kind:
+        raise MetaevalError(f"a kind of study {kind.name!r} is registered already; choose another name")
+    KINDS[kind.name] = kind
+
+
+def kind_named(name: object) -> StudyKind:
+    """Return a kind of study.
+
+    Parameters
+    ----------
+    name
+        Of a kind of this package, of one that was registered or that an installed package offers as an entry
+        point of the group ``metaeval.kinds``; or ``module:object``, which is imported, from the working
+        directory too.
+
+    Raises
+    ------
+    MetaevalError
+        If there is none.
+    """
+    offered = {point.name: point.value for point in metadata.entry_points(group=GROUP)}
+    known = {**offered, **KINDS}
+    where: object = known.get(name, name) if isinstance(name, str) else ""
+    if isinstance(where, str) and ":" in where:
+        where = _imported(where)
+    if isinstance(where, StudyKind):
+        return where
+    raise MetaevalError(
+        f"kind: {name!r} is not allowed{nearest(str(name), known)} (allowed: {', '.join(known)})"
+    )
+
+
+def _imported(where: str) -> object:
+    module, _, name = where.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # as Python itself does for a script that it is given with -m
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise MetaevalError(f"kind: {where!r} cannot be imported: {error}") from error
+    if not isinstance(found, StudyKind):
+        raise MetaevalError(f"kind: {where!r} is no StudyKind but {found!r}")
+    return found
