@@ -28,6 +28,7 @@ RECORD = "run.json"
 SCORES = "scores.parquet"
 TRUTH = "truth.parquet"
 CORRELATIONS = "correlations.csv"
+BOARD = "board.csv"
 COSTS = "cost.csv"
 COST_TABLE = "cost.md"
 RATERS = "raters.parquet"
@@ -39,7 +40,7 @@ REPORT = "report.html"
 LEADERBOARDS = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex")
 OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, REPORT)
 """What every run leaves beside its record."""
-OPTIONAL = (RATERS, VERDICTS, TESTS, DETAILS, COSTS, COST_TABLE, CALIBRATION)
+OPTIONAL = (BOARD, RATERS, VERDICTS, TESTS, DETAILS, COSTS, COST_TABLE, CALIBRATION)
 """What a run leaves if there are annotators, judges or pairwise ones, and if tests and details are wanted;
 and what `metaeval calibrate` leaves beside it."""
 _LOCK = ".lock"
@@ -100,15 +101,17 @@ def read_record(path: Path) -> Record:
         raise RunFolderError(f"{path / RECORD} is not JSON; this is not a run folder") from error
 
 
-def read_output(path: Path, name: str) -> Path:
+def read_output(path: Path, name: str, record: Record | None = None) -> Path:
     """Return the path of a file of a finished run, seen to be the one that the run wrote.
+
+    ``record`` is what ``run.json`` says, where it is at hand.
 
     Raises
     ------
     RunFolderError
         If the run is not finished, or the file is not the one it wrote.
     """
-    record = read_record(path)
+    record = read_record(path) if record is None else record
     if record.is_done and "tests" not in record.model_fields_set:
         raise RunFolderError(f"the run in {path} was made by an older metaeval; run its study again")
     if not record.is_done:

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import pandas as pd
+
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.formulas import read_csv
-from metaeval.base.records import Correlations, ScoreTable
+from metaeval.base.records import Correlation, Correlations
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.comparison import By, Tests, compare_prepared
-from metaeval.engine.policy import Policy, prepare
-from metaeval.engine.ranking import check_by
+from metaeval.engine.comparison import Tests
 from metaeval.judging.cost import costs_of
 from metaeval.reports import Leaderboard, leaderboard
-from metaeval.runs.finished import open_run
-from metaeval.runs.folder import CORRELATIONS, REPORT, read_output, read_record
+from metaeval.runs.finished import open_run, read_correlations
+from metaeval.runs.folder import REPORT, read_record
+from metaeval.runs.joint import cells_of
 from metaeval.study.specs import parts_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    import pandas as pd
-
+    from metaeval.base.records import ScoreTable
+    from metaeval.engine.board import Board, Cell
     from metaeval.engine.comparison import Comparisons
-    from metaeval.runs.finished import OpenRun
     from metaeval.runs.record import Record
 
 
@@ -62,23 +60,13 @@ class Run:
         return f"{self.leaderboard._repr_html_()}<p>The whole report: {where}</p>"
 
 
-def tests_of(
-    scores: pd.DataFrame, truth: pd.DataFrame, policy: Policy, by: By, options: Tests | None
-) -> Comparisons | None:
-    """Test the evaluators of a run against each other by one column; None if the study wants no tests."""
-    if options is None:
-        return None
-    one = replace(policy, levels=(by.level,), coefficients=(by.coefficient,))
-    return compare_prepared(prepare(scores, truth, one), by, options)
-
-
 def board_of(
-    result: Correlations,
+    result: Board,
     record: Record,
     coefficients: Sequence[str] | None = None,
     *,
     name: str = "",
-    by: By | None = None,
+    by: Cell | None = None,
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
 ) -> Leaderboard:
@@ -95,7 +83,7 @@ def board_of(
         simulated=record.data.simulated,
         name=name or record.study.name,
         signatures=record.signatures,
-        by=by or record.study.by,
+        by=by or record.order or record.study.order_by,
         tests=tests,
         costs=costs,
         lost=record.lost_sentences,
@@ -122,9 +110,11 @@ def read_back(folder: str | os.PathLike[str]) -> Run:
         If it is no run folder, the run is not finished, or its files are not those that it wrote.
     """
     opened = open_run(folder)
-    result, record = read_run(folder)
-    board = board_of(result, record, tests=opened.tests(), costs=costs_of(opened.scores))
-    return Run(opened.folder, record, opened.scores, result, board, already=True)
+    record = opened.record
+    board = board_of(opened.board, record, tests=opened.tests(), costs=costs_of(opened.scores))
+    none = Correlations(pd.DataFrame(columns=Correlation._fields), record.policy, record.kinds)
+    found = opened.correlations if record.board is None else none
+    return Run(opened.folder, record, opened.scores, found, board, already=True)
 
 
 def read_board(
@@ -137,26 +127,24 @@ def read_board(
     MetaevalError
         If it is no finished run, or it has no such coefficient or column to order by.
     """
-    result, record = read_run(folder)
+    opened = open_run(folder)
+    board, record = opened.board, opened.record
     for name in coefficients or ():
         have = record.study.coefficients
         if name not in have:
             raise MetaevalError(
                 f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
             )
-    ordered = record.study.by
-    by = check_by(By.read(order_by, ordered), result)
-    opened = open_run(folder)
-    tests = opened.tests() if by == ordered else _tests_by(opened, by)
+    ordered = board.cell(opened.order)
+    by = board.cell(order_by, ordered)
+    options = record.study.tests
+    if by == ordered:
+        tests = opened.tests()
+    else:
+        tests = cells_of(opened).compare(by, Tests(**options)) if options else None
     costs = costs_of(opened.scores)
     name = Path(folder).resolve().name
-    return board_of(result, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
-
-
-def _tests_by(run: OpenRun, by: By) -> Comparisons | None:
-    options = run.record.study.tests
-    wanted = Tests(**options) if options else None
-    return tests_of(run.scores.frame, run.truth, run.policy(), by, wanted)
+    return board_of(board, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 
 
 def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, Record]:
@@ -169,12 +157,4 @@ def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, Record]:
     """
     path = Path(folder)
     record = read_record(path)
-    file = read_output(path, CORRELATIONS)
-    frame = read_csv(file, ("estimate", "ci_low", "ci_high", "corrected"))
-    if "corrected" not in frame:  # a run of an earlier version
-        frame["corrected"] = math.nan
-    for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
-        frame[column] = frame[column].astype("int64")
-    simulated = record.simulation
-    found = Correlations(frame, record.policy, record.kinds, simulated.data, frozenset(simulated.evaluators))
-    return found, record
+    return read_correlations(path, record), record

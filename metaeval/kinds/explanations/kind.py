@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval import sources
-from metaeval.base.keys import levels, preferred_levels
+from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.records import AVERAGE
+from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.comparison import OrderBy
 from metaeval.kinds.explanations import reading
 from metaeval.kinds.explanations.study import ExplanationStudy
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import ExplanationSet, ScoreTable
     from metaeval.engine.drilldown import UnitView
-    from metaeval.engine.results import Results
 
 
 class Explanations(StudyKind):
@@ -31,7 +31,6 @@ class Explanations(StudyKind):
     name = "explanations"
     study = ExplanationStudy
     evaluators = REGISTRY
-    board_file = "correlations.csv"
 
     def load(self, place: str | Path) -> ExplanationSet:
         """Load a folder, or a data set of the hub."""
@@ -39,7 +38,7 @@ class Explanations(StudyKind):
 
     def resolve(self, study: ExplanationStudy, data: ExplanationSet) -> ExplanationStudy:
         """Fill in levels, and the column that orders the leaderboard."""
-        possible = list(levels(data.keys))
+        possible = list(levels_of(data.keys))
         for at, level in enumerate(study.levels or ()):
             if level not in possible:
                 have = ", ".join(possible)
@@ -64,15 +63,21 @@ class Explanations(StudyKind):
         )
         return study.model_copy(update={"levels": chosen, "order_by": order})
 
-    def results(
-        self, study: ExplanationStudy, data: ExplanationSet, scores: ScoreTable, truth: pd.DataFrame
-    ) -> Results:
+    def cells(
+        self, study: ExplanationStudy, scores: ScoreTable, truth: pd.DataFrame, cluster: str
+    ) -> CorrelationCells:
         """Correlate scores with the truth."""
-        raise NotImplementedError
+        del cluster  # that of the study's own options
+        return CorrelationCells(scores, truth, study.model_dump())
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""
         return reading.unit_view(data, aspects)
+
+    def tables(self, data: ExplanationSet) -> Sequence[pd.DataFrame]:
+        """Return what is known of the explanations, and of the users."""
+        explanations = data.explanations.drop(columns="explanation", errors="ignore")
+        return [explanations] if data.users is None else [explanations, data.users]
 
 
 EXPLANATIONS = Explanations()

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from metaeval.base.errors import one_of
-from metaeval.base.records import COEFFICIENTS, KEYS
+from metaeval.base.records import COEFFICIENTS, KEYS, LEVELS
 from metaeval.base.validation import Line
-from metaeval.engine.comparison import By, OrderBy
-from metaeval.engine.policy import Coefficient, Level, Missing, Policy
+from metaeval.engine.comparison import OrderBy
+from metaeval.engine.policy import Coefficient, Missing, Policy
 from metaeval.kinds.study import Study, distinct
+
+if TYPE_CHECKING:
+    from metaeval.engine.board import Cell
 
 
 def _key_column(value: str) -> str:
     return one_of("column", value, KEYS)
+
+
+def _level(value: str) -> str:
+    return one_of("level", value, LEVELS)
 
 
 class ExplanationStudy(Study):
@@ -23,7 +30,7 @@ class ExplanationStudy(Study):
 
     exclude: dict[Annotated[str, AfterValidator(_key_column)], list[str]] = Field(default_factory=dict)
     truth: Line = "User()"
-    levels: Annotated[list[Level], AfterValidator(distinct)] | None = None
+    levels: Annotated[list[Annotated[str, AfterValidator(_level)]], AfterValidator(distinct)] | None = None
     coefficients: Annotated[list[Coefficient], AfterValidator(distinct)] = Field(
         default_factory=lambda: list(COEFFICIENTS)
     )
@@ -38,9 +45,9 @@ class ExplanationStudy(Study):
         return {"levels": ", ".join(self.levels or ())}
 
     @property
-    def by(self) -> By:
+    def by(self) -> Cell:
         """The column that orders the leaderboard, of a study that is resolved."""
-        return By(**self.order_by.model_dump())
+        return self.order_by.model_dump()
 
     @property
     def policy(self) -> Policy:
