@@ -71,14 +71,14 @@ def agreement(studies: int, generators: int, users: int, evaluator: Evaluator) -
         found = frame.ranked(s, i)
         true = s.true[1, [int(name) for name in found.generators]]
         means += ((found.ratings.low[0] <= true) & (true <= found.ratings.high[0])).mean()
-        a = found.evaluators[0].agreement
-        if np.isnan(a.tau_low[0]):
+        a = found.evaluators[0].agreement[0]
+        if np.isnan(a.tau_ci_low):
             continue
         n += 1
         tau, accuracy = correlations(s.true)[2], soft(s.true, users)
         hits += [
-            a.tau_low[0] - 1e-8 <= tau <= a.tau_high[0] + 1e-8,
-            a.soft_low[0] <= accuracy <= a.soft_high[0],
+            a.tau_ci_low - 1e-8 <= tau <= a.tau_ci_high + 1e-8,
+            a.soft_ci_low <= accuracy <= a.soft_ci_high,
         ]
     what = f"{generators} generators, {users} users, {evaluator.name}"
     shares = {"kendall": float(hits[0] / n), "soft_pairwise_accuracy": float(hits[1] / n)}

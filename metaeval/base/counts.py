@@ -1,8 +1,28 @@
-"""Counts in sentences: one is one unit, two are units."""
+"""Counts in sentences (one is one unit, two are units), and of characters."""
 
 from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import regex
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: ``1 unit``, ``1,200 units``; ``plural`` if that is not noun and s."""
     return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
+
+
+def graphemes(text: str) -> int:
+    """Return the number of characters as a reader counts them (grapheme clusters)."""
+    if text.isascii():
+        return len(text) - text.count("\r\n")  # the only cluster of two ASCII characters
+    return sum(1 for _ in _grapheme().finditer(text))
+
+
+@functools.cache
+def _grapheme() -> regex.Pattern[str]:
+    import regex
+
+    return regex.compile(r"\X")

@@ -16,11 +16,12 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+T = TypeVar("T")
 
 _NEAR = 0.65  # difflib's ratio: '.docx' is not '.md'
 _BEGUN = 3  # letters
@@ -113,6 +114,14 @@ def first_of(problems: Sequence[object], listed_by: str) -> str:
     more = len(problems) - 1
     where = f"`{listed_by}` lists them" if listed_by else "they are in the error's `problems`"
     return f"{problems[0]} (and {more:,} more; {where})" if more else str(problems[0])
+
+
+def sound(found: tuple[T | None, Sequence[Problem]]) -> T:
+    """Return what was read of a file, or raise `DataError` with every problem that was found on the way."""
+    value, problems = found
+    if value is None or problems:
+        raise DataError(problems)
+    return value
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ DATASET, PAIR, UNIT = "dataset", "pair", "unit"
 """All units; those that have the first two keys in common; each alone."""
 
 _SUFFIX = "_id"
-_FIRST = ("user", "item")
+USER, ITEM = _FIRST = ("user", "item")
 """What comes first among the keys of a bare table, whatever the order of its columns."""
 _VALUES = frozenset(
     {"evaluator", "aspect", "score", "status", "tokens", "usd", "seconds", "call", "rater", "rating"}
@@ -49,6 +49,12 @@ def key_columns(frame: pd.DataFrame) -> tuple[str, ...]:
     return tuple(sorted(given, key=_rank))
 
 
+def matched(frame: pd.DataFrame, other: pd.DataFrame) -> list[str]:
+    """Return the key columns that two tables have in common, in order."""
+    of_other = key_columns(other)
+    return [k for k in key_columns(frame) if k in of_other]
+
+
 def _rank(column: str) -> int:
     name = noun(column)
     if name in _FIRST:
@@ -61,12 +67,12 @@ def noun(column: str) -> str:
     return column.removesuffix(_SUFFIX) or column
 
 
-def nouns(keys: Iterable[str]) -> dict[str, str]:
+def nouns_of(keys: Iterable[str]) -> dict[str, str]:
     """Return what a value of each key column is called."""
     return {key: noun(key) for key in keys}
 
 
-def levels(keys: Sequence[str]) -> dict[str, Level]:
+def levels_of(keys: Sequence[str]) -> dict[str, Level]:
     """Return the levels at which units with these keys are correlated, by name."""
     named = [k for k in keys if k.endswith(_SUFFIX)]
     within = named or list(keys[:-1])
@@ -79,10 +85,10 @@ def levels(keys: Sequence[str]) -> dict[str, Level]:
 
 def preferred_levels(keys: Sequence[str]) -> tuple[str, ...]:
     """Return the first three levels: those that are of most use where nobody says otherwise."""
-    return tuple(levels(keys))[:3]
+    return tuple(levels_of(keys))[:3]
 
 
-def clusters(keys: Sequence[str]) -> Mapping[str, str]:
+def cluster_columns(keys: Sequence[str]) -> Mapping[str, str]:
     """Return what units can be resampled by, and the column that names it; the first is the default."""
     return {noun(k): k for k in keys}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 from metaeval.base import notebook as html
 from metaeval.base.counts import counted
 from metaeval.base.frames import flat, typed
-from metaeval.base.keys import key_columns, nouns
+from metaeval.base.keys import key_columns, nouns_of
 from metaeval.base.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ class ExplanationSet:
     @property
     def nouns(self) -> Mapping[str, str]:
         """Key column → ``user``, ``item`` or ``generator``."""
-        return nouns(self.keys)
+        return nouns_of(self.keys)
 
     @property
     def units(self) -> pd.DataFrame:

@@ -47,7 +47,7 @@ _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
 )
 @click.option(
     "--cluster",
-    type=click.Choice(["user", "item", "generator", "unit"]),
+    metavar="user|item|generator|unit",
     help="Units that are not independent of each other.  [default: of one user; item without users]",
 )
 @click.option("--alpha", type=click.FloatRange(0, 0.5, True, True), help="Error allowed.  [default: 0.05]")

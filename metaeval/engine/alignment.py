@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -10,22 +10,20 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, nearest
 from metaeval.base.frames import row_text
-from metaeval.base.records import KEYS, Status
+from metaeval.base.keys import DATASET, PAIR, Level, key_columns, levels_of, matched
+from metaeval.base.records import Status
 from metaeval.engine.matching import combined, locate, numbered, shared_codes
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import changes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 Bools: TypeAlias = "NDArray[np.bool_]"
-
-_NEEDS = {"dataset": (), "user": ("user_id",), "pair": ("user_id", "item_id"), "item": ("item_id",)}
-_NEEDS["generator"] = ("generator",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +42,20 @@ class Aligned:
     """Shape (E, A, U): the unit was shown to the evaluator as an example; None if no unit was."""
     groupings: dict[str, Grouping]
     keys: dict[str, Ints]
-    """Key column → the code of each unit's user, item or generator, shape (U,)."""
+    """Key column, in order → the code of each unit's value, shape (U,)."""
     labels: dict[str, pd.Index[Any]]
     """Key column → what the codes stand for."""
+
+    def among(self, evaluators: Collection[str]) -> Aligned:
+        """Return the same of these evaluators alone, in the order in which they are here."""
+        at = [i for i, name in enumerate(self.evaluators) if name in evaluators]
+        example = None if self.example is None else self.example[at]
+        return replace(
+            self,
+            evaluators=[self.evaluators[i] for i in at],
+            scores=self.scores[at],
+            example=example if example is not None and example.any() else None,
+        )
 
 
 def align(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> Aligned:
@@ -57,7 +66,11 @@ def align(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> A
     DataError
         If a column is missing, a unit stands twice, a value is infinite or not a number, or nothing matches.
     """
-    keys = _key_columns(scores, truth, levels)
+    keys = _key_columns(scores, truth)
+    known = levels_of(keys)
+    for level in levels:
+        if level not in known:
+            raise _no_level(level, scores, truth, keys)
     _require(scores, ("evaluator", "score"), "the scores")
     _require(truth, ("aspect", "rating"), "the truth")
     ratings = _numbers(truth["rating"], "the truth")
@@ -75,8 +88,8 @@ def align(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> A
     place = unit_of_truth if len(aspects) == 1 else unit_of_truth + aspect_of_truth * np.int64(n_units)
     seen = _scatter(flat, place, ratings)
     if np.count_nonzero(seen) != len(place):
-        raise _twice(place, np.arange(len(truth)), truth, "the truth")
-    evaluators, cube, example = _cube(scores, values, unit_of_score, aspects, n_units)
+        raise _twice(place, np.arange(len(truth)), truth, scores, keys)
+    evaluators, cube, example = _cube(scores, values, unit_of_score, aspects, n_units, truth=truth, keys=keys)
     parts = _parts(keys, unit_keys, [c.n for c in codes])
     labels = {k: c.labels for k, c in zip(keys, codes, strict=True)}
     return Aligned(
@@ -86,29 +99,39 @@ def align(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> A
         flat.reshape(len(aspects), n_units),
         None if seen.all() else seen.reshape(len(aspects), n_units),
         example,
-        {level: _grouping(level, parts, labels) for level in levels},
+        {level: _grouping(known[level], parts, labels) for level in levels},
         {k: parts[k] for k in keys},
         labels,
     )
 
 
-def _key_columns(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> list[str]:
-    """Return the key columns that both frames have; one that only one of them has is an error."""
-    keys = [k for k in KEYS if k in truth.columns and k in scores.columns]
-    for name, one, other in (("the scores", scores, truth), ("the truth", truth, scores)):
-        for k in KEYS:
-            if k in other.columns and k not in one.columns:
-                hint = nearest(k, map(str, one.columns))
-                raise DataError(f"{_have(name)} no column {k!r}, by which units are matched{hint}")
-    for level in levels:
-        lacking = [k for k in _NEEDS[level] if k not in keys]
-        if lacking:
-            raise DataError(
-                f"level {level!r} needs the column {lacking[0]!r}, which the scores and truth lack"
-            )
+def _key_columns(scores: pd.DataFrame, truth: pd.DataFrame) -> list[str]:
+    """Return the key columns that both frames have."""
+    keys = matched(truth, scores)
     if not keys:
-        raise DataError(f"the scores and the truth have none of the key columns {', '.join(KEYS)}")
+        have = ", ".join(map(str, truth.columns))
+        raise DataError(
+            f"the scores and the truth have no column in common that names units; the truth has {have}"
+        )
     return keys
+
+
+def _no_level(level: str, scores: pd.DataFrame, truth: pd.DataFrame, keys: Sequence[str]) -> DataError:
+    """Return the error for a level that the keys do not allow, for those of one frame alone too."""
+    for frame, other, name in ((scores, truth, "the truth"), (truth, scores, "the scores")):
+        of_frame = levels_of(key_columns(frame))
+        if level in of_frame:
+            return _no_key(name, next(c for c in of_frame[level].columns if c not in keys), other)
+    known = levels_of(keys)
+    return DataError(
+        f"levels: {level!r} is not allowed with the key columns {', '.join(keys)} "
+        f"(allowed: {', '.join(known)}){nearest(str(level), known)}"
+    )
+
+
+def _no_key(name: str, column: str, frame: pd.DataFrame) -> DataError:
+    hint = nearest(column, map(str, frame.columns))
+    return DataError(f"{_have(name)} no column {column!r}, by which units are matched{hint}")
 
 
 def _require(frame: pd.DataFrame, columns: Sequence[str], name: str) -> None:
@@ -151,13 +174,22 @@ def _scatter(flat: Floats, place: Ints, values: Floats) -> Bools:
     return seen
 
 
-def _twice(place: Ints, row: Ints, frame: pd.DataFrame, name: str) -> DataError:
-    """Return the error that names the first row whose place was taken by an earlier one."""
+def _twice(
+    place: Ints, row: Ints, frame: pd.DataFrame, other: pd.DataFrame, keys: Sequence[str]
+) -> DataError:
+    """Return the error that names the first row whose place was taken by an earlier one.
+
+    If the frame has a key column that tells such rows apart, it is the other frame that lacks it.
+    """
+    is_scores = "evaluator" in frame.columns
+    name, other_name = ("the scores", "the truth")[:: 1 if is_scores else -1]
+    columns = [*keys, *(c for c in ("evaluator", "aspect") if c in frame.columns)]
+    further = [k for k in key_columns(frame) if k not in keys]
+    if further and not frame.duplicated([*columns, *further]).any():
+        return _no_key(other_name, further[0], other)
     order = np.argsort(place, kind="stable")
     again = order[1:][place[order[1:]] == place[order[:-1]]]
-    columns = [c for c in (*KEYS, "evaluator", "aspect") if c in frame.columns]
-    found = row_text(frame, int(row[again.min()]), columns)
-    return DataError(f"{_have(name)} more than one row for {found}")
+    return DataError(f"{_have(name)} more than one row for {row_text(frame, int(row[again.min()]), columns)}")
 
 
 def _one_or_all(arrays: list[Any]) -> Any:  # noqa: ANN401 - arrays of one type, which mypy cannot name here
@@ -165,7 +197,14 @@ def _one_or_all(arrays: list[Any]) -> Any:  # noqa: ANN401 - arrays of one type,
 
 
 def _cube(
-    scores: pd.DataFrame, values: Floats, unit: Ints, aspects: list[str], n_units: int
+    scores: pd.DataFrame,
+    values: Floats,
+    unit: Ints,
+    aspects: list[str],
+    n_units: int,
+    *,
+    truth: pd.DataFrame,
+    keys: Sequence[str],
 ) -> tuple[list[str], Floats, Bools | None]:
     """Lay the scores out by evaluator, aspect and unit; a score without an aspect holds for all of them."""
     evaluators, evaluator = _labels(scores["evaluator"], "evaluator", "the scores")
@@ -197,7 +236,7 @@ def _cube(
     places = [place[row] + a * n_units if a else place[row] for row, (_, a) in zip(rows, steps, strict=True)]
     taken = _one_or_all(places)
     if np.count_nonzero(_scatter(flat, taken, _one_or_all([values[row] for row in rows]))) != len(taken):
-        raise _twice(taken, _one_or_all([np.arange(len(scores))[row] for row in rows]), scores, "the scores")
+        raise _twice(taken, _one_or_all([np.arange(len(scores))[row] for row in rows]), scores, truth, keys)
     if shown is not None and example is not None:
         for row, at in zip(rows, places, strict=True):
             shown[at] = example[row]
@@ -228,19 +267,19 @@ def _parts(keys: list[str], unit_keys: Ints, sizes: list[int]) -> dict[str, Ints
     parts: dict[str, Ints] = {}
     rest = unit_keys
     for name, size in zip(reversed(keys), reversed(sizes), strict=True):
-        if name == "item_id" and "user_id" in keys:
-            parts["pair"] = np.cumsum(changes(rest), dtype=np.int32) - np.int32(1)
+        if name in keys[1:2]:
+            parts[PAIR] = np.cumsum(changes(rest), dtype=np.int32) - np.int32(1)
         above = rest // size
         parts[name] = (rest - above * size).astype(np.int32)
         rest = above
     return parts
 
 
-def _grouping(level: str, parts: Mapping[str, Ints], labels: Mapping[str, pd.Index[Any]]) -> Grouping:
+def _grouping(level: Level, parts: Mapping[str, Ints], labels: Mapping[str, pd.Index[Any]]) -> Grouping:
     """Return the group of each unit at a level."""
-    if level == "dataset":
+    if level.name == DATASET:
         return Grouping(np.zeros(len(next(iter(parts.values()))), dtype=np.int8), 1)
-    if level == "pair":
-        return Grouping(parts["pair"], int(parts["pair"][-1]) + 1)
-    column = _NEEDS[level][0]
-    return Grouping(parts[column], len(labels[column]), between=level == "generator")
+    if level.name == PAIR:
+        return Grouping(parts[PAIR], int(parts[PAIR][-1]) + 1)
+    (column,) = level.columns
+    return Grouping(parts[column], len(labels[column]), between=level.between)

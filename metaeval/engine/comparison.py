@@ -13,7 +13,7 @@ from metaeval.base import notebook as html
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE
 from metaeval.base.validation import Count, Line, Options, Seed, Share
-from metaeval.engine.policy import Cluster, Coefficient, Level, Policy, Prepared, prepare
+from metaeval.engine.policy import Coefficient, Policy, Prepared, prepare
 from metaeval.stats.coefficients.dependent import williams
 from metaeval.stats.coefficients.exact import GroupSums, squarable
 from metaeval.stats.coefficients.grouped import pearson
@@ -38,7 +38,7 @@ class OrderBy(Options):
 
     called = "order_by"
     aspect: Line | None = None
-    level: Level | None = None
+    level: Line | None = None
     coefficient: Coefficient | None = None
 
 
@@ -187,7 +187,7 @@ class Tests(Options):
     """How evaluators are tested against each other: swapped scores, corrected p-values."""
 
     permutations: Count = 10_000
-    swap: Cluster | None = None
+    swap: str | None = None
     correction: Literal["holm", "bh", "none"] = "holm"
     alpha: Share = 0.05
     seed: Seed = 0

@@ -88,15 +88,19 @@ def correlate(
     {'evaluator': 'judge', 'aspect': 'fit', 'estimate': 1.0}
     """
     policy = Policy.of(levels, coefficients, missing, undefined_groups, units)
-    wanted = Bootstrap.read(bootstrap, seed)
-    data = prepare(scores, truth, policy)
+    return correlated(prepare(scores, truth, policy), scores, Bootstrap.read(bootstrap, seed))
+
+
+def correlated(data: Prepared, scores: ScoreTable | pd.DataFrame, wanted: Bootstrap | None) -> Correlations:
+    """Correlate aligned scores with the truth; ``scores`` are what was aligned."""
+    policy = data.policy
     found = estimates(data)
     recorded = {
         "levels": list(policy.levels),
         "coefficients": list(policy.coefficients),
         "missing": {"truth": policy.truth, "score": policy.score},
-        "undefined_groups": undefined_groups,
-        "units": units,
+        "undefined_groups": policy.undefined,
+        "units": "common" if policy.common else "own",
         "n_truth_missing": dict(zip(data.aspects, map(int, data.truth_missing), strict=True)),
         **({"bootstrap": wanted.record(data)} if wanted else {}),
     }

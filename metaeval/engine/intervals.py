@@ -11,7 +11,6 @@ import numpy as np
 from metaeval.base.errors import MetaevalError
 from metaeval.base.progress import progress
 from metaeval.base.validation import Count, Options, Seed, Share, Switch
-from metaeval.engine.policy import Cluster, Prepared
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.regression.noisy_means import NoisyMeans
 from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
@@ -22,8 +21,7 @@ from metaeval.stats.resampling.weights import Method
 from metaeval.stats.weighted.statistic import Clusters, statistic
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.levels import Estimates
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Statistic
@@ -34,7 +32,7 @@ class Bootstrap(Options):
 
     called = "bootstrap"
     resamples: Count = 10_000
-    cluster: Cluster | None = None
+    cluster: str | None = None
     """What is drawn: ``user``, ``item``, ``generator`` or ``unit``; if None, users, or items where there are
     no users."""
     confidence: Share = 0.95
@@ -98,13 +96,12 @@ def intervals(data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted
     aspects = range(len(data.aspects))
     shape = (len(data.evaluators), len(aspects) + 1, len(levels) * n_coefficients)
     ends = Ends(np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan), {})
-    between = [data.groupings[level].between for level in levels]
-    resampled = np.repeat(~np.array(between), n_coefficients)
+    resampled = np.repeat([level not in data.between for level in levels], n_coefficients)
     resampler = wanted.resampler(clusters.n)
-    normals = None
-    if any(between):
-        n_groups = data.groupings[levels[between.index(True)]].n_groups
-        normals = Normals.of(len(aspects), n_groups, wanted.resamples, wanted.seed)
+    normals = {
+        level: Normals.of(len(aspects), data.groupings[level].n_groups, wanted.resamples, wanted.seed)
+        for level in data.between
+    }
     with progress("intervals", len(data.evaluators)) as advance:
         for e in range(len(data.evaluators)):
             if resampled.any():
@@ -114,8 +111,8 @@ def intervals(data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted
                 # A single aspect is its own average.
                 ends.low[e][:, resampled] = of_all.low.reshape(-1, cells)
                 ends.high[e][:, resampled] = of_all.high.reshape(-1, cells)
-            if normals is not None:
-                _of_true_means(ends, data, e, ~resampled, clusters, normals, wanted.confidence)
+            for level, drawn in normals.items():
+                _of_true_means(ends, data, e, level, clusters, drawn, wanted.confidence)
             advance()
     return ends
 
@@ -124,13 +121,13 @@ def _of_true_means(  # noqa: PLR0917 - one evaluator's part of `intervals`
     ends: Ends,
     data: Prepared,
     evaluator: int,
-    cells: NDArray[np.bool_],
+    level: str,
     clusters: Clusters,
     normals: Normals,
     confidence: float,
 ) -> None:
     """Fill in an evaluator's correlations of generators' means."""
-    g = data.groupings["generator"]
+    g = data.groupings[level]
     aspects = []
     for a in range(len(data.aspects)):
         units = data.units(evaluator, a)
@@ -141,7 +138,7 @@ def _of_true_means(  # noqa: PLR0917 - one evaluator's part of `intervals`
     coefficients, n = data.policy.coefficients, normals.n
     draws = np.stack([d.coefficients(coefficients, n, undefined=data.policy.undefined) for d in drawn])
     draws = np.concatenate([draws, draws.mean(axis=0, keepdims=True)])
-    at = np.flatnonzero(cells)
+    at = data.policy.levels.index(level) * len(coefficients) + np.arange(len(coefficients))
     low, corrected, high = interval_of_draws(draws, confidence)
     ends.low[evaluator][:, at], ends.high[evaluator][:, at] = low, high
     ends.corrected[evaluator][:, at] = corrected

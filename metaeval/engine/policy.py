@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from metaeval.base.errors import DataError, MetaevalError, one_of
+from metaeval.base.errors import DataError, MetaevalError, nearest, one_of
 from metaeval.base.frames import flat
-from metaeval.base.records import COEFFICIENTS, KEYS, LEVELS, ScoreTable
+from metaeval.base.keys import ITEM, UNIT, Level, cluster_columns, levels_of
+from metaeval.base.records import COEFFICIENTS, ScoreTable
 from metaeval.base.validation import Options, not_allowed
 from metaeval.engine.alignment import Aligned, Bools, align
 from metaeval.stats.weighted.statistic import Clusters
@@ -26,14 +27,7 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 
-CLUSTERS = {"user": "user_id", "item": "item_id", "generator": "generator"}
-"""What units may be resampled by → the column that names it; ``unit`` resamples them one by one."""
-
-Level = Annotated[str, AfterValidator(partial(one_of, "level", known=LEVELS))]
 Coefficient = Annotated[str, AfterValidator(partial(one_of, "coefficient", known=COEFFICIENTS))]
-Cluster = Literal["user", "item", "generator", "unit"]
-
-_COLUMNS = (*KEYS, "evaluator", "aspect", "score", "status", "rating")
 
 
 def _fill(value: object) -> object:
@@ -89,9 +83,10 @@ class Policy:
         Raises
         ------
         MetaevalError
-            For an unknown level, coefficient, policy or fill.
+            For an unknown coefficient, policy or fill, and for levels that are no list. Which levels there
+            are depends on the keys of the data.
         """
-        allowed("levels", levels, LEVELS)
+        allowed("levels", levels)
         allowed("coefficients", coefficients, COEFFICIENTS)
         allowed("undefined_groups", [undefined], ("skip", "zero"))
         allowed("units", [units], ("common", "own"))
@@ -104,8 +99,8 @@ class Policy:
         return cls(*names, fills.truth, fills.score, undefined, units == "common")
 
 
-def allowed(name: str, given: Sequence[str], known: Sequence[str]) -> None:
-    """See that a list of words holds known ones, each once.
+def allowed(name: str, given: Sequence[str], known: Sequence[str] | None = None) -> None:
+    """See that a list of words holds known ones, if it is said which are known, each once.
 
     Raises
     ------
@@ -113,9 +108,10 @@ def allowed(name: str, given: Sequence[str], known: Sequence[str]) -> None:
         If it does not.
     """
     if isinstance(given, str) or not given:
-        raise MetaevalError(f"{name} must be a list of one or more of {', '.join(known)}, not {given!r}")
+        of = f" of {', '.join(known)}" if known else ""
+        raise MetaevalError(f"{name} must be a list of one or more{of}, not {given!r}")
     for value in given:
-        if value not in known:
+        if known is not None and value not in known:
             raise MetaevalError(not_allowed(name, value, known))
     if len(set(given)) != len(given):
         raise MetaevalError(f"{name}: {', '.join(given)} names one of them twice")
@@ -152,7 +148,7 @@ class Prepared:
     """Shape (A,): questions that a person was asked and did not answer."""
     groupings: Mapping[str, Grouping]
     keys: Mapping[str, Ints]
-    """Key column → the code of each unit's user, item or generator, shape (U,)."""
+    """Key column, in order → the code of each unit's value, shape (U,)."""
     labels: Mapping[str, pd.Index[Any]]
     """Key column → what the codes stand for."""
 
@@ -160,32 +156,58 @@ class Prepared:
         """Return an index of the units that enter."""
         return slice(None) if self.mask is None else self.mask[evaluator, aspect]
 
-    def cluster_name(self, name: str | None) -> str:
-        """Return what is resampled if nobody says otherwise: users, or items where there are no users."""
-        return name or ("user" if "user_id" in self.keys else "item")
+    @property
+    def levels(self) -> Mapping[str, Level]:
+        """The levels that the keys allow, by name."""
+        return levels_of(tuple(self.keys))
+
+    @property
+    def system(self) -> str | None:
+        """The key column whose values are compared by their means, such as ``generator``; None if none is."""
+        return next((level.columns[0] for level in self.levels.values() if level.between), None)
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """What stands in that column; nothing if there is none."""
+        return () if self.system is None else tuple(map(str, self.labels[self.system]))
+
+    @property
+    def has_users(self) -> bool:
+        """Whether someone is named by the first key; items take their place in data that name nobody."""
+        return self.cluster_name() != ITEM
+
+    @property
+    def between(self) -> tuple[str, ...]:
+        """Those of the policy's levels that correlate the means of groups."""
+        return tuple(level for level, g in self.groupings.items() if g.between)
+
+    def cluster_name(self, name: str | None = None) -> str:
+        """Return what is resampled; if nobody says, what the first key names: users, else items."""
+        return name or next(iter(cluster_columns(tuple(self.keys))))
 
     def clusters(self, name: str) -> Clusters:
-        """Return the cluster of each unit: its ``user``, ``item`` or ``generator``, or the ``unit`` alone.
+        """Return the cluster of each unit: what a key names, such as its ``user``, or the ``unit`` alone.
 
         Raises
         ------
         DataError
-            If the data have no such column.
+            If no key names it.
         """
-        if name != "unit" and CLUSTERS[name] not in self.keys:
-            have = ", ".join(c for c, k in CLUSTERS.items() if k in self.keys)
+        columns = cluster_columns(tuple(self.keys))
+        if name not in (*columns, UNIT):
             raise DataError(
-                f"there is no column {CLUSTERS[name]!r} to resample by {name}; resample by {have} or unit"
+                f"the data name no {name} to resample by; resample by {', '.join(columns)} or unit"
+                f"{nearest(str(name), [*columns, UNIT])}"
             )
         # Numbered by name, so that a seed means the same whatever the order of rows; without those of whom
         # nothing enters.
         of_name = {k: np.argsort(np.argsort(v.astype(str)))[self.keys[k]] for k, v in self.labels.items()}
-        if name == "unit":
+        if name == UNIT:
             order = np.lexsort(list(of_name.values())[::-1])
             codes = np.empty(len(order), dtype=np.int64)
             codes[order] = np.arange(len(order))
         else:
-            codes = of_name[CLUSTERS[name]]
+            codes = of_name[columns[name]]
         entering = slice(None) if self.mask is None else self.mask.any(axis=(0, 1))
         present = np.unique(codes[entering])
         return Clusters(np.minimum(np.searchsorted(present, codes), max(0, len(present) - 1)), len(present))
@@ -199,16 +221,29 @@ def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Poli
     DataError
         If the frames cannot be matched, or no unit is left.
     """
+    return under(policy, aligned(scores, truth, policy.levels))
+
+
+def aligned(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> Aligned:
+    """Match scores with the truth, at these levels; errors are those of `prepare`."""
     if not isinstance(scores, ScoreTable | pd.DataFrame) or not isinstance(truth, pd.DataFrame):
         raise DataError("scores must be a ScoreTable or a DataFrame, and truth a DataFrame")
     frame = scores.frame if isinstance(scores, ScoreTable) else scores
     for name, given in (("scores", frame), ("truth ratings", truth)):
         if not len(given):
             raise DataError(f"the {name} are empty: there is nothing to correlate")
-    return _apply(policy, align(flat(frame, _COLUMNS), flat(truth, _COLUMNS), policy.levels))
+    frame, truth = (flat(given, [str(n) for n in given.index.names if n]) for given in (frame, truth))
+    return align(frame, truth, levels)
 
 
-def _apply(policy: Policy, data: Aligned) -> Prepared:
+def under(policy: Policy, data: Aligned) -> Prepared:
+    """Apply a policy to aligned scores, which have its levels.
+
+    Raises
+    ------
+    DataError
+        If no unit is left.
+    """
     no_truth = np.isnan(data.truth)
     asked = data.asked
     unanswered = no_truth if asked is None else no_truth & asked
@@ -245,7 +280,7 @@ def _apply(policy: Policy, data: Aligned) -> Prepared:
         mask,
         n_missing,
         unanswered.sum(axis=1),
-        data.groupings,
+        {level: data.groupings[level] for level in policy.levels},
         data.keys,
         data.labels,
     )

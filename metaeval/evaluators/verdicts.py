@@ -1,7 +1,8 @@
 """Verdicts on pairs, long: the columns, and what the two orders of a pair come to together.
 
-A row is one order of one pair: key columns without the generator, ``first`` and ``second`` (generators, in
-the order of their names as text), ``aspect``, ``evaluator``, ``order`` (whose text was shown first),
+A row is one order of one pair: the key columns that both texts have in common, ``first`` and ``second``
+(generators, in the order of their names as text), ``aspect``, ``evaluator``, ``order`` (whose text was
+shown first),
 ``winner`` (in the names of the pair, never in the order shown: ``first``, ``second``, ``tie``, or empty
 without a verdict), ``status`` as of scores, and ``call``, the key of the reply in the store.
 """
@@ -14,7 +15,7 @@ import numpy as np
 
 from metaeval.base.errors import DataError, nearest
 from metaeval.base.frames import row_text
-from metaeval.base.records import FIRST, KEYS, SECOND, TIE
+from metaeval.base.records import FIRST, SECOND, TIE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +47,7 @@ __all__ = [
 Flips: TypeAlias = Literal["tie", "drop"]
 
 COLUMNS = ("first", "second", "aspect", "evaluator", "order", "winner", "status", "call")
-"""Beside ``user_id`` (in a study with users) and ``item_id``."""
+"""After the keys that both texts of a pair have in common, such as ``user_id`` and ``item_id``."""
 WINNERS = (TIE, FIRST, SECOND, "")
 """By their codes; the last, no verdict, is -1."""
 OUTCOMES = (TIE, FIRST, SECOND, "flip", "failed")
@@ -57,8 +58,10 @@ FLIPS: tuple[Flips, ...] = ("tie", "drop")
 
 
 def pair_keys(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that name a user and item in a frame of verdicts."""
-    return [k for k in KEYS[:2] if k in frame.columns]
+    """Return the columns that name what the two texts of a pair have in common: those before ``first``."""
+    columns = list(map(str, frame.columns))
+    before = columns[: columns.index(FIRST)] if FIRST in columns else []
+    return [c for c in before if c not in (*COLUMNS, "gold")]
 
 
 def outcomes(shown_first: ArrayLike, shown_second: ArrayLike) -> CodeArray:
@@ -129,12 +132,14 @@ def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 def check_columns(frame: pd.DataFrame, wanted: Sequence[str]) -> None:
     """Raise `DataError` unless a frame of verdicts has the columns."""
-    for column in ("item_id", *wanted):
+    for column in wanted:
         if column not in frame.columns:
             raise DataError(
                 f"the verdicts have no column {column!r}{nearest(column, map(str, frame.columns))}; "
-                f"they need item_id, {', '.join(COLUMNS[:-2])}"
+                f"they need what names a pair, then {', '.join(COLUMNS[:-2])}"
             )
+    if not pair_keys(frame):
+        raise DataError("the verdicts have no column before 'first', where what names a pair stands")
 
 
 def _codes(column: pd.Series[Any], words: Sequence[str], name: str) -> CodeArray:

@@ -10,6 +10,7 @@ import pandas as pd
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import COEFFICIENTS
 from metaeval.engine.correlation import correlate
+from metaeval.engine.policy import allowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -61,21 +62,16 @@ def level_correlations(
     """
     given = {name: ids for name, ids in (("users", users), ("items", items)) if ids is not None}
     wanted = _default_levels(given) if levels is None else levels
+    allowed("levels", wanted, list(NEEDS))
     for level in wanted:
         absent = [name for name in NEEDS.get(level, ()) if name not in given]
         if absent:
             raise MetaevalError(
                 f"level {level!r} needs {absent[0]}, one a unit: give them as {absent[0]}=[…]"
             )
-        if level == "generator":
-            raise MetaevalError(
-                "level 'generator' needs the ids of generators; use metaeval.correlate for it"
-            )
-    # Each unit is a generator's own: several texts for one user and item stay apart.
-    keys = pd.DataFrame({"generator": np.arange(len(predictions))})
-    for column, name in (("item_id", "items"), ("user_id", "users")):
-        if name in given:
-            keys.insert(0, column, list(given[name]))
+    # Several texts for one user and item stay apart.
+    ids = {f"{name.removesuffix('s')}_id": list(values) for name, values in given.items()}
+    keys = pd.DataFrame({**ids, "place": np.arange(len(predictions))})
     result = correlate(
         keys.assign(evaluator="predictions", score=np.array(predictions, dtype=np.float64)),
         keys.assign(aspect="references", rating=np.array(references, dtype=np.float64)),

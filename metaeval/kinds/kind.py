@@ -81,6 +81,11 @@ class StudyKind(ABC):
     def unit_view(self, data: DataOfKind, aspects: Sequence[str]) -> UnitView:
         """Return how the units of a data set are shown to a reader."""
 
+    def tables(self, data: DataOfKind) -> Sequence[pd.DataFrame]:
+        """Return what is known of the units: some of the key columns, and others to tell units apart by."""
+        columns = {column.name: list(column.texts) for column in self.unit_view(data, ()).columns}
+        return [data.units.assign(**columns)]
+
 
 def register_kind(kind: StudyKind) -> None:
     """Make a kind of study known by its name.

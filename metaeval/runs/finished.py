@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.base.formulas import read_csv
-from metaeval.base.records import ScoreTable
+from metaeval.base.keys import nouns_of
+from metaeval.base.records import Correlations, ScoreTable
 from metaeval.engine.comparison import Comparisons
-from metaeval.engine.policy import Prepared, prepare
-from metaeval.runs.folder import RATERS, SCORES, TESTS, TRUTH, VERDICTS, read_output, read_record
+from metaeval.engine.matched import Matched
+from metaeval.runs.folder import (
+    CORRELATIONS,
+    RATERS,
+    SCORES,
+    TESTS,
+    TRUTH,
+    VERDICTS,
+    read_output,
+    read_record,
+)
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
-    from metaeval.engine.policy import Policy
+    from metaeval.engine.policy import Policy, Prepared
     from metaeval.runs.record import Record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class OpenRun:
     """What a finished run scored, and what it held the scores against."""
 
@@ -40,6 +52,16 @@ class OpenRun:
         """What pairwise evaluators said (`metaeval.evaluators.verdicts`); None if there are none."""
         return self.scores.verdicts
 
+    @property
+    def cluster(self) -> str:
+        """The key column whose values are resampled whole."""
+        return self.record.data.cluster or self.scores.keys[0]
+
+    @property
+    def nouns(self) -> Mapping[str, str]:
+        """Key column → what a reader calls one of its values."""
+        return self.record.data.nouns or nouns_of(self.scores.keys)
+
     def policy(
         self, *, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
     ) -> Policy:
@@ -54,16 +76,27 @@ class OpenRun:
         evaluators: Sequence[str] | None = None,
     ) -> Prepared:
         """Return aligned arrays under the run's policy; its levels, coefficients, evaluators if left out."""
-        scores = self.scores.frame
-        if evaluators is not None:
-            scores = scores[scores["evaluator"].isin(list(evaluators))]
-        return prepare(scores, self.truth, self.policy(levels=levels, coefficients=coefficients))
+        # The policy is made anew so that a level or coefficient that there is not is named.
+        policy = self.policy(levels=levels, coefficients=coefficients)
+        return self.matched.chosen(
+            levels=policy.levels, coefficients=policy.coefficients, evaluators=evaluators
+        )
+
+    @cached_property
+    def matched(self) -> Matched:
+        """The scores and the truth under the run's policy."""
+        return Matched(self.scores, self.truth, self.policy())
+
+    @cached_property
+    def correlations(self) -> Correlations:
+        """What the run found."""
+        return read_correlations(self.folder, self.record)
 
     def tests(self) -> Comparisons | None:
         """Return the tests of the run, by the column that orders its leaderboard; None if it made none."""
         if self.record.tests is None:
             return None
-        frame = read_csv(read_output(self.folder, TESTS), Comparisons.NUMBERS)
+        frame = read_csv(read_output(self.folder, TESTS, self.record), Comparisons.NUMBERS)
         return Comparisons.of_frame(frame, self.record.tests)
 
 
@@ -79,8 +112,30 @@ def open_run(folder: str | os.PathLike[str]) -> OpenRun:
 
     path = Path(folder)
     record = read_record(path)
-    scores = pd.read_parquet(read_output(path, SCORES))
-    verdicts = pd.read_parquet(read_output(path, VERDICTS)) if VERDICTS in record.outputs else None
+
+    def frame(name: str) -> pd.DataFrame:
+        return pd.read_parquet(read_output(path, name, record))
+
+    scores = frame(SCORES)
+    verdicts = frame(VERDICTS) if VERDICTS in record.outputs else None
     table = ScoreTable(scores, record.signatures, record.kinds, record.data.simulated, verdicts)
-    raters = pd.read_parquet(read_output(path, RATERS)) if RATERS in record.outputs else None
-    return OpenRun(path, record, table, pd.read_parquet(read_output(path, TRUTH)), raters)
+    raters = frame(RATERS) if RATERS in record.outputs else None
+    return OpenRun(path, record, table, frame(TRUTH), raters)
+
+
+def read_correlations(path: Path, record: Record) -> Correlations:
+    """Read the correlations of a finished run, of which ``run.json`` is at hand.
+
+    Raises
+    ------
+    RunFolderError
+        If the run is not finished, or the file is not the one it wrote.
+    """
+    file = read_output(path, CORRELATIONS, record)
+    frame = read_csv(file, ("estimate", "ci_low", "ci_high", "corrected"))
+    if "corrected" not in frame:  # a run of an earlier version
+        frame["corrected"] = math.nan
+    for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
+        frame[column] = frame[column].astype("int64")
+    simulated = record.simulation
+    return Correlations(frame, record.policy, record.kinds, simulated.data, frozenset(simulated.evaluators))

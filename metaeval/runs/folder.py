@@ -100,15 +100,17 @@ def read_record(path: Path) -> Record:
         raise RunFolderError(f"{path / RECORD} is not JSON; this is not a run folder") from error
 
 
-def read_output(path: Path, name: str) -> Path:
+def read_output(path: Path, name: str, record: Record | None = None) -> Path:
     """Return the path of a file of a finished run, seen to be the one that the run wrote.
+
+    ``record`` is what ``run.json`` says, where it is at hand.
 
     Raises
     ------
     RunFolderError
         If the run is not finished, or the file is not the one it wrote.
     """
-    record = read_record(path)
+    record = read_record(path) if record is None else record
     if record.is_done and "tests" not in record.model_fields_set:
         raise RunFolderError(f"the run in {path} was made by an older metaeval; run its study again")
     if not record.is_done:

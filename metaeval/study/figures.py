@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from metaeval.analysis.agreement.distributions import distributions
@@ -12,23 +12,21 @@ from metaeval.analysis.agreement.user_bias import user_bias
 from metaeval.analysis.ensembles.spread import ensemble_spread, judges_to_combine
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE, Kind
-from metaeval.engine.policy import prepare
 from metaeval.engine.sentences import interval_sentence
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.explanations.cost_accuracy import cost_accuracy
 from metaeval.kinds.explanations.prompting import prompting
 from metaeval.reports.figures import CATALOGUE, figure_of
 from metaeval.study.commands.details import made_of
-from metaeval.study.results import read_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
-    from metaeval.base.records import Scale, ScoreTable
+    from metaeval.base.records import Scale
     from metaeval.base.simulation import Simulation
-    from metaeval.engine.policy import Policy
+    from metaeval.engine.matched import Matched
     from metaeval.engine.sheet import Sheet
     from metaeval.reports.figures import Figure
     from metaeval.runs.finished import OpenRun
@@ -39,11 +37,10 @@ if TYPE_CHECKING:
 class _Material:
     """What the figures of a run are made of; evaluators go by the names that are printed."""
 
-    scores: ScoreTable
+    matched: Matched
     frame: pd.DataFrame
     """The scores."""
     correlations: pd.DataFrame
-    truth: pd.DataFrame
     raters: pd.DataFrame | None
     record: Record
     kinds: Mapping[str, Kind]
@@ -55,7 +52,11 @@ class _Material:
 
     @property
     def simulated(self) -> Simulation:
-        return self.scores.simulation
+        return self.matched.scores.simulation
+
+    @property
+    def truth(self) -> pd.DataFrame:
+        return self.matched.truth
 
     @property
     def scale(self) -> Scale:
@@ -71,13 +72,13 @@ class _Material:
         sentence = interval_sentence(self.record.policy.get("bootstrap") or {}, self.record.policy["levels"])
         return sentence.replace("Brackets hold", "Lines are")
 
-    def policy(self, coefficients: Sequence[str] | None = None) -> Policy:
-        return self.record.study.policy(coefficients=coefficients)
+    def named(self, evaluators: Sequence[str]) -> list[str]:
+        """Return the names that are printed of some evaluators."""
+        return [self.labels[name] for name in evaluators]
 
 
 def figures_of(
-    scores: ScoreTable,
-    truth: pd.DataFrame,
+    matched: Matched,
     raters: pd.DataFrame | None,
     record: Record,
     correlations: pd.DataFrame,
@@ -89,7 +90,7 @@ def figures_of(
 
     Parameters
     ----------
-    scores, truth, raters, record
+    matched, raters, record
         As in `metaeval.study.commands.details.details_of`.
     correlations
         The frame of the run's `Correlations`.
@@ -100,13 +101,13 @@ def figures_of(
         out is that of the study's order. A figure of very many rows has these alone.
     """
     order = record.study.order_by
+    scores = matched.scores
     simulated = scores.simulation
     labels = {n: simulated.label(n) for n in scores.evaluators}
     of = _Material(
-        scores,
+        matched,
         scores.frame.assign(evaluator=scores.frame["evaluator"].astype(object).map(labels)),
         correlations.assign(evaluator=correlations["evaluator"].astype(object).map(labels)),
-        truth,
         raters,
         record,
         {labels[n]: kind for n, kind in scores.kinds.items() if n in labels},
@@ -138,8 +139,7 @@ def figures_of_run(
             raise MetaevalError(
                 f"the run has no {column} {value!r}{nearest(value, have)} (it has: {', '.join(have)})"
             )
-    correlations = read_run(run.folder)[0].frame
-    return figures_of(run.scores, run.truth, run.raters, run.record, correlations, names=names, first=first)
+    return figures_of(run.matched, run.raters, run.record, run.correlations.frame, names=names, first=first)
 
 
 def _known(study: StudyFacts, column: str) -> list[str]:
@@ -151,7 +151,7 @@ def _known(study: StudyFacts, column: str) -> list[str]:
 def _ranking(of: _Material) -> Sheet:
     truth_raters = made_of(of.record.truth.spec).annotators
     human = human_reference(
-        of.correlations, of.kinds, of.truth, of.raters, of.policy(), truth_raters=truth_raters
+        of.correlations, of.kinds, of.truth, of.raters, of.matched.policy, truth_raters=truth_raters
     )
     return forest(of.correlations, of.kinds, human, intervals=of.intervals, simulated=of.simulated)
 
@@ -170,9 +170,9 @@ def _distributions(of: _Material) -> Sheet | None:
 def _likeness(of: _Material) -> Sheet | None:
     known = _known(of.record.study, "aspect")
     aspect = of.first["aspect"] if of.first["aspect"] in known else known[0]
+    aligned = of.matched.aligned
     return likeness(
-        of.frame,
-        of.truth,
+        replace(aligned, evaluators=of.named(aligned.evaluators)),
         aspects=_leading(aspect, known),
         coefficients=_leading(of.first["coefficient"], of.record.study.coefficients),
         truth_name=of.truth_name,
@@ -194,20 +194,21 @@ def _prompting(of: _Material) -> Sheet | None:
 
 
 def _ensembles(of: _Material) -> Sheet | None:
-    judges = [name for name, kind in of.kinds.items() if kind == Kind.JUDGE]
+    scores = of.matched.scores
+    judges = [name for name in of.labels if scores.kinds.get(name) == Kind.JUDGE]
     if len(judges) < 2:
         return None
-    combined = judges_to_combine(judges, of.signatures)
-    frame = of.frame[of.frame["evaluator"].isin(combined)]
+    combined = judges_to_combine(judges, scores.signatures)
+    data = of.matched.chosen(coefficients=["pearson"], evaluators=combined)
     return ensemble_spread(
-        prepare(frame, of.truth, of.policy(["pearson"])),
+        replace(data, evaluators=of.named(data.evaluators)),
         n_judges=len(judges),
         simulated=of.simulated.among(combined),
     )
 
 
 def _cost(of: _Material) -> Sheet | None:
-    costs = costs_of(of.scores)
+    costs = costs_of(of.matched.scores)
     return cost_accuracy(
         of.correlations,
         costs.assign(evaluator=costs["evaluator"].astype(object).map(of.labels)),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER
-from metaeval.engine.correlation import correlate
+from metaeval.engine.correlation import correlated
+from metaeval.engine.matched import Matched
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.reports import FORMATS
@@ -67,18 +68,10 @@ def write_outputs(
         raise NotImplementedError
     policy = study.policy
     with progress("correlating"):
-        result = correlate(
-            scores,
-            ratings,
-            levels=policy.levels,
-            coefficients=policy.coefficients,
-            missing=policy.missing,
-            undefined_groups=policy.undefined,
-            units=study.units,
-            bootstrap=study.bootstrap.model_dump() if study.bootstrap else None,
-        )
+        matched = Matched(scores, ratings, policy)
+        result = correlated(matched.prepared, scores, study.bootstrap)
     with progress("testing"):
-        tests = tests_of(scores.frame, ratings, policy, study.by, study.tests)
+        tests = tests_of(matched.prepared, study.by, study.tests)
     record = record.having(policy=dict(result.policy), tests=dict(tests.policy) if tests else None)
     costs = costs_of(scores)
     board = board_of(result, record, tests=tests, costs=costs)
@@ -87,14 +80,13 @@ def write_outputs(
     raters = todo.data.ratings[todo.data.ratings["rater"] != USER_RATER]
     rated = raters if len(raters) else None
     with progress("details"):
-        details = details_of(scores, ratings, rated, record) if study.details else []
+        details = details_of(matched, rated, record) if study.details else []
     with progress("figures"):
-        figures = figures_of(scores, ratings, rated, record, result.frame)
+        figures = figures_of(matched, rated, record, result.frame)
     with progress("report"):
         report = report_of(
             todo.data,
-            scores,
-            ratings,
+            matched,
             result,
             record,
             board=board,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import StudyError
+from metaeval.base.errors import StudyError, nearest
+from metaeval.base.keys import UNIT, cluster_columns
 from metaeval.base.progress import progress
 from metaeval.base.resources import bundled
 from metaeval.kinds.kind import kind_named
@@ -85,6 +86,7 @@ def _planned(study: Study, out: str | os.PathLike[str] | None) -> Plan:
     for at, aspect in enumerate(aspects):
         if aspect not in data.aspects:
             raise study.error(unknown_word("aspect", aspect, list(data.aspects)), "aspects", at)
+    _check_clusters(study, data)
     study = kind.resolve(study, data)
     truth = resolve_truth(study, known)
     found = Plan(
@@ -98,6 +100,19 @@ def _planned(study: Study, out: str | os.PathLike[str] | None) -> Plan:
     )
     check_usable(found.out)
     return found
+
+
+def _check_clusters(study: Study, data: DataSet) -> None:
+    """See that what is resampled, and what is swapped in tests, is named by a key of the data."""
+    known = [*cluster_columns(data.keys), UNIT]
+    named = {
+        ("bootstrap", "cluster"): study.bootstrap.cluster if study.bootstrap else None,
+        ("tests", "swap"): study.tests.swap if study.tests else None,
+    }
+    for where, name in named.items():
+        if name is not None and name not in known:
+            what, hint = ".".join(where), nearest(name, known)
+            raise study.error(f"{what}: {name!r} is not allowed{hint} (allowed: {', '.join(known)})", *where)
 
 
 def _find(study: Study) -> Path:

@@ -15,7 +15,6 @@ from metaeval.base.records import Kind, Status
 from metaeval.engine.comparison import Tests, compare_prepared
 from metaeval.engine.correlation_board import correlation_board
 from metaeval.engine.drilldown import GroupColumn
-from metaeval.engine.policy import Prepared, prepare
 from metaeval.engine.ranking import ranking
 from metaeval.engine.results import PeopleLine, RankedCell
 from metaeval.engine.sentences import tests_sentence
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
     from metaeval.engine.board import Board
     from metaeval.engine.comparison import Comparisons
     from metaeval.engine.drilldown import Groups
+    from metaeval.engine.matched import Matched
+    from metaeval.engine.policy import Prepared
     from metaeval.engine.sheet import Sheet
     from metaeval.reports import Leaderboard
     from metaeval.reports.figures import Figure
@@ -48,8 +49,7 @@ _MOST_TESTED = 32  # evaluators, above which only that column is tested
 
 def report_of(
     data: ExplanationSet,
-    scores: ScoreTable,
-    truth: pd.DataFrame,
+    matched: Matched,
     result: Correlations,
     record: Record,
     *,
@@ -63,8 +63,8 @@ def report_of(
 
     Parameters
     ----------
-    data, scores, truth
-        What was scored, with what, and the ratings: key columns, ``aspect``, ``rating``.
+    data, matched
+        What was scored; with what, and the truth.
     result, board, tests, costs
         What was found out.
     record
@@ -72,11 +72,9 @@ def report_of(
     figures, sheets
         Further things to show.
     """
-    study = record.study
-    policy = study.policy()
-    prepared = prepare(scores.frame, truth, policy)
+    study, scores, prepared = record.study, matched.scores, matched.prepared
     cells = correlation_board(result, study.order_by)
-    units = units_of(data, scores, truth, study.aspects)
+    units = units_of(data, scores, matched.truth, study.aspects)
     shown = sample(*clusters(data))
     entries = list(_entries(data, scores, units, record))
     keys = [_calls(scores, name, data, study.aspects) for name in scores.evaluators]
@@ -87,7 +85,7 @@ def report_of(
         truth=record.truth.spec,
         version=record.metaeval,
         facts=list(_facts(data, record)),
-        glossary=_glossary(entries, policy.levels, costs),
+        glossary=_glossary(entries, study.levels, costs),
         policy=board.policy,
         lost=board.lost,
         evaluators=entries,
@@ -185,11 +183,8 @@ def _ranked(
     how = Tests(**{**options, "permutations": min(options["permutations"], _MOST_PERMUTATIONS)})
     for row in board.frame[CELL].drop_duplicates().itertuples(index=False):
         by = dict(zip(CELL, map(str, row), strict=True))
-        level, coefficient = by["level"], by["coefficient"]
-        if by != tests.by and (coefficient == "pearson" or level != "dataset"):
-            one = replace(data.policy, levels=(level,), coefficients=(coefficient,))
-            found = compare_prepared(replace(data, policy=one), by, how)
-            yield _tested(board, found)
+        if by != tests.by and (by["coefficient"] == "pearson" or by["level"] != "dataset"):
+            yield _tested(board, compare_prepared(data, by, how))
 
 
 def _tested(board: Board, tests: Comparisons) -> RankedCell:

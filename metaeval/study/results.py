@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -10,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.formulas import read_csv
-from metaeval.base.records import Correlations, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.comparison import Tests, compare_prepared
 from metaeval.engine.correlation_board import correlation_board
-from metaeval.engine.policy import Policy, prepare
 from metaeval.judging.cost import costs_of
 from metaeval.reports import Leaderboard, leaderboard
-from metaeval.runs.finished import open_run
-from metaeval.runs.folder import CORRELATIONS, REPORT, read_output, read_record
+from metaeval.runs.finished import open_run, read_correlations
+from metaeval.runs.folder import REPORT, read_record
 from metaeval.study.specs import parts_of
 
 if TYPE_CHECKING:
@@ -28,8 +24,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.base.records import Correlations, ScoreTable
     from metaeval.engine.board import Cell
     from metaeval.engine.comparison import Comparisons
+    from metaeval.engine.policy import Prepared
     from metaeval.runs.finished import OpenRun
     from metaeval.runs.record import Record
 
@@ -63,14 +61,9 @@ class Run:
         return f"{self.leaderboard._repr_html_()}<p>The whole report: {where}</p>"
 
 
-def tests_of(
-    scores: pd.DataFrame, truth: pd.DataFrame, policy: Policy, by: Cell, options: Tests | None
-) -> Comparisons | None:
+def tests_of(data: Prepared, by: Cell, options: Tests | None) -> Comparisons | None:
     """Test the evaluators of a run against each other by one column; None if the study wants no tests."""
-    if options is None:
-        return None
-    one = replace(policy, levels=(by["level"],), coefficients=(by["coefficient"],))
-    return compare_prepared(prepare(scores, truth, one), by, options)
+    return None if options is None else compare_prepared(data, by, options)
 
 
 def board_of(
@@ -123,7 +116,7 @@ def read_back(folder: str | os.PathLike[str]) -> Run:
         If it is no run folder, the run is not finished, or its files are not those that it wrote.
     """
     opened = open_run(folder)
-    result, record = read_run(folder)
+    result, record = opened.correlations, opened.record
     board = board_of(result, record, tests=opened.tests(), costs=costs_of(opened.scores))
     return Run(opened.folder, record, opened.scores, result, board, already=True)
 
@@ -138,7 +131,8 @@ def read_board(
     MetaevalError
         If it is no finished run, or it has no such coefficient or column to order by.
     """
-    result, record = read_run(folder)
+    opened = open_run(folder)
+    result, record = opened.correlations, opened.record
     for name in coefficients or ():
         have = record.study.coefficients
         if name not in have:
@@ -148,7 +142,6 @@ def read_board(
     board = correlation_board(result)
     ordered = board.cell(record.study.order_by)
     by = board.cell(order_by, ordered)
-    opened = open_run(folder)
     tests = opened.tests() if by == ordered else _tests_by(opened, by)
     costs = costs_of(opened.scores)
     name = Path(folder).resolve().name
@@ -158,7 +151,7 @@ def read_board(
 def _tests_by(run: OpenRun, by: Cell) -> Comparisons | None:
     options = run.record.study.tests
     wanted = Tests(**options) if options else None
-    return tests_of(run.scores.frame, run.truth, run.policy(), by, wanted)
+    return tests_of(run.matched.prepared, by, wanted)
 
 
 def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, Record]:
@@ -171,12 +164,4 @@ def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, Record]:
     """
     path = Path(folder)
     record = read_record(path)
-    file = read_output(path, CORRELATIONS)
-    frame = read_csv(file, ("estimate", "ci_low", "ci_high", "corrected"))
-    if "corrected" not in frame:  # a run of an earlier version
-        frame["corrected"] = math.nan
-    for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
-        frame[column] = frame[column].astype("int64")
-    simulated = record.simulation
-    found = Correlations(frame, record.policy, record.kinds, simulated.data, frozenset(simulated.evaluators))
-    return found, record
+    return read_correlations(path, record), record

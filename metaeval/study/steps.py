@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from metaeval import sources
-from metaeval.base.errors import DataError, MetaevalError, Problem, SpecError, nearest
+from metaeval.base.errors import DataError, MetaevalError, Problem, SpecError, nearest, sound
 from metaeval.base.files import replacing
 from metaeval.base.formulas import to_csv, unprotected
 from metaeval.base.progress import progress
@@ -144,9 +144,7 @@ def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
 
     if not path.is_file():
         raise DataError(f"there is no file {path}; make one with `metaeval score`")
-    table, problems = read_table(path)
-    if table is None or problems:
-        raise DataError(problems)
+    table = sound(read_table(path))
     given = [str(c) for c in table.frame.columns]
     for column in (*(k for k in KEYS if k in keys), "evaluator", "score"):
         if column not in given:
@@ -154,6 +152,7 @@ def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
                 [Problem(path.name, None, None, f"there is no column {column!r}{nearest(column, given)}")]
             )
     own = path.suffix.lower() in (".csv", ".tsv")  # as `write_frame` protected it
+    problems: list[Problem] = []
     columns: dict[str, Any] = {}
     for column in (*keys, "evaluator", "aspect", "status"):
         if column in given:

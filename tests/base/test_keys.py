@@ -18,14 +18,14 @@ from metaeval.base.keys import Level
     ],
 )
 def test_levels_follow_from_the_keys(columns: tuple[str, ...], expected: list[str]) -> None:
-    assert list(keys.levels(columns)) == expected
+    assert list(keys.levels_of(columns)) == expected
 
 
 def test_what_names_no_group_is_compared_by_its_means() -> None:
-    of_explanations = keys.levels(["user_id", "item_id", "generator"])
+    of_explanations = keys.levels_of(["user_id", "item_id", "generator"])
     assert of_explanations["pair"] == Level("pair", ("user_id", "item_id"))
     assert {name for name, level in of_explanations.items() if level.between} == {"generator"}
-    of_questions = keys.levels(["asker", "question"])
+    of_questions = keys.levels_of(["asker", "question"])
     assert of_questions["asker"] == Level("asker", ("asker",))
     assert of_questions["question"].between
 
@@ -43,5 +43,5 @@ def test_keys_without_a_convention_stay_in_the_order_of_the_columns() -> None:
         "query",
         "document",
     )
-    assert keys.clusters(("query", "document")) == {"query": "query", "document": "document"}
-    assert keys.nouns(("user_id", "generator")) == {"user_id": "user", "generator": "generator"}
+    assert keys.cluster_columns(("query", "document")) == {"query": "query", "document": "document"}
+    assert keys.nouns_of(("user_id", "generator")) == {"user_id": "user", "generator": "generator"}

@@ -211,7 +211,7 @@ def test_without_users_items_are_swapped():
     found = me.compare(*(f.drop(columns="user_id") for f in (scores, truth)), permutations=50)
     assert found.policy["swap"] == "item"
     assert me.compare(scores, truth, permutations=50).policy["swap"] == "user"
-    with pytest.raises(DataError, match="no column 'user_id' to resample by user"):
+    with pytest.raises(DataError, match="the data name no user to resample by"):
         me.compare(*(f.drop(columns="user_id") for f in (scores, truth)), swap="user")
 
 
@@ -248,7 +248,7 @@ def test_evaluators_may_be_compared_on_their_own_units(level, coefficient):
         ({"aspect": "cleer"}, r"there is no aspect 'cleer'.*clear.*\(aspects: clear, true, average\)"),
         ({"level": "usr"}, "levels: 'usr' is not allowed"),
         ({"coefficient": "tau"}, "coefficients: 'tau' is not allowed"),
-        ({"swap": "users"}, "swap: 'users' is not allowed"),
+        ({"swap": "users"}, "no users to resample by; .*did you mean 'user'"),
         (
             {"correction": "bonferroni"},
             r"correction: 'bonferroni' is not allowed \(allowed: holm, bh, none\)",

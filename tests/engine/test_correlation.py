@@ -181,7 +181,7 @@ def test_a_level_alone_needs_only_its_columns():
     one_truth = truth[truth["user_id"] == "u0"].drop(columns="user_id")
     assert by_item
     assert len(me.correlate(one_user, one_truth, levels=["dataset", "item", "generator"]))
-    with pytest.raises(DataError, match="level 'user' needs the column 'user_id'"):
+    with pytest.raises(DataError, match="not allowed with the key columns item_id, generator"):
         me.correlate(one_user, one_truth, levels=["user"])
 
 

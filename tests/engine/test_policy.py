@@ -68,7 +68,7 @@ def test_users_are_resampled_or_items_where_there_are_none():
     data = prepare(scores, truth, Policy.of(LEVELS, COEFFICIENTS, None, "skip", "common"))
     assert data.cluster_name(None) == "item"
     with pytest.raises(
-        DataError, match="no column 'user_id' to resample by user; resample by item, generator or unit"
+        DataError, match="the data name no user to resample by; resample by item, generator or unit"
     ):
         data.clusters("user")
 
@@ -97,7 +97,6 @@ def test_what_is_missing_is_filled_or_left_out(missing, units, one, two):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((["usr"], COEFFICIENTS, None, "skip", "own"), "levels: 'usr' is not allowed.*user"),
         ((LEVELS, ["r"], None, "skip", "own"), "coefficients: 'r' is not allowed"),
         ((LEVELS, COEFFICIENTS, None, "drop", "own"), r"undefined_groups: 'drop' is not allowed"),
         (

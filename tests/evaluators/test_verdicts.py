@@ -58,7 +58,7 @@ def test_points_of_first() -> None:
         (verdicts(("i", "first", "A")), "winner 'A'; it may be tie, first, second, empty"),
         (verdicts(("i", "swapped", "tie")), "order 'swapped'; it may be first, second"),
         (verdicts(("i", "first", "tie")).rename(columns={"winner": "winer"}), "no column 'winner'; did you"),
-        (verdicts(("i", "first", "tie")).drop(columns="item_id"), "no column 'item_id'"),
+        (verdicts(("i", "first", "tie")).drop(columns="item_id"), "no column before 'first'"),
     ],
 )
 def test_what_is_wrong_is_said(frame: pd.DataFrame, message: str) -> None:

@@ -58,7 +58,7 @@ def test_a_missing_score_or_rating_leaves_its_unit_out():
     ("options", "sentence"),
     [
         ({"levels": ["pair"], "users": USERS}, "level 'pair' needs items, one a unit"),
-        ({"levels": ["generator"]}, "level 'generator' needs the ids of generators"),
+        ({"levels": ["generator"]}, "levels: 'generator' is not allowed"),
         ({"levels": ["usr"]}, "did you mean 'user'"),
         ({"levels": "dataset"}, "levels must be a list of one or more of dataset, user"),
         ({"coefficients": ["pearsn"]}, "did you mean 'pearson'"),

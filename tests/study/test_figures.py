@@ -114,5 +114,5 @@ def test_no_users_and_an_evaluator_that_gave_nothing(tiny: Path) -> None:
 
 def test_a_pipeline_gets_the_same_figures_as_a_folder(run: OpenRun) -> None:
     correlations = read_run(run.folder)[0].frame
-    made = figures_of(run.scores, run.truth, run.raters, run.record, correlations)
+    made = figures_of(run.matched, run.raters, run.record, correlations)
     assert [figure_payload(f) for f in made] == [figure_payload(f) for f in figures_of_run(run)]

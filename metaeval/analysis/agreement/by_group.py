@@ -1,4 +1,4 @@
-"""Whom an evaluator understands: its coefficient, and its bias, within every user, pair or item."""
+"""The coefficient and the bias of an evaluator within each user, pair or item."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.base.keys import noun
 from metaeval.engine.correlation import estimates
 from metaeval.engine.drilldown import GroupColumn, Groups
+from metaeval.stats.resampling.cluster_sums import with_average
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,14 +17,11 @@ if TYPE_CHECKING:
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
 
-KEYS_OF = {"user": ("user_id",), "pair": ("user_id", "item_id"), "item": ("item_id",)}
-"""The levels that average over groups → the columns that name a group."""
-_TITLES = {"pair": "user and item"}
 _UNDEFINED = "truth or scores are constant in each, or there are no scores"
 
 
 def by_group(data: Prepared) -> list[Groups]:
-    """Take the levels of a study that average over groups apart into their groups.
+    """Return the coefficients of the single groups, for each level that averages over groups.
 
     Returns
     -------
@@ -41,20 +40,20 @@ def by_group(data: Prepared) -> list[Groups]:
             np.stack([found[level, c].terms.reshape(*shape, -1) for c in data.policy.coefficients], axis=2),
         )
         for level in data.policy.levels
-        if level in KEYS_OF
+        if data.levels[level].columns and level not in data.between
     ]
 
 
 def _grouping(data: Prepared, level: str, terms: Floats) -> Groups:
-    group, keys = data.groupings[level].group, KEYS_OF[level]
+    group, keys = data.groupings[level].group, data.levels[level].columns
     entering = np.arange(len(group)) if data.mask is None else np.flatnonzero(data.mask.any(axis=(0, 1)))
     there, first, counts = np.unique(group[entering], return_index=True, return_counts=True)
     names = _names(data, keys, entering[first])
     order = sorted(range(len(names)), key=names.__getitem__)
-    values = with_mean(terms[..., there[order]], axis=1)
+    values = with_average(terms[..., there[order]], axis=1)
     return Groups(
         level,
-        _TITLES.get(level, level),
+        " and ".join(noun(k) for k in keys),
         f"{level}s",
         keys,
         tuple(names[i] for i in order),
@@ -63,13 +62,6 @@ def _grouping(data: Prepared, level: str, terms: Floats) -> Groups:
         at={"level": level},
         undefined=_UNDEFINED,
     )
-
-
-def with_mean(values: Floats, axis: int) -> Floats:
-    """Append the mean over aspects to the values of several."""
-    if values.shape[axis] < 2:
-        return values
-    return np.concatenate([values, values.mean(axis=axis, keepdims=True)], axis=axis)
 
 
 def _names(data: Prepared, keys: Sequence[str], first: Ints) -> list[tuple[str, ...]]:
@@ -100,4 +92,4 @@ def bias_by_group(difference: Floats, group: Ints, n_groups: int) -> Floats:
         known = ~np.isnan(values)
         n = np.bincount(group[known], minlength=n_groups)
         np.divide(np.bincount(group[known], values[known], n_groups), n, out=row, where=n > 0)
-    return with_mean(found, axis=0)
+    return with_average(found, axis=0)

@@ -9,7 +9,6 @@ import pandas as pd
 
 from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import REAL
-from metaeval.engine.alignment import align
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.coefficients.matrix import correlation_matrix
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.base.simulation import Simulation
+    from metaeval.engine.alignment import Aligned
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 MOST_ROWS = 20_000
@@ -24,8 +24,7 @@ MOST_ROWS = 20_000
 
 
 def likeness(
-    scores: pd.DataFrame,
-    truth: pd.DataFrame,
+    data: Aligned,
     *,
     aspects: Sequence[str],
     coefficients: Sequence[str],
@@ -39,8 +38,8 @@ def likeness(
 
     Parameters
     ----------
-    scores, truth
-        Key columns, ``evaluator``, ``aspect``, ``score``; key columns, ``aspect``, ``rating``.
+    data
+        The scores and the truth over the same units.
     aspects
         The aspects that are wanted, the first the most; ``average`` is the mean over all of them.
     coefficients
@@ -58,7 +57,6 @@ def likeness(
         take more than `MOST_ROWS` rows, only the first coefficient, and then the first aspect, are there.
         None for fewer than two evaluators with scores.
     """
-    data = align(scores, truth, ["dataset"])
     scored = [e for e in range(len(data.evaluators)) if not np.isnan(data.scores[e]).all()]
     if len(scored) < 2:
         return None

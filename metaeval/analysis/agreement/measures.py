@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.analysis.generators.draws import GeneratorDesign
+from metaeval.base.keys import PAIR, noun
 from metaeval.base.progress import progress
 from metaeval.base.simulation import REAL
 from metaeval.engine.intervals import Bootstrap
@@ -70,13 +71,14 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
     simulated
         What is: the data, or which evaluators.
     """
-    who = "user" if "user_id" in data.keys else "item"
+    who = data.cluster_name()
     clusters = data.clusters(who)
     groupings = {who: Grouping(clusters.of_unit, clusters.n)}
-    if who == "user" and "item_id" in data.keys:
-        codes = clusters.of_unit * len(data.labels["item_id"]) + data.keys["item_id"]
+    if PAIR in data.levels:
+        second = data.levels[PAIR].columns[1]
+        codes = clusters.of_unit * len(data.labels[second]) + data.keys[second]
         pair = np.unique(codes, return_inverse=True)[1]
-        groupings["pair"] = Grouping(pair, int(pair.max()) + 1)
+        groupings[PAIR] = Grouping(pair, int(pair.max()) + 1)
     n_folds = min(N_FOLDS, clusters.n)
     fold = np.random.default_rng(seed).permutation(clusters.n) % max(1, n_folds)
 
@@ -101,7 +103,7 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
                     found[name][e, a] = value
                 advance()
     of_none = _of_none(data, groupings, clusters)
-    if len(data.labels.get("generator", ())) > 1:
+    if len(data.systems) > 1:
         found["soft"], of_none["soft"] = _soft(data, seed)
     else:
         del found["soft"]
@@ -109,8 +111,8 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
         "measures",
         "Further measures of agreement with the truth",
         _frame(data, found),
-        _columns(found, who),
-        tuple(_notes(data, found, of_none, scale=scale, n_folds=n_folds, seed=seed)),
+        _columns(found, data),
+        tuple(_notes(data, found, of_none, who, scale=scale, n_folds=n_folds, seed=seed)),
         simulated,
     )
 
@@ -170,9 +172,8 @@ def _soft(data: Prepared, seed: int) -> tuple[Floats, float]:
                 among = np.ix_(written, written)
                 found[e, a] = soft_pairwise_accuracy(p[among], q[among])
             advance()
-    halves = [np.full_like(p, 0.5) for p in next(iter(of_truth.values()))]
-    pairs = zip(next(iter(of_truth.values())), halves, strict=True)
-    return found, float(np.mean([soft_pairwise_accuracy(p, half) for p, half in pairs]))
+    of_halves = [soft_pairwise_accuracy(p, np.full_like(p, 0.5)) for p in next(iter(of_truth.values()))]
+    return found, float(np.mean(of_halves))
 
 
 def _p_better(replicates: Floats) -> list[Floats]:
@@ -192,11 +193,12 @@ def _frame(data: Prepared, found: Mapping[str, Floats]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _columns(found: Mapping[str, Floats], who: str) -> tuple[Column, ...]:
+def _columns(found: Mapping[str, Floats], data: Prepared) -> tuple[Column, ...]:
+    who, both = data.cluster_name(), " × ".join(noun(k) for k in list(data.keys)[:2])
     known = (
         Column(f"pairs_{who}", f"Pairs within {who}s", "share"),
-        Column("pairs_pair", "Pairs within user × item", "share"),
-        Column("soft", "Pairs of generators, soft", "share"),
+        Column("pairs_pair", f"Pairs within {both}", "share"),
+        Column("soft", f"Pairs of {noun(data.system or '')}s, soft", "share"),
         Column("kappa", "Weighted κ", "hundred"),
         Column("alpha", "Krippendorff's α", "hundred"),
         Column("concordance", "Concordance", "hundred"),
@@ -225,14 +227,15 @@ def _notes(
     data: Prepared,
     found: Mapping[str, Floats],
     of_none: Mapping[str, float],
+    who: str,
     *,
     scale: Scale,
     n_folds: int,
     seed: int,
 ) -> Iterator[str]:
-    n, who = len(data.aspects), "user" if "pairs_user" in found else "item"
+    n = len(data.aspects)
     yield f"{f'Means over {n} aspects; ' if n > 1 else ''}κ, α and concordance × 100."
-    if who == "item":
+    if not data.has_users:
         yield "The data name no users: items take their place."
     if n_folds > 1:
         ties = " and ".join(f"{100 * of_none[name]:.1f} %" for name in found if name.startswith("pairs_"))
@@ -244,10 +247,11 @@ def _notes(
     else:
         yield f"With one {who} there are no others to choose a difference on that counts as a tie: no pairs."
     if "soft" in found:
-        removed = ", whose effects are removed" if who == "user" else ""
+        removed = ", whose effects are removed" if data.has_users else ""
+        system = noun(data.system or "")
         yield (
-            "Pairs of generators: 1 less the mean difference between the truth's and the evaluator's "
-            f"one-sided p-values that one generator is better than another ({N_RESAMPLES:,} bootstrap "
+            f"Pairs of {system}s: 1 less the mean difference between the truth's and the evaluator's "
+            f"one-sided p-values that one {system} is better than another ({N_RESAMPLES:,} bootstrap "
             f"resamples of {who}s{removed}; seed {seed}). P-values of 0.5 would reach "
             f"{100 * of_none['soft']:.1f} %."
         )

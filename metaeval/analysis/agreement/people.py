@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from metaeval.base.counts import counted
-from metaeval.base.records import AVERAGE, KEYS, USER_RATER
+from metaeval.base.keys import ITEM, key_columns, levels_of, noun
+from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.base.simulation import REAL
 from metaeval.engine.correlation import correlate
 from metaeval.engine.intervals import Bootstrap
@@ -85,7 +86,7 @@ def people(
         return None
     names = sorted(asked["rater"].unique())
     given = bootstrap or Bootstrap()
-    wanted = given.by(given.cluster or ("user" if "user_id" in truth.columns else "item"))
+    wanted = given.by(given.cluster or noun(key_columns(truth)[0]))
     rows = [
         _row(line, policy, wanted)
         for line in _lines(truth, asked, names, frozenset(truth_raters), truth_name)
@@ -129,20 +130,16 @@ def annotator_ratings(truth: pd.DataFrame, raters: pd.DataFrame | None) -> pd.Da
     """
     if raters is None:
         return None
-    by = [*_keys(truth), "aspect"]
+    by = [*key_columns(truth), "aspect"]
     asked = raters[(raters["rater"] != USER_RATER) & raters["rating"].notna()]
     asked = asked.merge(truth[by], on=by)
     return asked if len(asked) else None
 
 
-def _keys(frame: pd.DataFrame) -> list[str]:
-    return [k for k in KEYS if k in frame.columns]
-
-
 def _lines(
     truth: pd.DataFrame, asked: pd.DataFrame, names: Sequence[str], in_truth: frozenset[str], truth_name: str
 ) -> Iterator[Line]:
-    by = [*_keys(truth), "aspect"]
+    by = [*key_columns(truth), "aspect"]
     own = {n: asked.loc[asked["rater"] == n, [*by, "rating"]] for n in names}
 
     def mean(of: Sequence[str]) -> pd.DataFrame:
@@ -175,7 +172,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _row(line: Line, policy: Policy, bootstrap: Bootstrap) -> dict[str, Any]:
-    by = [*_keys(line.ratings), "aspect"]
+    by = [*key_columns(line.ratings), "aspect"]
     row: dict[str, Any] = {"who": line.who, "against": line.against, "n_units": 0}
     # Aspects without a unit that both rated have no estimate, and so the average has none.
     both = line.ratings.merge(line.scores[by], on=by)
@@ -217,9 +214,10 @@ def _notes(
         f"intervals from {bootstrap.resamples:,} bootstrap resamples of {bootstrap.cluster}s (seed "
         f"{bootstrap.seed})."
     )
-    if "generator" in policy.levels:
+    known, who = levels_of(key_columns(truth)), noun(key_columns(truth)[0])
+    if any(known[level].between for level in policy.levels):
         yield GENERATOR_INTERVALS
-    if bootstrap.cluster == "item" and "user_id" not in truth.columns:
+    if bootstrap.cluster == who == ITEM:
         yield "The data name no users: items take their place."
     part = [n for n in names if n in in_truth]
     if part:

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from metaeval.analysis.agreement.distributions import on_scale
-from metaeval.base.records import AVERAGE, KEYS
+from metaeval.base.keys import key_columns, noun
+from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
 
@@ -48,8 +49,8 @@ def user_bias(
         evaluator is on the scale.
     """
     names = on_scale(scores, scale, kinds)
-    who = next(k for k in KEYS if k in truth.columns)
-    by = [*(k for k in KEYS if k in truth.columns), "aspect"]
+    keys = key_columns(truth)
+    who, by = keys[0], [*keys, "aspect"]
     wanted = scores.loc[scores["evaluator"].isin(names), [*by, "evaluator", "score"]]
     both = wanted.merge(truth[[*by, "rating"]], on=by).dropna(subset=["score", "rating"])
     if both.empty:
@@ -73,7 +74,7 @@ def user_bias(
         )
     ]
     frame = pd.concat(parts, ignore_index=True)
-    people = {"user_id": "user", "item_id": "item", "generator": "generator"}[who]
+    people = noun(who)
     thinned = len(frame) < len(found)
     return Sheet(
         "user_bias",

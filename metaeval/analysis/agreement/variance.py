@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from metaeval.base.keys import DATASET, PAIR, noun
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.coefficients.exact import squarable
 from metaeval.stats.regression.variance import MEAN, RESIDUAL, Design
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.base.simulation import Simulation
     from metaeval.engine.policy import Prepared
@@ -21,16 +22,6 @@ if TYPE_CHECKING:
 
 TRUTH = "truth"
 """The first row."""
-_FACTORS = {"user": "user_id", "item": "item_id", "generator": "generator"}
-_PAIR = "user × item"
-_NAMES = {"user": "users", "item": "items", "generator": "generators", _PAIR: "pairs of user and item"}
-_SEEN = {
-    "dataset": "all of it",
-    "user": "all but what lies between users",
-    "pair": "only what differs for one user and item (generators and rest)",
-    "item": "all but what lies between items",
-    "generator": "little but what lies between generators, because it takes their means",
-}
 
 
 def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
@@ -49,11 +40,13 @@ def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
     simulated
         What is: the data, or which evaluators.
     """
-    factors: dict[str, Ints] = {
-        n: data.keys[c].astype(np.int64) for n, c in _FACTORS.items() if c in data.keys
-    }
-    if "user" in factors and "item" in factors:
-        factors[_PAIR] = factors["user"] * len(data.labels["item_id"]) + factors["item"]
+    factors: dict[str, Ints] = {noun(k): codes.astype(np.int64) for k, codes in data.keys.items()}
+    called = {name: f"{name}s" for name in factors}
+    if PAIR in data.levels:
+        (one, of_one), (other, of_other) = list(factors.items())[:2]
+        pair = f"{one} × {other}"
+        factors[pair] = of_one * len(data.labels[data.levels[PAIR].columns[1]]) + of_other
+        called[pair] = f"pairs of {one} and {other}"
     names = [*factors, RESIDUAL]
     shares = np.full((1 + len(data.evaluators), len(data.aspects), len(names)), np.nan)
     designs: dict[bytes, Design] = {}
@@ -79,9 +72,9 @@ def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
         pd.DataFrame(columns),
         (
             Column("evaluator", "Evaluator"),
-            *(Column(n, "Rest" if n == RESIDUAL else _NAMES[n].capitalize(), "share") for n in shown),
+            *(Column(n, "Rest" if n == RESIDUAL else called[n].capitalize(), "share") for n in shown),
         ),
-        tuple(_notes(data, names, list(designs.values()))),
+        tuple(_notes(data, called, list(designs.values()))),
         simulated,
     )
 
@@ -101,8 +94,8 @@ def _alike(data: Prepared, aspect: int) -> Iterator[tuple[list[int], Ints]]:
         yield same, np.flatnonzero(masks[same[0]])
 
 
-def _notes(data: Prepared, names: Sequence[str], designs: Sequence[Design]) -> list[str]:
-    n = len(data.aspects)
+def _notes(data: Prepared, called: Mapping[str, str], designs: Sequence[Design]) -> list[str]:
+    n, names = len(data.aspects), [*called, RESIDUAL]
     notes = [
         "Shares of the variance" + (f", means over {n} aspects" if n > 1 else "") + "; components that are "
         "estimated below zero (Henderson's method I) count as zero. Rest: what differs otherwise, and noise."
@@ -110,17 +103,30 @@ def _notes(data: Prepared, names: Sequence[str], designs: Sequence[Design]) -> l
     merged = {pair for design in designs for pair in design.merged.items()}
     for name, into in sorted(merged, key=lambda pair: names.index(pair[0])):
         if into == MEAN:
-            notes.append(f"There is one of the {_NAMES[name]} only, between which nothing lies.")
+            notes.append(f"There is one of the {called[name]} only, between which nothing lies.")
         else:
-            where = "the rest" if into == RESIDUAL else _NAMES[into]
-            notes.append(f"What lies between {_NAMES[name]} cannot be told from {where}, and stands there.")
+            where = "the rest" if into == RESIDUAL else called[into]
+            notes.append(f"What lies between {called[name]} cannot be told from {where}, and stands there.")
     lost = {name for design in designs for name in design.undetermined}
     if lost:
-        listed = ", ".join("the rest" if n == RESIDUAL else _NAMES[n] for n in names if n in lost)
+        listed = ", ".join("the rest" if n == RESIDUAL else called[n] for n in names if n in lost)
         notes.append(f"The data do not tell these apart, so there are no shares: {listed}.")
-    seen = [f"the {level} level sees {_SEEN[level]}" for level in data.policy.levels]
+    seen = [f"the {level} level sees {_seen(data, level)}" for level in data.policy.levels]
     notes.append(
         f"Why levels differ: {'; '.join(seen)}. Variance that a level sees, and that evaluator and truth do "
         "not share, lowers the coefficients of that level."
     )
     return notes
+
+
+def _seen(data: Prepared, level: str) -> str:
+    """Return what of the variance a level correlates."""
+    if level == DATASET:
+        return "all of it"
+    if level in data.between:
+        return f"little but what lies between {level}s, because it takes their means"
+    if level != PAIR:
+        return f"all but what lies between {level}s"
+    one, other, *others = (noun(k) for k in data.keys)
+    left = "".join(f"{name}s and " for name in others)
+    return f"only what differs for one {one} and {other} ({left}rest)"

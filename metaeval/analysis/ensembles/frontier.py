@@ -1,7 +1,7 @@
-"""What accuracy costs: ensembles that no cheaper one beats, and how choices fare on people who had no say.
+"""Accuracy against cost: the Pareto frontier of ensembles, and how well choices hold on held-out clusters.
 
-The ensemble that is best on some users is best there partly by chance. So every choice is also made on a part
-of the users and judged on the others (cross-fitting): that accuracy is what the choice is worth.
+The ensemble that is best on some users is best there partly by chance. Cross-fitting corrects for that: every
+choice is also made without a fold of the users and judged on that fold.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Choosing:
     resamples: int = 10_000
     """Bootstrap resamples of the clusters, for intervals and tests on all of them."""
     resamples_in_fold: int = 1_000
-    """The same, for tests on those of a split that have a say."""
+    """Bootstrap resamples for tests on the training clusters of a split."""
     folds: int = 5
     repeats: int = 4
-    """How often the clusters are split into folds anew."""
+    """How often the clusters are split into folds."""
     alpha: float = 0.05
     confidence: float = 0.95
     seed: int = 0
@@ -65,6 +65,8 @@ class Accuracy:
     """The accuracy of every subset of judges at one level, as a function of the clusters' weights."""
 
     level: str
+    between: bool
+    """Whether means are correlated."""
     statistics: tuple[SubsetStatistic, ...]
     """One an aspect."""
     n_judges: int
@@ -82,7 +84,7 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """An ensemble that no cheaper one, and none that costs the same, beats in accuracy."""
+    """An ensemble on the Pareto frontier: none that costs as much or less is more accurate."""
 
     level: str
     judges: tuple[str, ...]
@@ -101,29 +103,29 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A way to choose an ensemble, and what it is worth on people who had no say in it."""
+    """A rule for choosing an ensemble, and how accurate its choices are on held-out clusters."""
 
     level: str
     rule: str
     judges: tuple[str, ...]
-    """What is chosen on all clusters."""
+    """The ensemble chosen on all clusters."""
     cost: float
     in_sample: float
-    """Its accuracy on those that it was chosen on."""
+    """Accuracy of that ensemble on all clusters."""
     cross_fitted: float
-    """Mean accuracy on held-out clusters of what was chosen without them."""
+    """Mean accuracy on held-out clusters of the ensembles chosen without them."""
     optimism: float
-    """Mean accuracy on the same held-out clusters of what was chosen on all, less ``cross_fitted``."""
+    """Mean accuracy, on the same held-out clusters, of the ensemble chosen on all, less ``cross_fitted``."""
     cross_fitted_cost: float
-    """Mean cost of what was chosen without the held-out clusters."""
+    """Mean cost of the ensembles chosen without the held-out clusters."""
     same: float
-    """Share of the splits in which the choice was the same as on all."""
+    """Share of the splits in which the ensemble chosen was that chosen on all clusters."""
 
 
 def frontier(
     accuracy: Accuracy, names: tuple[str, ...], cost: Floats, how: Choosing
 ) -> tuple[list[Point], list[Choice]]:
-    """Find the frontier of a level by rising cost, and judge the choices that can be made from it.
+    """Find the frontier of a level by rising cost, and evaluate the rules for choosing an ensemble.
 
     The frontier and all choices go by the average over the aspects.
 
@@ -142,8 +144,8 @@ def frontier(
     -----
     An ensemble is significantly worse than the best if, in all but a share ``alpha`` of the bootstrap
     resamples of the clusters, the best is better: p = (k + 1) / (n + 1), where k resamples are those in which
-    it is not. Only ensembles on the frontier can be chosen as the cheapest: an ensemble for which there is a
-    better one at no higher cost is none the better for a difference that is harder to prove.
+    it is not. Only ensembles on the frontier can be chosen as the cheapest: any other has a better one at no
+    higher cost, even where that difference is not significant.
     """
     values = accuracy.average()[:, 0]
     members = every_subset(accuracy.n_judges)
@@ -153,7 +155,7 @@ def frontier(
     resampler = Resampler(accuracy.n_clusters, how.resamples, how.seed, how.confidence)
     replicates = resampler.replicates(_Average(accuracy, points))
     low, high = percentile_interval(replicates, resampler.level)
-    if accuracy.level == "generator":
+    if accuracy.between:
         # Resampled means are noisier than means: of their correlation, a bootstrap interval lies too low.
         low, high = np.full((2, len(points)), np.nan)
     p = _p_of(replicates)
@@ -196,7 +198,7 @@ def chosen(names: Sequence[str], members: Bools) -> tuple[str, ...]:
 
 
 def _frontier(values: Floats, cost: Floats, size: Ints) -> Ints:
-    """Return the subsets that no cheaper one, and none that costs the same, beats: by rising cost and value.
+    """Return the subsets on the Pareto frontier, by rising cost and value.
 
     The last one is the best of all.
     """
@@ -235,7 +237,7 @@ def _choices(values: Floats, cost: Floats, size: Ints, points: Ints, cheapest: i
 
 
 def _cross_fitted(accuracy: Accuracy, cost: Floats, on_all: Ints, how: Choosing) -> Floats:
-    """Choose on a part of the clusters and judge on the rest, split after split.
+    """Choose on the training clusters of each split and evaluate on the held-out ones.
 
     Returns
     -------
@@ -252,10 +254,10 @@ def _cross_fitted(accuracy: Accuracy, cost: Floats, on_all: Ints, how: Choosing)
         for s, held in enumerate(splits.T):
             points = _frontier(in_fold[:, s], cost, size)
             if len(points):
-                having_a_say = np.flatnonzero(held == 0)
+                training = np.flatnonzero(held == 0)
                 seed = int(np.random.SeedSequence([how.seed, 2, s]).generate_state(1)[0])
-                resampler = Resampler(len(having_a_say), how.resamples_in_fold, seed)
-                p = _p_of(resampler.replicates(_Average(accuracy, points, having_a_say)))
+                resampler = Resampler(len(training), how.resamples_in_fold, seed)
+                p = _p_of(resampler.replicates(_Average(accuracy, points, training)))
                 choices[:, s] = _choices(in_fold[:, s], cost, size, points, _cheapest(p, how.alpha))
                 found[:, s] = accuracy.average(held[:, None], choices[:, s])[:, 0]
             else:

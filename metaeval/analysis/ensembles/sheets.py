@@ -162,7 +162,7 @@ def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
             f"p is one-sided, of being as good as the best; at {how.alpha:g} or below, an ensemble is "
             "significantly worse. It is not corrected for the number of ensembles."
         ),
-        *([NO_BOOTSTRAP] if "generator" in found.levels else []),
+        *([NO_BOOTSTRAP] if found.between else []),
         *_costs(found),
     )
     return Sheet("frontier", "What accuracy costs", _frame(rows), columns, notes, simulated)
@@ -200,7 +200,7 @@ def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
             f"Optimism: what the ensemble chosen on all {people} reaches on the same folds, less what "
             "those chosen without them reach."
         ),
-        *([_NOISIER] if "generator" in found.levels else []),
+        *([_NOISIER] if found.between else []),
         "Same choice: how often the ensemble chosen without a fold is the one chosen on all.",
         (
             "The test of the cheapest is made anew without each fold, with "

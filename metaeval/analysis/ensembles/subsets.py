@@ -108,6 +108,8 @@ class Ensembles:
     cluster: str
     n_clusters: int
     has_users: bool
+    between: tuple[str, ...]
+    """Levels that correlate means, such as those of generators."""
     how: Choosing
     sizes: tuple[Size, ...]
     contributions: tuple[Contribution, ...]
@@ -156,7 +158,7 @@ def ensembles(
     costs = costs or Costs(dict.fromkeys(names, 1.0), "judges")
     wanted = _aspects(data, aspects)
     units = _common_units(data, wanted)
-    cluster = cluster or ("user" if "user_id" in data.keys else "item" if "item_id" in data.keys else "unit")
+    cluster = data.cluster_name(cluster)
     clusters = _clusters(data, cluster, units)
     levels = tuple(data.policy.levels)
     by_level = [_accuracy(data, level, wanted, units, clusters) for level in levels]
@@ -178,7 +180,8 @@ def ensembles(
         costs,
         cluster,
         clusters.n,
-        "user_id" in data.keys,
+        data.has_users,
+        data.between,
         how,
         tuple(s for at, level in enumerate(levels) for s in _sizes(level, labels, found[at], members, names)),
         tuple(
@@ -250,7 +253,7 @@ def _accuracy(
         )
         for a, there in zip(aspects, units, strict=True)
     )
-    return Accuracy(level, statistics, len(data.evaluators), clusters.n)
+    return Accuracy(level, g.between, statistics, len(data.evaluators), clusters.n)
 
 
 def _sizes(
@@ -264,20 +267,12 @@ def _sizes(
             of_size = np.flatnonzero(size == k)
             here = of_size[~np.isnan(values[of_size])]
             v = values[here]
-            result.append(
-                Size(
-                    level,
-                    aspect,
-                    k,
-                    n_subsets=len(of_size),
-                    n_undefined=len(of_size) - len(v),
-                    mean=float(v.mean()) if len(v) else math.nan,
-                    best=float(v.max()) if len(v) else math.nan,
-                    worst=float(v.min()) if len(v) else math.nan,
-                    spread=float(v.std()) if len(v) else math.nan,
-                    best_judges=chosen(names, members[here[v.argmax()]]) if len(v) else (),
-                )
+            mean, high, low, spread = (
+                float(of(v)) if len(v) else math.nan for of in (np.mean, np.max, np.min, np.std)
             )
+            best = chosen(names, members[here[v.argmax()]]) if len(v) else ()
+            undefined = len(of_size) - len(v)
+            result.append(Size(level, aspect, k, len(of_size), undefined, mean, high, low, spread, best))
     return result
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,42 +13,39 @@ from metaeval.stats.regression.true_means import Normals, draw, interval_of_draw
 
 if TYPE_CHECKING:
     from metaeval.analysis.generators.draws import Draws
-    from metaeval.engine.alignment import Bools
     from metaeval.engine.intervals import Bootstrap
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.regression.noisy_means import NoInterval
     from metaeval.stats.regression.true_means import TrueMeans
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RankAgreement:
-    """How the ranking by an evaluator agrees with that by the ratings; arrays are (aspects,)."""
+class RankAgreement(NamedTuple):
+    """How the ranking of generators by an evaluator agrees with that by the ratings, for one aspect."""
 
-    tau: Floats
+    tau: float
     """Kendall's τ-b of the means."""
-    tau_corrected: Floats
+    tau_corrected: float
     """Of the means that very many users would give (`stats.regression.true_means`), with its interval."""
-    tau_low: Floats
-    tau_high: Floats
-    weighted_tau: Floats
-    soft_accuracy: Floats
-    """Soft pairwise accuracy."""
-    soft_corrected: Floats
+    tau_ci_low: float
+    tau_ci_high: float
+    weighted_tau: float
+    soft_pairwise_accuracy: float
+    soft_corrected: float
     """With the p-values that the true means would have at this study's standard errors; with its interval."""
-    soft_low: Floats
-    soft_high: Floats
-    no_interval: tuple[NoInterval | None, ...]
+    soft_ci_low: float
+    soft_ci_high: float
+    no_interval: NoInterval | None
     """Why there is no interval, if there is none."""
-    same_top: Bools
+    same_top: bool
     """Whether both have the same generator on top."""
-    top_agreement: Floats
+    top_agreement: float
     """Share of the resamples in which they have."""
 
 
 def agreement_of(
     truth: Draws, score: Draws, p_truth: Floats, p_score: Floats, options: Bootstrap
-) -> RankAgreement:
-    """Compare the means by one evaluator with those by the ratings.
+) -> list[RankAgreement]:
+    """Compare the means by one evaluator with those by the ratings, aspect by aspect.
 
     Parameters
     ----------
@@ -61,34 +57,31 @@ def agreement_of(
         Number of draws, confidence and seed.
     """
     normals = Normals.of(1, truth.mean.shape[1], options.resamples, options.seed)
-    soft, top, same, drawn, reasons = [], [], [], [], []
-    for a in range(len(truth.mean)):
-        x, y = truth.mean[a], score.mean[a]
+    found = []
+    for a, (x, y) in enumerate(zip(truth.mean, score.mean, strict=True)):
         there = np.flatnonzero(~np.isnan(x + y))
         noisy = _noisy(truth, score, a, there)
         true = draw([noisy], normals)[0]
-        drawn.append([true.coefficients(("kendall",), normals.n)[0], _soft_draws(true, noisy, normals.n)])
-        reasons.append(true.reason)
+        drawn = [true.coefficients(("kendall",), normals.n)[0], _soft_draws(true, noisy, normals.n)]
+        low, corrected, high = interval_of_draws(np.array(drawn), options.confidence)
         among = np.ix_(there, there)
-        soft.append(soft_pairwise_accuracy(p_truth[a][among], p_score[a][among]))
-        top.append(top_agreement(truth.replicates[a].T, score.replicates[a].T))
-        same.append(top_agreement(x[None], y[None]) == 1)
-    pairs = list(zip(truth.mean, score.mean, strict=True))
-    low, corrected, high = interval_of_draws(np.array(drawn), options.confidence)
-    return RankAgreement(
-        np.array([kendall_of_draws(x[:, None], y[:, None])[0] for x, y in pairs]),
-        corrected[:, 0],
-        low[:, 0],
-        high[:, 0],
-        np.array([weighted_kendall(x, y) for x, y in pairs]),
-        np.array(soft),
-        corrected[:, 1],
-        low[:, 1],
-        high[:, 1],
-        tuple(reasons),
-        np.array(same),
-        np.array(top),
-    )
+        found.append(
+            RankAgreement(
+                tau=kendall_of_draws(x[:, None], y[:, None])[0],
+                tau_corrected=corrected[0],
+                tau_ci_low=low[0],
+                tau_ci_high=high[0],
+                weighted_tau=weighted_kendall(x, y),
+                soft_pairwise_accuracy=soft_pairwise_accuracy(p_truth[a][among], p_score[a][among]),
+                soft_corrected=corrected[1],
+                soft_ci_low=low[1],
+                soft_ci_high=high[1],
+                no_interval=true.reason,
+                same_top=top_agreement(x[None], y[None]) == 1,
+                top_agreement=top_agreement(truth.replicates[a].T, score.replicates[a].T),
+            )
+        )
+    return found
 
 
 def _noisy(truth: Draws, score: Draws, aspect: int, there: Ints) -> NoisyMeans:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.base.errors import DataError
 from metaeval.stats.regression.effects import UserAdjusted
 from metaeval.stats.resampling.cluster_sums import with_average
 from metaeval.stats.weighted.statistic import Clusters
@@ -52,15 +53,18 @@ class GeneratorDesign:
     @classmethod
     def of(cls, data: Prepared, entering: Bools, options: Bootstrap) -> GeneratorDesign:
         """Draw resamples of the users (items, without users) that have a unit that enters anywhere."""
-        users = "user_id" in data.keys
-        given = data.clusters("user" if users else "item")
+        given = data.clusters(data.cluster_name())
         # Clusters without a unit that enters are not resampled.
         present = np.unique(given.of_unit[entering])
         code = np.full(given.n, -1, dtype=np.int64)
         code[present] = np.arange(present.size)
-        generator = data.keys["generator"].astype(np.int64)
+        system = data.system
+        if system is None:
+            raise DataError("no key names what wrote a unit, such as its generator")
+        generator = data.keys[system].astype(np.int64)
         clusters = Clusters(code[given.of_unit], present.size)
-        return cls(generator, len(data.labels["generator"]), users, clusters, options.resampler(present.size))
+        n = len(data.labels[system])
+        return cls(generator, n, data.has_users, clusters, options.resampler(present.size))
 
     def draws(self, values: Floats, entering: Sequence[Bools]) -> Draws:
         """Compute means and replicates from the units that enter; the mean over aspects is put first.

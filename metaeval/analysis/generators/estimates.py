@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import MetaevalError
-from metaeval.base.records import AVERAGE, KEYS, Status
+from metaeval.base.keys import ITEM, levels_of, matched, noun
+from metaeval.base.records import AVERAGE, Status
 from metaeval.base.simulation import REAL
 from metaeval.engine.alignment import Aligned, align
 from metaeval.engine.sheet import Column, Sheet
@@ -59,17 +60,18 @@ class _Units:
             ratings = np.concatenate([ratings.mean(axis=0, keepdims=True), ratings])
             values = np.concatenate([values.mean(axis=0, keepdims=True), values])
             names = [AVERAGE, *names]
-        name = "user" if "user_id" in data.keys else "item"
-        cluster = data.keys[f"{name}_id"].astype(np.int64)
+        keys = tuple(data.keys)
+        system = next(level.columns[0] for level in levels_of(keys).values() if level.between)
+        cluster = data.keys[keys[0]].astype(np.int64)
         return cls(
             tuple(names),
             ratings,
             values,
-            data.keys["generator"].astype(np.int64),
+            data.keys[system].astype(np.int64),
             cluster,
-            len(data.labels[f"{name}_id"]),
-            tuple(map(str, data.labels["generator"])),
-            name,
+            len(data.labels[keys[0]]),
+            tuple(map(str, data.labels[system])),
+            noun(keys[0]),
             n_unasked,
         )
 
@@ -88,7 +90,7 @@ class _Units:
 
 def _aligned(scores: pd.DataFrame, truth: pd.DataFrame) -> tuple[Aligned, int]:
     """Align with a truth that knows every scored unit, and count the questions that were added to it."""
-    keys = [k for k in KEYS if k in truth.columns and k in scores.columns]
+    keys = matched(truth, scores)
     scored = scores["score"].notna()
     if "status" in scores.columns:
         scored &= scores["status"].eq(Status.OK.value)
@@ -216,8 +218,8 @@ def _notes(frame: pd.DataFrame, units: _Units, evaluator: str, drawn: str, confi
             f"Prediction-powered intervals are {100 * width.median():.0f} % as wide as those of the ratings "
             "alone (median)."
         )
-    if units.name == "user":
-        told.append("Effects of users are not removed here.")
+    if units.name != ITEM:
+        told.append(f"Effects of {units.name}s are not removed here.")
     else:
         told.append("The data set has no users: items stand in their place.")
     told.append("A missing rating counts as unrated and is never filled.")

@@ -18,7 +18,7 @@ from metaeval.stats.coefficients.exact import squarable
 from metaeval.stats.ranking.orders import rank_clusters
 from metaeval.stats.resampling.multiplicity import holm
 from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.resampling.weights import EQUAL, percentile_interval, permutation_p
+from metaeval.stats.resampling.weights import EQUAL, percentile_interval, permutation_p, variance_of_defined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,8 @@ class ComparedRanking:
     evaluator: str
     ranking: Ranking
     ratings: Ranking
-    agreement: RankAgreement
+    agreement: list[RankAgreement]
+    """One an aspect."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +104,7 @@ def rank_generators(
     MetaevalError
         If there are fewer than two generators, or an aspect is unknown.
     """
-    n = len(data.labels.get("generator", ()))
+    n = len(data.systems)
     if n < 2:
         raise MetaevalError(
             f"the rated units name {counted(n, 'generator')}, and a ranking needs two or more; use a run "
@@ -133,11 +134,11 @@ def rank_generators(
             advance()
     names = [data.aspects[a] for a in chosen]
     return GeneratorRankings(
-        tuple(map(str, data.labels["generator"])),
+        data.systems,
         tuple([AVERAGE, *names] if len(names) > 1 else names),
         ratings,
         tuple(compared),
-        options.by("user" if design.users else "item"),
+        options.by(data.cluster_name()),
         design.clusters.n,
         alpha,
     )
@@ -193,12 +194,8 @@ def _p_worse(mean: Floats, replicates: Floats, n_clusters: Ints) -> Floats:
     p = np.full((mean.size, mean.size), np.nan)
     for g in range(mean.size):
         apart = replicates[g] - replicates
-        there = ~np.isnan(apart)
-        drawn = np.maximum(1, there.sum(axis=1))
         n = np.minimum(n_clusters[g], n_clusters).astype(np.float64)
-        middle = np.where(there, apart, 0.0).sum(axis=1) / drawn
-        variance = np.where(there, (apart - middle[:, None]) ** 2, 0.0).sum(axis=1) / drawn
-        error = np.sqrt(variance * n / np.maximum(1, n - 1))
+        error = np.sqrt(variance_of_defined(apart) * n / np.maximum(1, n - 1))
         difference = mean[g] - mean
         with np.errstate(divide="ignore", invalid="ignore"):
             by_t = stdtr(np.maximum(1, n - 1), -difference / error)

@@ -160,18 +160,18 @@ def _ratings_sheet(found: GeneratorRankings, data: Prepared, whose: str, simulat
         columns |= _ranked(found.ratings, found, a, f"{aspect}_")
         if a == 0:
             shown.append(Column(f"{aspect}_n_units", "Units", "count"))
-            if cluster == "user":
-                shown.append(Column(f"{aspect}_n_users", "Users", "count"))
+            if data.has_users:
+                shown.append(Column(f"{aspect}_n_{cluster}s", f"{cluster}s".capitalize(), "count"))
         shown.append(
             Column(f"{aspect}_mean", aspect, "number", f"{aspect}_ci_low", f"{aspect}_ci_high"),
         )
         shown.append(Column(f"{aspect}_cluster", "Cluster", "count"))
     first = f"{found.aspects[0]}_mean"
     frame = pd.DataFrame(columns).sort_values(first, ascending=False, kind="stable", ignore_index=True)
-    if cluster == "user":
+    if data.has_users:
         how = [
-            f"Mean rating, with the effects of users removed (least squares), and {_sampling(found)}.",
-            "How high the drawn users rate in general widens all intervals alike, but no difference.",
+            f"Mean rating, with the effects of {cluster}s removed (least squares), and {_sampling(found)}.",
+            f"How high the drawn {cluster}s rate in general widens all intervals alike, but no difference.",
         ]
     else:
         how = [
@@ -227,18 +227,8 @@ def _agreement_sheet(found: GeneratorRankings, whose: str, simulated: Simulation
         {
             "aspect": aspect,
             "evaluator": compared.evaluator,
-            "tau": compared.agreement.tau[a],
-            "tau_corrected": compared.agreement.tau_corrected[a],
-            "tau_ci_low": compared.agreement.tau_low[a],
-            "tau_ci_high": compared.agreement.tau_high[a],
-            "weighted_tau": compared.agreement.weighted_tau[a],
-            "soft_pairwise_accuracy": compared.agreement.soft_accuracy[a],
-            "soft_corrected": compared.agreement.soft_corrected[a],
-            "soft_ci_low": compared.agreement.soft_low[a],
-            "soft_ci_high": compared.agreement.soft_high[a],
-            "no_interval": compared.agreement.no_interval[a] or "",
-            "same_top": bool(compared.agreement.same_top[a]),
-            "top_agreement": compared.agreement.top_agreement[a],
+            **compared.agreement[a]._asdict(),
+            "no_interval": compared.agreement[a].no_interval or "",
             "n_generators": int((~np.isnan(compared.ranking.mean[a] + compared.ratings.mean[a])).sum()),
         }
         for a, aspect in enumerate(found.aspects)

@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from metaeval.analysis.power.sizes import ENOUGH
+from metaeval.base.keys import ITEM
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
 
@@ -55,13 +56,13 @@ def _notes(found: Power) -> list[str]:
         "It is an approximation, and takes the run's difference for the true one.",
         f"Detectable difference: the smallest true one that has a power of {_ENOUGH}.",
     ]
-    if found.cluster != "user":
+    if found.cluster == ITEM:
         notes.append("The data name no users: items take their place.")
     if any(s.extrapolated for s in found.sizes):
         notes.append(
             f"More than {found.n_clusters} {who} are an extrapolation: new ones are like those of the run."
         )
-        if found.level == "item" and found.cluster == "user":
+        if found.level == ITEM and found.cluster != ITEM:
             notes.append("They add no items here; if new users bring new items, these widths are too narrow.")
     if found.level == "pair" and any(s.units for s in found.sizes):
         notes.append(

@@ -132,7 +132,7 @@ def power(
     aspects = range(len(data.aspects)) if aspect == AVERAGE else [data.aspects.index(aspect)]
     estimates = _estimates(data, aspects)
     chosen = _chosen(data, estimates, evaluators)
-    pair = Pair.of(data, chosen, aspects, "user" if "user_id" in data.keys else "item")
+    pair = Pair.of(data, chosen, aspects, data.cluster_name())
     users_wanted, units_wanted = _sizes(pair, users, units)
     sizes = []
     with progress("power", len(users_wanted) * len(units_wanted)) as advance:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval import sources
-from metaeval.base.keys import levels, preferred_levels
+from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.records import AVERAGE
 from metaeval.engine.comparison import OrderBy
 from metaeval.kinds.explanations import reading
@@ -39,7 +39,7 @@ class Explanations(StudyKind):
 
     def resolve(self, study: ExplanationStudy, data: ExplanationSet) -> ExplanationStudy:
         """Fill in levels, and the column that orders the leaderboard."""
-        possible = list(levels(data.keys))
+        possible = list(levels_of(data.keys))
         for at, level in enumerate(study.levels or ()):
             if level not in possible:
                 have = ", ".join(possible)
@@ -73,6 +73,11 @@ class Explanations(StudyKind):
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""
         return reading.unit_view(data, aspects)
+
+    def tables(self, data: ExplanationSet) -> Sequence[pd.DataFrame]:
+        """Return what is known of the explanations, and of the users."""
+        explanations = data.explanations.drop(columns="explanation", errors="ignore")
+        return [explanations] if data.users is None else [explanations, data.users]
 
 
 EXPLANATIONS = Explanations()

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from metaeval.base.errors import one_of
-from metaeval.base.records import COEFFICIENTS, KEYS
+from metaeval.base.records import COEFFICIENTS, KEYS, LEVELS
 from metaeval.base.validation import Line
 from metaeval.engine.comparison import OrderBy
-from metaeval.engine.policy import Coefficient, Level, Missing, Policy
+from metaeval.engine.policy import Coefficient, Missing, Policy
 from metaeval.kinds.study import Study, distinct
 
 if TYPE_CHECKING:
@@ -21,12 +21,16 @@ def _key_column(value: str) -> str:
     return one_of("column", value, KEYS)
 
 
+def _level(value: str) -> str:
+    return one_of("level", value, LEVELS)
+
+
 class ExplanationStudy(Study):
     """A study of explanations: which evaluators are compared with which truth, on which data, how."""
 
     exclude: dict[Annotated[str, AfterValidator(_key_column)], list[str]] = Field(default_factory=dict)
     truth: Line = "User()"
-    levels: Annotated[list[Level], AfterValidator(distinct)] | None = None
+    levels: Annotated[list[Annotated[str, AfterValidator(_level)]], AfterValidator(distinct)] | None = None
     coefficients: Annotated[list[Coefficient], AfterValidator(distinct)] = Field(
         default_factory=lambda: list(COEFFICIENTS)
     )

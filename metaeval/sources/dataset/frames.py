@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pydantic import ValidationError
 
-from metaeval.base.errors import DataError
+from metaeval.base.errors import DataError, sound
 from metaeval.base.frames import flat
 from metaeval.base.records import KEYS, Scale
 from metaeval.sources.dataset.check import build
@@ -86,10 +86,7 @@ def from_frames(
             "scale": _scale(tables["ratings"], scale),
         }
     )
-    data, problems = build(manifest, tables)
-    if data is None:
-        raise DataError(problems)
-    return data
+    return sound(build(manifest, tables))
 
 
 def of_explanations(explanations: pd.DataFrame, aspects: Sequence[str] | None = None) -> ExplanationSet:
@@ -145,9 +142,7 @@ def _scale(ratings: Table, given: Scale | tuple[float, float] | None) -> ScaleMo
     else:
         if "rating" not in ratings.frame.columns:
             return ScaleModel(min=0, max=1, integer=False)  # the missing column is reported by the check
-        numbers, problems = number_column(ratings, "rating")
-        if problems:
-            raise DataError(problems)
+        numbers = sound(number_column(ratings, "rating"))
         observed = numbers[~np.isnan(numbers)]
         if len(np.unique(observed)) < 2:
             raise DataError(

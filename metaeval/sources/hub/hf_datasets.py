@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import DataError, nearest, sound
 from metaeval.base.records import ExplanationSet, Kind, ScoreTable
 from metaeval.sources.dataset.check import build
 from metaeval.sources.dataset.manifest import FILE, Manifest, read_manifest
@@ -88,10 +88,7 @@ def from_datasets(found: datasets.DatasetDict) -> ExplanationSet:
     DataError
         With every problem found. A table in a layout of its own is read with `metaeval.from_table`.
     """
-    data, problems = read_datasets(found)
-    if data is None:
-        raise DataError(problems)
-    return data
+    return sound(read_datasets(found))
 
 
 def scores_from_dataset(found: datasets.Dataset) -> ScoreTable:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, Problem, nearest
+from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.frames import row_text
 from metaeval.base.records import Status
 from metaeval.sources.recorded.matching import keys_of, tuples, units_of, with_frame
@@ -102,9 +102,7 @@ def _with_evaluator(recording: Recording, score_map: ScoreMap) -> Table:
                 f"the evaluator's name {score_map.evaluator!r} needs the column {name!r}, "
                 f"which {table.name} does not have{nearest(name, given)}"
             )
-        texts[name], problems = text_column(table, name)
-        if problems:
-            raise DataError(problems)
+        texts[name] = sound(text_column(table, name))
     made = [fill(score_map.evaluator, {n: str(texts[n][i]) for n in names}) for i in range(len(table.frame))]
     if recording.named:
         _refuse_one_name_for_two(table.frame[EVALUATOR].tolist(), made, score_map.evaluator)

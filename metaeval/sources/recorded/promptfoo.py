@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import DataError, Problem
+from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import Status
 from metaeval.sources.recorded.recording import EVALUATOR, SCORE, Recording, Rows, entries_for
 from metaeval.sources.tables.map import FromColumn, ScoreEntry
@@ -80,9 +80,7 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
 
 
 def _jsonl(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], str]:
-    table, problems = read_table(path)
-    if table is None or problems:
-        raise DataError(problems)
+    table = sound(read_table(path))
     records = table.frame.to_dict("records")
     # A key that another line has is None here; promptfoo leaves such keys out.
     present = [{str(k): v for k, v in record.items() if v is not None} for record in records]

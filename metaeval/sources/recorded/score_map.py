@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import DataError, nearest, sound
 from metaeval.base.records import KEYS
 from metaeval.base.validation import Strict, read_model
 from metaeval.sources.dataset.manifest import Name, ScaleModel
@@ -133,7 +133,5 @@ def read_score_map(path: Path | None, evaluator: str | None = None) -> ScoreMap:
         raise DataError("the name of the evaluator is empty; give one, or leave --evaluator out")
     if path is None:
         return ScoreMap(evaluator=evaluator)
-    found, problems = read_model(path, ScoreMap)
-    if found is None:
-        raise DataError(problems)
+    found = sound(read_model(path, ScoreMap))
     return found if evaluator is None else found.model_copy(update={"evaluator": evaluator})

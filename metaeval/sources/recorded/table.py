@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.base.errors import DataError, Problem, nearest
+from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.formulas import unprotected
 from metaeval.base.records import Status
 from metaeval.sources.hub.repository import hub_name, hub_table
@@ -49,10 +49,7 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
     name = hub_name(source)
     if name is not None or Path(source).is_dir():
         return _recording(hub_table(name or source, score_map.split), score_map)
-    table, problems = read_table(Path(source))
-    if table is None or problems:
-        raise DataError(problems)
-    return _recording(table, score_map)
+    return _recording(sound(read_table(Path(source))), score_map)
 
 
 def _recording(table: Table, score_map: ScoreMap) -> Recording:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, Problem
+from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import USER_RATER
 from metaeval.sources.dataset.check import build
 from metaeval.sources.dataset.folder import refuse_if_in_the_way, save
@@ -112,7 +112,9 @@ def read_recexp(folder: Path) -> ExplanationSet:
     if absent:
         raise DataError(absent)
     pickled = from_frame(read_frame(folder / PICKLE), PICKLE)
-    selected, annotated, profiles = (_table(folder / name) for name in (SELECTED, ANNOTATED, PROFILES))
+    selected, annotated, profiles = (
+        sound(read_table(folder / name)) for name in (SELECTED, ANNOTATED, PROFILES)
+    )
     problems = [p for t in (pickled, selected, annotated, profiles) for p in _columns(t)]
     if problems:
         raise DataError(problems)
@@ -147,10 +149,7 @@ def read_recexp(folder: Path) -> ExplanationSet:
         aspects={name: statement for name, (statement, *_) in _ASPECTS.items()},
         scale=ScaleModel(min=1, max=5, integer=True),
     )
-    data, problems = build(manifest, tables)
-    if data is None:
-        raise DataError(problems)
-    return data
+    return sound(build(manifest, tables))
 
 
 def seen_text(source: str) -> str:
@@ -160,13 +159,6 @@ def seen_text(source: str) -> str:
     if "<" not in source and "&" not in source:
         return source.strip()
     return str(BeautifulSoup(source, "html.parser").get_text()).strip()
-
-
-def _table(path: Path) -> Table:
-    table, problems = read_table(path)
-    if table is None or problems:
-        raise DataError(problems)
-    return table
 
 
 def _columns(table: Table) -> list[Problem]:

@@ -23,15 +23,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import nearest
 from metaeval.base.records import FIRST, KEYS, SECOND, TIE
-from metaeval.base.validation import Strict, read_model
+from metaeval.base.validation import Strict
 from metaeval.sources.dataset.manifest import Name
 from metaeval.sources.tables.map import FromColumn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
     from typing import Self
 
 
@@ -154,17 +153,3 @@ class VerdictMap(Strict):
                     f"cannot keep a column called {name!r}, which means something here; rename it"
                 )
         return keep
-
-
-def read_verdict_map(path: Path) -> VerdictMap:
-    """Read a map of verdicts.
-
-    Raises
-    ------
-    DataError
-        With the line of everything that is wrong.
-    """
-    found, problems = read_model(path, VerdictMap)
-    if found is None:
-        raise DataError(problems)
-    return found

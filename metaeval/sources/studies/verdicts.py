@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, Problem, nearest
-from metaeval.base.records import FIRST, KEYS, SECOND, Status
-from metaeval.sources.studies.verdict_map import PairColumns, read_verdict_map, word
+from metaeval.base.errors import DataError, Problem, nearest, sound
+from metaeval.base.records import FIRST, SECOND, Status
+from metaeval.base.validation import read_model
+from metaeval.sources.studies.verdict_map import PairColumns, VerdictMap, word
 from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.table import read_table
 
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from metaeval.sources.studies.verdict_map import Gold, Sides, VerdictMap
+    from metaeval.sources.studies.verdict_map import Gold, Sides
     from metaeval.sources.tables.table import Table
 
 WinnerOf: TypeAlias = Literal["shown", "unswapped"]
 
 _OTHER = {FIRST: SECOND, SECOND: FIRST}
+_KEYS = ("user_id", "item_id")
 _NAMES = ("item_id", "first", "second", "evaluator", "order")
 _LONG = ("user_id", *_NAMES, "aspect", "winner", "status", "call", "gold")
 
@@ -55,7 +57,7 @@ def import_verdicts(
     DataError
         With the row and column of everything that is wrong.
     """
-    source, how = Path(path), read_verdict_map(Path(map_path))
+    source, how = Path(path), sound(read_model(Path(map_path), VerdictMap))
     table = _table(source)
     reader = _Reader(table)
     keys = {key: reader.joined(columns, "/") for key, columns in how.units.items()}
@@ -66,7 +68,7 @@ def import_verdicts(
         swapped = order == SECOND
         winner = np.where(swapped, [_OTHER.get(w, w) for w in winner], winner)
     gold = None if how.gold is None else _gold(how.gold, how, reader, source.parent)
-    columns: dict[str, Any] = {k: keys[k] for k in KEYS[:2] if k in keys}
+    columns: dict[str, Any] = {k: keys[k] for k in _KEYS if k in keys}
     columns |= {"first": sides[0], "second": sides[1]}
     by_column = not isinstance(how.aspect, str)
     columns["aspect"] = reader.text(how.aspect.column) if by_column else [how.aspect] * len(order)  # type: ignore[union-attr]
@@ -82,7 +84,7 @@ def import_verdicts(
         table.problem(i, None, f"names {frame['first'].iloc[i]!r} on both sides of the pair")
         for i in _where(frame["first"] == frame["second"])
     ]
-    by = [*(k for k in KEYS[:2] if k in frame), "first", "second", "aspect", "evaluator", "order"]
+    by = [*(k for k in _KEYS if k in frame), "first", "second", "aspect", "evaluator", "order"]
     frame = _in_order_of_names(frame)
     reader.problems += [
         table.problem(i, None, "is a second verdict on the same pair in the same order; there must be one")
@@ -127,6 +129,8 @@ def read_verdicts(path: str | os.PathLike[str]) -> pd.DataFrame:
             ]
     if reader.problems:
         raise DataError(reader.problems)
+    ordered = [k for k in (*_KEYS, FIRST, SECOND) if k in given]
+    frame = frame[[*ordered, *(c for c in given if c not in ordered)]]
     return frame if "aspect" in frame else frame.assign(aspect="")
 
 
@@ -177,10 +181,7 @@ class _Reader:
 def _table(path: Path) -> Table:
     if not path.is_file():
         raise DataError(f"there is no file {path}")
-    table, problems = read_table(path)
-    if table is None or problems:
-        raise DataError(problems)
-    return table
+    return sound(read_table(path))
 
 
 def _where(wrong: Any) -> list[int]:  # noqa: ANN401 - bool of shape (rows,)

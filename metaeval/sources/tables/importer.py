@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, Problem, nearest
+from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.records import KEYS
+from metaeval.base.validation import read_model
 from metaeval.sources.dataset.check import build, duplicates
 from metaeval.sources.dataset.folder import refuse_if_in_the_way, save
 from metaeval.sources.hub.repository import hub_name, hub_table
 from metaeval.sources.tables.columns import number_column, text_column
-from metaeval.sources.tables.map import FromColumn, TableMap, fill, placeholders, read_map
+from metaeval.sources.tables.map import FromColumn, TableMap, fill, placeholders
 from metaeval.sources.tables.table import Table, read_table
 
 if TYPE_CHECKING:
@@ -74,11 +75,8 @@ def import_table(
         If the map or the table cannot be used; each problem names the row and column of the table itself.
     """
     refuse_if_in_the_way(Path(out), force=force)
-    table_map = read_map(Path(map_file))
-    table, problems = _read(source, table_map, cache)
-    if table is None or problems:
-        raise DataError(problems)
-    result = convert(table, table_map, Path(map_file).name)
+    table_map = sound(read_model(Path(map_file), TableMap))
+    result = convert(_read(source, table_map, cache), table_map, Path(map_file).name)
     save(result.data, out, force=force)
     return result
 
@@ -122,24 +120,20 @@ def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> Tab
         tables["scores"] = piler.pile([s for _, s in scores], "evaluator", "score")
     if problems:
         raise DataError(problems)
-    data, found = build(table_map.manifest(), tables)
-    if data is None:
-        raise DataError(found)
+    data = sound(build(table_map.manifest(), tables))
     selectors = {x.column for s in sources for x in (s.who, s.aspect) if isinstance(x, FromColumn)}
     unmapped = tuple(c for c in given if c not in {*named, *value_columns, *selectors})
     return TableImport(data, unmapped)
 
 
-def _read(
-    source: str | os.PathLike[str], table_map: TableMap, cache: Path | None
-) -> tuple[Table | None, list[Problem]]:
+def _read(source: str | os.PathLike[str], table_map: TableMap, cache: Path | None) -> Table:
     name, path = hub_name(source), Path(source)
     if name is not None or path.is_dir():
-        return hub_table(name or str(path), table_map.split, cache), []
+        return hub_table(name or str(path), table_map.split, cache)
     if not path.exists():
         near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise DataError(f"the table {str(path)!r} does not exist{nearest(path.name, near)}")
-    return read_table(path)
+    return sound(read_table(path))
 
 
 def sources_of(entry: Entry, table_map: TableMap, given: list[str], map_name: str) -> list[_Source]:

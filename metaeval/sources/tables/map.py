@@ -28,14 +28,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import nearest
 from metaeval.base.records import KEYS
-from metaeval.base.validation import Strict, read_model
+from metaeval.base.validation import Strict
 from metaeval.sources.dataset.manifest import Manifest, Name, ScaleModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
     from typing import Self
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -211,17 +210,3 @@ def placeholders(template: str) -> list[str]:
 def fill(template: str, values: Mapping[str, str]) -> str:
     """Return ``template`` with each ``{name}`` replaced."""
     return _PLACEHOLDER.sub(lambda m: values[m[1]], template)
-
-
-def read_map(path: Path) -> TableMap:
-    """Read a map file.
-
-    Raises
-    ------
-    DataError
-        With the line and the nearest right key.
-    """
-    found, problems = read_model(path, TableMap)
-    if found is None:
-        raise DataError(problems)
-    return found

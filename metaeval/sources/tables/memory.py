@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from pydantic import ValidationError
 
-from metaeval.base.errors import DataError
+from metaeval.base.errors import DataError, sound
+from metaeval.base.validation import read_model
 from metaeval.sources.hub.repository import dataset_table, split_table
 from metaeval.sources.tables.importer import convert
-from metaeval.sources.tables.map import TableMap, read_map
+from metaeval.sources.tables.map import TableMap
 from metaeval.sources.tables.table import from_frame
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def from_table(
     if not isinstance(map, str | os.PathLike):
         raise DataError(f"the map is a mapping or the path of a map file, not a {type(map).__name__}")
     path = Path(map)
-    return convert(_table(table, given := read_map(path)), given, path.name).data
+    return convert(_table(table, given := sound(read_model(path, TableMap))), given, path.name).data
 
 
 def _table(table: object, given: TableMap) -> Table:

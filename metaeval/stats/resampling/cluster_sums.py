@@ -76,11 +76,11 @@ class WithAverage:
         return with_average(found.reshape(-1, self.values, columns)).reshape(-1, columns)
 
 
-def with_average(of_aspects: Floats) -> Floats:
-    """Add the mean over aspects, the first axis, as a last entry, if there are two or more."""
-    if len(of_aspects) == 1:
+def with_average(of_aspects: Floats, axis: int = 0) -> Floats:
+    """Append the mean over aspects, one axis of an array, if there are two or more."""
+    if of_aspects.shape[axis] < 2:
         return of_aspects
-    return np.concatenate([of_aspects, of_aspects.mean(axis=0, keepdims=True)])
+    return np.concatenate([of_aspects, of_aspects.mean(axis=axis, keepdims=True)], axis=axis)
 
 
 def mean_of(above: Floats, below: Floats) -> ClusterSums:

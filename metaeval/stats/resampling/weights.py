@@ -231,7 +231,8 @@ def _stretched(
     to the other side (Efron & Stein 1981). Means over groups are linear: for them nothing changes.
     """
     n = np.shape(jackknife)[-1]
-    of_jackknife, of_bootstrap = (n - 1) * _variance(jackknife), _variance(replicates) * n / max(1, n - 1)
+    of_jackknife = (n - 1) * variance_of_defined(jackknife)
+    of_bootstrap = variance_of_defined(replicates) * n / max(1, n - 1)
     ratio = np.divide(of_jackknife, of_bootstrap, out=np.ones_like(of_bootstrap), where=of_bootstrap > 0)
     by = np.sqrt(np.maximum(1.0, ratio))
     point = np.asarray(estimate, dtype=np.float64)
@@ -239,7 +240,7 @@ def _stretched(
     return low, high
 
 
-def _variance(values: ArrayLike) -> Floats:
+def variance_of_defined(values: ArrayLike) -> Floats:
     """Return the variance of what is defined along the last axis; 0 where nothing is."""
     given = np.asarray(values, dtype=np.float64)
     there = ~np.isnan(given)

@@ -17,7 +17,6 @@ from metaeval.base.records import AVERAGE, Kind
 from metaeval.engine.intervals import Bootstrap
 from metaeval.judging.cost import costs_of
 from metaeval.runs.finished import open_run
-from metaeval.study.results import read_run
 
 if TYPE_CHECKING:
     import os
@@ -134,7 +133,7 @@ def generators_of(
         truth=run.record.truth.spec,
         simulated=run.scores.simulation,
     )
-    correlations = read_run(run.folder)[0].frame
+    correlations = run.correlations.frame
     judge = names[0] if evaluators else best_evaluator(correlations, names, aspect)
     powered = estimates_sheet(
         run.scores.frame,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.analysis.agreement.distributions import on_scale
+from metaeval.base.counts import graphemes
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.formulas import read_csv
-from metaeval.base.keys import noun
-from metaeval.base.records import KEYS, Kind
+from metaeval.base.keys import author_key
+from metaeval.base.records import Kind
 from metaeval.base.yaml_lines import read_yaml
-from metaeval.kinds.scoring import score
+from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import RANKING, read_output
 from metaeval.study.commands.dataset import data_of
@@ -63,7 +64,7 @@ def biases_of(
     data
         Where the data set lies, if not where the study says; read only if lengths must be counted.
     resamples, seed
-        Of the users, or of the items where there are no users.
+        Of the clusters of the run, such as its users.
 
     Raises
     ------
@@ -72,30 +73,30 @@ def biases_of(
     """
     run = open_run(folder)
     names, pairwise = judges_of(run, judges)
-    generators = tuple(sorted(run.truth["generator"].astype(str).unique()))
+    author = author_key(run.nouns)
+    generators = tuple(sorted(run.truth[author].astype(str).unique())) if author else ()
     of = families_of(run, [*names, *pairwise], generators, families or {})
-    texts, said = lengths_of(run, length, data)
+    texts, told = lengths_of(run, length, data)
     measured = _judged(run, names, texts) if names else None
     verdicts = None
     if pairwise and run.verdicts is not None:
         wanted = run.verdicts[run.verdicts["evaluator"].isin(pairwise)]
-        verdicts = Verdicts(tuple(pairs_of(wanted)), run.truth, texts, generators)
+        verdicts = Verdicts(tuple(pairs_of(wanted, run.cluster)), run.truth, texts, generators)
     found = measure(
         measured,
         verdicts,
         signatures=run.scores.signatures,
         families=of,
-        clustered_by=noun(run.scores.keys[0]),
+        clustered_by=run.nouns[run.cluster],
         resamples=resamples,
         seed=seed,
     )
     board = read_output(run.folder, RANKING) if RANKING in run.record.outputs else None
-    ranking = None if board is None else read_csv(board, ("rank", "estimate", "ci_low", "ci_high"))
     sheets = bias_sheets(
         found,
-        ranking,
+        None if board is None else read_csv(board, ("rank", "estimate", "ci_low", "ci_high")),
         signatures=run.scores.signatures,
-        said=[*said, *_without_family(of, [*names, *pairwise], generators), *_not_ratings(measured)],
+        said=[*told, *_without_family(of, [*names, *pairwise], generators), *_not_ratings(measured)],
         simulated=run.scores.simulation,
     )
     if not sheets:
@@ -204,36 +205,40 @@ def lengths_of(
         raise MetaevalError(f"the run has no evaluator {name!r} that tells lengths{nearest(name, known)}")
     counts = [n for n, s in run.scores.signatures.items() if s.get("counted") == _COUNTED]
     counted = name or next(iter(counts), None)
+    keys = list(run.scores.keys)
     if counted is not None:
         frame = run.scores.frame
-        return _of_texts(frame[frame["evaluator"] == counted]), []
+        frame = frame[frame["evaluator"] == counted].rename(columns={"score": "length"})
+        return frame[[*keys, "length"]].drop_duplicates(keys), []
     try:
         loaded = data_of(run, data)
     except MetaevalError as error:
         if data is not None:
             raise
-        return None, [
-            (
-                f"Verbosity is left out, for the lengths of the texts are not known ({error}); a study with "
-                "Length() among its evaluators keeps them, or say with --length which evaluator tells them."
-            )
-        ]
-    return _of_texts(score(loaded, ["Length()"], aspects=list(loaded.aspects)[:1]).frame), []
-
-
-def _of_texts(scores: pd.DataFrame) -> pd.DataFrame:
-    keys = [k for k in KEYS if k in scores.columns]
-    return scores.rename(columns={"score": "length"})[[*keys, "length"]].drop_duplicates(keys)
+        why = f"the lengths of the texts are not known ({error})"
+    else:
+        texts = kind_named(run.record.study.kind).unit_view(loaded, ()).texts
+        if texts:
+            lengths = [float("nan") if t is None else float(graphemes(t)) for t in texts[0].texts]
+            return loaded.units.assign(length=lengths), []
+        why = "the units of the run have no texts"
+    return None, [
+        (
+            f"Verbosity is left out, for {why}; a study with "
+            "Length() among its evaluators keeps them, or say with --length which evaluator tells them."
+        )
+    ]
 
 
 def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> JudgedUnits:
     scale = run.record.data.scale
-    frame = run.scores.frame
-    own = frame[frame["evaluator"].isin(list(names))]
+    own = run.scores.frame[run.scores.frame["evaluator"].isin(list(names))]
     return JudgedUnits.of(
         own,
         run.truth,
         names,
+        cluster=run.cluster,
+        called=run.nouns,
         length=length,
         second=_other_people(run, names),
         scale=scale,
@@ -255,6 +260,8 @@ def _without_family(
     of: Mapping[str, str | None], judges: Sequence[str], generators: Sequence[str]
 ) -> list[str]:
     """Say of which judges self-preference is not measured, and why."""
+    if not generators:
+        return ["Self-preference is left out, for the run has no generators."]
     unknown = [j for j in judges if of[j] is None]
     alone = [j for j in judges if of[j] is not None and not own_generators(generators, of[j], of)]
     told = []

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.records import KEYS
 from metaeval.engine.policy import Policy, prepare
 from metaeval.runs.finished import open_run
 from metaeval.sources.dataset.manifest import FILE
@@ -116,7 +115,7 @@ def calibration_of(
         label_sheet(whole, simulated=simulated),
         strata_sheet(found, bands, options.by, **choice) if options.by else None,
         confusion_sheet(found, every=bool(options.evaluators), simulated=simulated),
-        map_sheet(maps, seed=given.bootstrap.seed, simulated=simulated),
+        map_sheet(maps, who=data.cluster_name(None), seed=given.bootstrap.seed, simulated=simulated),
     ]
     return [sheet for sheet in sheets if sheet is not None]
 
@@ -218,7 +217,7 @@ def _strata(data: Prepared, categories: pd.DataFrame) -> list[str]:
     """Return the category of each unit of ``data``."""
     import pandas as pd
 
-    by = [k for k in KEYS if k in categories.columns]
+    by = [c for c in categories.columns if c != "category"]
     units = pd.DataFrame({k: data.labels[k].astype(str).take(data.keys[k]) for k in by})
     found = units.merge(categories, on=by, how="left", validate="many_to_one")
     return list(map(str, found["category"]))

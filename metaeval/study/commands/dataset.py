@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import MetaevalError, StudyError, nearest
-from metaeval.base.records import KEYS
+from metaeval.kinds.kind import kind_named
 from metaeval.kinds.study import make_study
 from metaeval.study.plan import plan
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.base.records import DataOfKind, DataSet
     from metaeval.runs.finished import OpenRun
 
 NONE = "(none)"
 """What stands for a unit that has no value in a column."""
 
 
-def data_of(run: OpenRun, given: str | os.PathLike[str] | None = None) -> ExplanationSet:
+def data_of(run: OpenRun, given: str | os.PathLike[str] | None = None) -> DataOfKind:
     """Load the data set that a run scored, without what its study excludes.
 
     Parameters
@@ -40,7 +40,7 @@ def data_of(run: OpenRun, given: str | os.PathLike[str] | None = None) -> Explan
     if given is not None:
         study["dataset"] = str(given)
     try:
-        data: ExplanationSet = plan(make_study(study), run.folder).data
+        data = plan(make_study(study), run.folder).data
     except StudyError as error:
         raise MetaevalError(f"{error}; --data says where the data set of a run lies") from error
     if data.fingerprint != run.record.data.fingerprint:
@@ -52,7 +52,22 @@ def data_of(run: OpenRun, given: str | os.PathLike[str] | None = None) -> Explan
 
 
 def column_of(run: OpenRun, column: str, given: str | os.PathLike[str] | None = None) -> pd.DataFrame:
-    """Return a column of the explanations, or of the users, by unit.
+    """Return a column that tells units apart, as `column_in` does.
+
+    Raises
+    ------
+    MetaevalError
+        As `data_of`, or if there is no such column.
+    """
+    frame = run.scores.frame
+    if column in run.scores.keys:  # the run knows these itself
+        units = frame[[column]].drop_duplicates().astype(str)
+        return units.assign(category=units[column])
+    return column_in(data_of(run, given), column, run.record.study.kind)
+
+
+def column_in(data: DataSet, column: str, kind: str = "explanations") -> pd.DataFrame:
+    """Return a column of a data set that tells units apart, such as one of its users.
 
     Returns
     -------
@@ -63,32 +78,15 @@ def column_of(run: OpenRun, column: str, given: str | os.PathLike[str] | None = 
     Raises
     ------
     MetaevalError
-        As `data_of`, or if there is no such column.
-    """
-    frame = run.scores.frame
-    if column in KEYS and column in frame.columns:  # the run knows these itself
-        units = frame[[column]].drop_duplicates().astype(str)
-        return units.assign(category=units[column])
-    return column_in(data_of(run, given), column)
-
-
-def column_in(data: ExplanationSet, column: str) -> pd.DataFrame:
-    """Return a column of the explanations of a data set, or of its users, as `column_of` does.
-
-    Raises
-    ------
-    MetaevalError
         If there is no such column.
     """
-    found, by = data.explanations, list(data.keys)
-    if column not in found.columns and data.users is not None:
-        found, by = data.users, ["user_id"]
-    if column not in found.columns:
-        have = [str(c) for c in data.explanations.columns if c != "explanation"]
-        have += [str(c) for c in found.columns if c not in have]
-        raise MetaevalError(
-            f"data set {data.name!r} has no column {column!r}{nearest(column, have)} "
-            f"(it has: {', '.join(have)})"
-        )
-    text = found[column].astype(object).where(found[column].notna(), "").astype(str).str.strip()
-    return found[by].astype(str).assign(category=text.where(text != "", NONE))
+    tables = kind_named(kind).tables(data)
+    for found in tables:
+        if column in found.columns:
+            by = [k for k in data.keys if k in found.columns]
+            text = found[column].astype(object).where(found[column].notna(), "").astype(str).str.strip()
+            return found[by].astype(str).assign(category=text.where(text != "", NONE))
+    have = list(dict.fromkeys(str(c) for table in tables for c in table.columns))
+    raise MetaevalError(
+        f"data set {data.name!r} has no column {column!r}{nearest(column, have)} (it has: {', '.join(have)})"
+    )

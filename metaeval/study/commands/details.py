@@ -10,7 +10,6 @@ from metaeval.analysis.agreement.reliability import MadeOf, reliability
 from metaeval.analysis.agreement.variance import variance
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.policy import prepare
 from metaeval.runs.finished import open_run
 from metaeval.study.specs import specs_in
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ScoreTable
+    from metaeval.engine.matched import Matched
     from metaeval.engine.sheet import Sheet
     from metaeval.runs.record import Record
 
@@ -33,27 +32,24 @@ def details(folder: str | os.PathLike[str]) -> list[Sheet]:
         If it is no run folder, the run is not finished, or its files are not those that it wrote.
     """
     run = open_run(folder)
-    return details_of(run.scores, run.truth, run.raters, run.record)
+    return details_of(run.matched, run.raters, run.record)
 
 
-def details_of(
-    scores: ScoreTable, truth: pd.DataFrame, raters: pd.DataFrame | None, record: Record
-) -> list[Sheet]:
+def details_of(matched: Matched, raters: pd.DataFrame | None, record: Record) -> list[Sheet]:
     """Return the details of a run as sheets, without those that the data have nothing for.
 
     They are ``measures``, ``people``, ``annotators``, ``retest``, ``attenuation`` and ``variance``.
 
     Parameters
     ----------
-    scores, truth
-        What the run scored, and its truth (key columns, ``aspect``, ``rating``).
+    matched
+        What the run scored, and its truth.
     raters
         Annotators' ratings: key columns, ``rater``, ``aspect``, ``rating``; None if there are none.
     record
         What ``run.json`` says.
     """
-    policy = record.study.policy()
-    data = prepare(scores, truth, policy)
+    data, scores, truth = matched.prepared, matched.scores, matched.truth
     spec = record.truth.spec
     whole = made_of(spec)
     bootstrap = Bootstrap.read(record.study.bootstrap)
@@ -67,7 +63,7 @@ def details_of(
         people(
             truth,
             raters,
-            policy,
+            matched.policy,
             truth_raters=whole.annotators,
             truth_name="the user" if spec == "User()" else spec,
             bootstrap=bootstrap,

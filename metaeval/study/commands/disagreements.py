@@ -51,7 +51,7 @@ def disagreements_of(
     n
         Units that are listed.
     resamples, seed
-        Of the users.
+        Of the clusters of the run, such as its users.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def disagreements_of(
     gains = [g for g in panel_gains(data, how) if not aspects or g.aspect in aspects]
     simulated = run.scores.simulation.among(members)
     return [
-        disagreements_sheet(units, members, n, simulated=simulated),
+        disagreements_sheet(units, members, n, called=run.nouns, simulated=simulated),
         agreement_sheet(units, members, simulated=simulated),
         gain_sheet(gains, how, data.cluster_name(None), simulated=simulated),
     ]

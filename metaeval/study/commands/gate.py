@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.records import KEYS, Kind, Status
+from metaeval.base.keys import author_key
+from metaeval.base.records import Kind, Status
 from metaeval.runs.finished import open_run
 from metaeval.study.commands.dataset import column_of
 from metaeval.trust.calibration.identity import changes as identity_changes
@@ -16,7 +17,7 @@ from metaeval.trust.gate.baseline import Baseline, read_baseline
 from metaeval.trust.gate.baseline import write_baseline as write_file
 from metaeval.trust.gate.checks import gate
 from metaeval.trust.gate.judge import judge_notes
-from metaeval.trust.gate.pairs import CALL_DIGITS, GateScores, cells_of, usual_cluster
+from metaeval.trust.gate.pairs import CALL_DIGITS, GateScores, cells_of
 from metaeval.trust.gate.rules import ALPHA, MAX_MISSING, Rules, joined, lowered
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def baseline_of_run(
         rules = replace(rules, least=least, max_drop=drop)
     cells = cells_of(scored, None, by)
     rules.check_names(cells)
-    cluster = asked.cluster or (kept.cluster if kept else usual_cluster(scored))
+    cluster = asked.cluster or (kept.cluster if kept else scored.usual_cluster)
     written = write_file(target, Baseline(scored, rules, by, cluster))
     return written, lowered(rules, kept.rules, cells) if kept else []
 
@@ -163,7 +164,7 @@ def _baseline(run: OpenRun, asked: GateRequest, path: Path) -> Baseline:
     # The evaluator goes by one name in both runs; categories are those of the units of the run.
     name = asked.evaluator or _only_judge(run)
     scored = _scored(before, replace(asked, generators=(), data=None), "", name)
-    return Baseline(scored, Rules(), "", asked.cluster or (usual_cluster(scored)))
+    return Baseline(scored, Rules(), "", asked.cluster or scored.usual_cluster)
 
 
 def _scored(run: OpenRun, asked: GateRequest, by: str, usual: str | None) -> GateScores:
@@ -174,25 +175,26 @@ def _scored(run: OpenRun, asked: GateRequest, by: str, usual: str | None) -> Gat
         raise MetaevalError(
             f"the run {run.folder} has no evaluator {name!r}{nearest(name, known)}; it has {', '.join(known)}"
         )
+    about, author = run.record.data, author_key(run.nouns)
     frame = run.scores.frame
     frame = frame[(frame["evaluator"] == name) & (frame["status"] != Status.EXAMPLE.value)]
-    keys = [k for k in KEYS if k in frame.columns]
     for generator in asked.generators:
-        known = sorted(map(str, frame["generator"].unique())) if "generator" in keys else []
+        if not author:
+            raise MetaevalError(f"the run {run.folder} has no generators; leave --generator out")
+        known = sorted(map(str, frame[author].unique()))
         if generator not in known:
             raise MetaevalError(
                 f"the run has no generator {generator!r}{nearest(generator, known)}; "
                 f"it has {', '.join(known)}"
             )
     if asked.generators:
-        frame = frame[frame["generator"].isin(list(asked.generators))]
+        frame = frame[frame[author].isin(list(asked.generators))]
     call = frame["call"].fillna("").astype(str).str[:CALL_DIGITS] if "call" in frame.columns else ""
-    found = frame[[*keys, "aspect", "score"]].assign(call=call, category="")
+    found = frame[[*run.scores.keys, "aspect", "score"]].assign(call=call, category="")
     if by:
         values = column_of(run, by, asked.data)
         on = [c for c in values.columns if c != "category"]
         found["category"] = found[on].astype(str).merge(values, how="left", on=on)["category"].to_numpy()
-    about = run.record.data
     return GateScores(
         found.reset_index(drop=True),
         name,
@@ -201,6 +203,8 @@ def _scored(run: OpenRun, asked: GateRequest, by: str, usual: str | None) -> Gat
         about.name,
         about.fingerprint,
         run.scores.simulation.among([name]),
+        run.nouns,
+        run.cluster,
     )
 
 

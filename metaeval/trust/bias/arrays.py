@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.base import keys
-from metaeval.base.keys import author_key, key_columns
+from metaeval.base.keys import author_key, key_columns, nouns_of
 from metaeval.base.records import AVERAGE, Status
 from metaeval.engine.alignment import align
 
@@ -99,10 +98,10 @@ class JudgedUnits:
             asked = _with_others(asked, second)
         found = align(asked, truth, [])
         by_name = {k: _numbered(found.labels[k], found.keys[k]) for k in found.keys}
-        nouns = called or keys.nouns(by_name)
+        called = called or nouns_of(by_name)
         who = cluster or next(iter(by_name))
         clusters, names = by_name[who]
-        generator, generators = by_name.get(author_key(nouns), (np.zeros_like(clusters), ()))
+        generator, generators = by_name.get(author_key(called), (np.zeros_like(clusters), ()))
         places = [found.evaluators.index(name) for name in judges]
         return cls(
             tuple(judges),
@@ -115,7 +114,7 @@ class JudgedUnits:
             generators,
             None if length is None else _lengths(length, by_name),
             _covering(found, places) if _OTHERS in found.evaluators else None,
-            nouns[who],
+            called[who],
             scale,
             rates,
         )

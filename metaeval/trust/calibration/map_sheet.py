@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from metaeval.trust.calibration.maps import MapFit
 
 
-def map_sheet(fits: Sequence[MapFit], *, seed: int = 0, simulated: Simulation = REAL) -> Sheet | None:
-    """Return what maps to people's scale reach on users that they did not see; None without a map."""
+def map_sheet(
+    fits: Sequence[MapFit], *, who: str = "user", seed: int = 0, simulated: Simulation = REAL
+) -> Sheet | None:
+    """Return what maps to people's scale reach on held-out clusters, called ``who``; None without a map."""
     if not fits:
         return None
     rows = []
@@ -42,35 +44,34 @@ def map_sheet(fits: Sequence[MapFit], *, seed: int = 0, simulated: Simulation = 
         Column("added", "The judge adds", "number", "added_low", "added_high"),
         Column("pearson_raw", "r as it is", "number"),
         Column("pearson_map", "r, mapped", "number"),
-        Column("rmse_own_map", "RMSE, user's map", "number"),
-        Column("rmse_own_mean", "RMSE, no judge, user's mean", "number"),
+        Column("rmse_own_map", f"RMSE, {who}'s map", "number"),
+        Column("rmse_own_mean", f"RMSE, no judge, {who}'s mean", "number"),
         Column("added_to_own", "The judge adds to it", "number", "added_to_own_low", "added_to_own_high"),
-        Column("pearson_own_map", "r, user's map", "number"),
+        Column("pearson_own_map", f"r, {who}'s map", "number"),
     ]
     columns = [c for c in every if c.name in frame and (with_own or "own" not in c.name)]
     return Sheet(
         "maps",
-        "Maps to people's scale, on users they did not see",
+        f"Maps to people's scale, on {who}s they did not see",
         frame,
         (*heads(fits), *columns),
-        tuple(_map_notes(seed=seed, with_own=with_own, with_raw=with_raw)),
+        tuple(_map_notes(who, seed=seed, with_own=with_own, with_raw=with_raw)),
         simulated,
     )
 
 
-def _map_notes(*, seed: int, with_own: bool, with_raw: bool) -> Iterator[str]:
-    who = "users" if with_own else "items"
+def _map_notes(who: str, *, seed: int, with_own: bool, with_raw: bool) -> Iterator[str]:
     yield (
         "Errors in points: mean absolute (MAE), and root mean square (RMSE), which maps are fitted by. "
         "Mapped: by the map that never falls and fits best, of "
-        f"other {who} (isotonic; ten folds of {who}, seed {seed}). No judge: the mean rating of other {who}. "
-        "What the map mends, and the judge adds, is how much smaller the RMSE is with it."
+        f"other {who}s (isotonic; ten folds of {who}s, seed {seed}). No judge: the mean rating of other "
+        f"{who}s. What the map mends, and the judge adds, is how much smaller the RMSE is with it."
     )
     if with_raw:
         yield "As it is: the score taken for a rating, where it lies on the scale."
     if with_own:
         yield (
-            "The user's map: the common one, and the user's shift and slope from the user's labels of other "
-            "items, shrunken towards none (best linear unbiased prediction; variances from other users). The "
-            "user's mean: the shift alone, and no judge."
+            f"The {who}'s map: the common one, and the {who}'s shift and slope from the {who}'s labels of "
+            "other items, shrunken towards none (best linear unbiased prediction; variances from other "
+            f"{who}s). The {who}'s mean: the shift alone, and no judge."
         )

@@ -1,8 +1,8 @@
-"""A baseline on disk: a small JSON file to review, and the units' scores in a CSV file beside it.
+"""A baseline on disk: a small JSON file, and the scores of the units in a CSV file beside it.
 
-``main.json`` holds the thresholds, the judge, the data's fingerprint, and the mean of every aspect and
-category; ``main.units.csv`` has a row a unit and a column an aspect, and the JSON file its SHA-256. Both are
-text with their rows and keys in order, so that a review shows what changed.
+``main.json`` holds the thresholds, the judge, the data's fingerprint, the mean of every aspect and category,
+and the SHA-256 of ``main.units.csv``, which has one row per unit and one column per aspect. Rows and keys are
+sorted, so that a review shows what changed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from metaeval.base.errors import MetaevalError
 from metaeval.base.files import write_text
 from metaeval.base.formulas import safe, unprotected
+from metaeval.base.keys import nouns_of
 from metaeval.base.simulation import Simulation
-from metaeval.engine.policy import CLUSTERS
 from metaeval.trust.gate.pairs import GateScores, cell, cells_of
 from metaeval.trust.gate.rules import Rules
 
@@ -70,6 +70,7 @@ def write_baseline(path: Path, baseline: Baseline) -> list[Path]:
         },
         "by": baseline.by,
         "cluster": baseline.cluster,
+        **({"nouns": scored.nouns} if scored.nouns != nouns_of(scored.keys) else {}),
         "thresholds": {
             "min": dict(baseline.rules.least),
             "max_drop": dict(baseline.rules.max_drop),
@@ -120,6 +121,7 @@ def read_baseline(path: Path) -> Baseline:
             str(data["name"]),
             str(data["fingerprint"]),
             _simulation(data["simulated"], str(judge["evaluator"])),
+            record.get("nouns", {}),
         )
         rules = Rules(
             _numbers(thresholds["min"]),
@@ -135,8 +137,9 @@ def read_baseline(path: Path) -> Baseline:
             f"{path} is not a whole baseline ({type(error).__name__}: {error}); write it again with "
             f"metaeval gate RUN --write-baseline {path}"
         ) from error
-    if cluster not in (*CLUSTERS, "unit"):
-        raise MetaevalError(f"{path}: cluster is {cluster!r}; give {', '.join(CLUSTERS)} or unit")
+    known = scored.nouns.values()
+    if cluster not in (*known, "unit"):
+        raise MetaevalError(f"{path}: cluster is {cluster!r}; give {', '.join(known)} or unit")
     return Baseline(scored, rules, by, cluster)
 
 

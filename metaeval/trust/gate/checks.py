@@ -1,7 +1,7 @@
-"""A gate: are the scores of a system's texts good enough, and no worse than at the last accepted run.
+"""A gate: whether the scores of a system are good enough, and no worse than in the last accepted run.
 
-There are three answers, for where a sample is too small neither a pass nor a fail would be true. The rule,
-for one aspect and category at a time and never for a blend of them:
+The answer is pass, fail or, where the sample is too small to say, inconclusive. Each aspect and category is
+checked by itself:
 
 ========  ======================================  ====================================================
 check     passes if                               fails if
@@ -13,10 +13,10 @@ drop      the paired mean of current - baseline   it is below minus the margin, 
           one-sided test at level alpha
 ========  ======================================  ====================================================
 
-The gate passes if every check does, fails if any fails, and is inconclusive otherwise. So a system in which
-nothing changed, and which is no worse than its thresholds, fails in at most alpha of all cases, however many
-checks there are (Holm 1979); and one that is worse than allowed in any cell passes in at most alpha of them,
-without a correction (intersection-union test, Berger 1982, Technometrics 24, 295).
+The gate passes if every check does, fails if any fails, and is inconclusive otherwise. A system that did not
+change and meets its thresholds fails with probability alpha at most, whatever the number of checks (Holm
+1979). One that is worse than allowed in any cell passes with probability alpha at most, without a correction
+(intersection-union test, Berger 1982, Technometrics 24, 295).
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ import numpy as np
 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import REAL
-from metaeval.engine.policy import CLUSTERS
 from metaeval.stats.resampling.multiplicity import holm
-from metaeval.trust.gate.pairs import cell, cells_of, clusters_of, ends, paired, usual_cluster
+from metaeval.trust.gate.pairs import cell, cells_of, clusters_of, ends, paired
 from metaeval.trust.gate.tests_of_means import cluster_mean
 
 if TYPE_CHECKING:
@@ -125,8 +124,8 @@ def gate(
     by
         What ``category`` stands for; with it, each category is checked beside each whole aspect.
     cluster
-        Units of one ``user``, ``item`` or ``generator`` are not independent; ``unit`` if all are. Users, or
-        items where there are none, if left out.
+        What names units that are not independent, such as ``user``; ``unit`` if all are independent. The
+        usual cluster of the scores, if left out.
     notes
         What else is to be said.
 
@@ -137,12 +136,13 @@ def gate(
     """
     cells = cells_of(current, baseline, by)
     rules.check_names(cells)
-    cluster = cluster or usual_cluster(current)
-    if cluster != "unit" and CLUSTERS.get(cluster) not in current.keys:
-        have = ", ".join(name for name, key in CLUSTERS.items() if key in current.keys)
+    cluster = cluster or current.usual_cluster
+    columns = {noun: key for key, noun in current.nouns.items()} | {"unit": ""}
+    if cluster not in columns:
+        have = ", ".join(current.nouns.values())
         raise MetaevalError(f"units cannot be clustered by {cluster!r}; give {have} or unit")
     both, said = paired(current, baseline) if baseline else (None, [])
-    scope = _Scope(rules, cluster, *ends(current, baseline))
+    scope = _Scope(rules, columns[cluster], *ends(current, baseline))
     found: list[Check] = []
     for place in cells:
         bound, drop = rules.least_of(*place), rules.max_drop_of(*place)
@@ -171,6 +171,7 @@ class _Scope:
 
     rules: Rules
     cluster: str
+    """A key column; empty if all units are independent."""
     least: float
     most: float
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
-from metaeval.base.records import KEYS
+from metaeval.base.keys import author_key, key_columns, nouns_of
 from metaeval.base.simulation import REAL
-from metaeval.engine.policy import CLUSTERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,21 +39,32 @@ class GateScores:
     data: str
     fingerprint: str
     simulated: Simulation = REAL
+    called: Mapping[str, str] = field(default_factory=dict)
+    """Key column → what its values are called; by its name, if left out."""
+    cluster: str = ""
+    """The key column of units that are not independent; the first, if left out."""
+
+    @property
+    def nouns(self) -> dict[str, str]:
+        """Each key column, in order → what its values are called."""
+        plain = nouns_of(k for k in key_columns(self.frame) if k != "category")
+        return {key: self.called.get(key, noun) for key, noun in plain.items()}
 
     @property
     def keys(self) -> list[str]:
         """The key columns."""
-        return [k for k in KEYS if k in self.frame.columns]
+        return list(self.nouns)
+
+    @property
+    def usual_cluster(self) -> str:
+        """What units are clustered by if nobody says otherwise."""
+        return self.nouns[self.cluster or self.keys[0]]
 
     @property
     def generators(self) -> list[str]:
-        """The systems whose texts were scored."""
-        return sorted(map(str, self.frame["generator"].unique())) if "generator" in self.frame else []
-
-
-def usual_cluster(scored: GateScores) -> str:
-    """Return what units are clustered by if nobody says otherwise: users, or items where there are none."""
-    return "user" if "user_id" in scored.keys else "item"
+        """The systems whose texts were scored; empty if no key names them."""
+        author = author_key(self.nouns)
+        return sorted(map(str, self.frame[author].unique())) if author else []
 
 
 def cells_of(current: GateScores, baseline: GateScores | None, by: str) -> list[tuple[str, str]]:
@@ -95,15 +105,15 @@ def paired(current: GateScores, baseline: GateScores) -> tuple[pd.DataFrame, lis
             f"the baseline's units are named by {', '.join(baseline.keys)} and the run's by "
             f"{', '.join(current.keys)}; write a new baseline"
         )
-    keys, notes = current.keys, []
+    keys, notes, author = current.keys, [], author_key(current.nouns)
     ours, theirs = current.generators, baseline.generators
-    if not set(ours) & set(theirs):
+    if author and not set(ours) & set(theirs):
         if len(ours) != 1 or len(theirs) != 1:
             raise MetaevalError(
                 f"the run has the generators {', '.join(ours)} and the baseline has {', '.join(theirs)}: "
                 "give the one to compare with --generator"
             )
-        keys = [k for k in keys if k != "generator"]
+        keys.remove(author)
         notes.append(f"The texts of {ours[0]} are compared with those of {theirs[0]} in the baseline.")
     by = [*keys, "aspect"]
     before = baseline.frame[[*by, "category", "score", "call"]]
@@ -112,7 +122,7 @@ def paired(current: GateScores, baseline: GateScores) -> tuple[pd.DataFrame, lis
     if not (both["_merge"] == "both").any():
         raise MetaevalError(
             f"no unit of the run is in the baseline: they are matched by {', '.join(keys)}; "
-            "compare runs on the same users and items"
+            f"compare runs on the same {' and '.join(f'{current.nouns[k]}s' for k in keys if k != author)}"
         )
     added = both["_merge"] == "left_only"
     if added.any():
@@ -139,8 +149,6 @@ def cell(frame: pd.DataFrame, aspect: str, category: str) -> pd.DataFrame:
     return frame[there & (frame["category"] == category)] if category else frame[there]
 
 
-def clusters_of(frame: pd.DataFrame, cluster: str) -> ArrayLike:
-    """Return the cluster of each row: its user, item or generator, or the row alone."""
-    if cluster == "unit":
-        return np.arange(len(frame))
-    return [str(v) for v in frame[CLUSTERS[cluster]]]
+def clusters_of(frame: pd.DataFrame, column: str) -> ArrayLike:
+    """Return the cluster of each row, as a key column names it; the row alone, if it is empty."""
+    return [str(v) for v in frame[column]] if column else np.arange(len(frame))

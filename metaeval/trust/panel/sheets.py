@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from metaeval.base.records import KEYS
+from metaeval.base.keys import key_columns, nouns_of
 from metaeval.base.simulation import REAL
 from metaeval.engine.sentences import NO_BOOTSTRAP
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.trust.panel.splits import splits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from metaeval.base.simulation import Simulation
     from metaeval.trust.panel.gain import Fitting, Gain
 
 SCORE = "score @ "
 """Before a member's name: the column with its score."""
-_PEOPLE = {"user_id": "User", "item_id": "Item", "generator": "Generator"}
+_MEASURES = ("split", "range", "sd", "off_majority", "n_members")
 
 
 def split_units(scores: pd.DataFrame, members: Sequence[str], least: float, most: float) -> pd.DataFrame:
@@ -44,29 +44,21 @@ def split_units(scores: pd.DataFrame, members: Sequence[str], least: float, most
         ``aspect``, ``split``, ``range``, ``sd``, ``off_majority`` (see `metaeval.trust.panel.splits.Splits`),
         ``n_members``, and a column ``score @ NAME`` a member.
     """
-    keys = [k for k in KEYS if k in scores.columns]
+    keys = list(key_columns(scores))
     own = scores[scores["evaluator"].isin(list(members))]
-    wide = own.set_index([*keys, "aspect", "evaluator"])["score"].unstack()  # noqa: PD010 - nothing to sum up
+    names = [*keys, "aspect"]
+    wide = own.set_index([*names, "evaluator"])["score"].unstack()  # noqa: PD010 - nothing to sum up
     wide = wide.reindex(columns=list(members))
     found = splits(wide.to_numpy(float).T, least, most)
-    table = wide.rename(columns=lambda name: f"{SCORE}{name}").reset_index()
-    measures = {
-        "split": found.split,
-        "range": found.range,
-        "sd": found.sd,
-        "off_majority": found.off_majority,
-        "n_members": found.n,
-    }
-    names = [*keys, "aspect"]
-    whole = pd.concat([table[names], pd.DataFrame(measures), table.drop(columns=names)], axis=1)
-    whole.columns.name = None
+    of_members = wide.rename(columns=lambda name: f"{SCORE}{name}").reset_index(drop=True)
+    measures = pd.DataFrame({name: getattr(found, name) for name in _MEASURES})
+    whole = pd.concat([wide.index.to_frame(index=False), measures, of_members], axis=1)
     # Equal ones are ordered by their names, whatever the order of the run.
-    ordered = whole[found.n >= 2].sort_values(
-        ["split", "range", "sd", *names],
-        ascending=[False, False, False, *(True for _ in names)],
-        kind="stable",
+    order = ["split", "range", "sd"]
+    rising = [*(False for _ in order), *(True for _ in names)]
+    return whole[found.n_members >= 2].sort_values(
+        [*order, *names], ascending=rising, kind="stable", ignore_index=True
     )
-    return ordered.reset_index(drop=True)
 
 
 def agreement_sheet(units: pd.DataFrame, members: Sequence[str], *, simulated: Simulation = REAL) -> Sheet:
@@ -110,23 +102,30 @@ def agreement_sheet(units: pd.DataFrame, members: Sequence[str], *, simulated: S
 
 
 def disagreements_sheet(
-    units: pd.DataFrame, members: Sequence[str], n: int, *, simulated: Simulation = REAL
+    units: pd.DataFrame,
+    members: Sequence[str],
+    n: int,
+    *,
+    called: Mapping[str, str] | None = None,
+    simulated: Simulation = REAL,
 ) -> Sheet:
     """Return the units on which a panel splits most, each once, by the aspect on which it splits most.
 
     Returns
     -------
     Sheet
-        ``disagreements``: the columns of `split_units`, for at most ``n`` units.
+        ``disagreements``: the columns of `split_units`, for at most ``n`` units. ``called`` says what the
+        values of key columns are called; by their names, if left out.
     """
-    keys = [k for k in KEYS if k in units.columns]
+    keys = list(units.columns[: units.columns.get_loc("aspect")])
+    titles = nouns_of(keys) | dict(called or {})
     frame = units.drop_duplicates(keys).head(n).reset_index(drop=True)
     return Sheet(
         "disagreements",
         "Where the panel splits most",
         frame,
         (
-            *(Column(k, _PEOPLE[k]) for k in keys),
+            *(Column(k, titles[k].capitalize()) for k in keys),
             Column("aspect", "Aspect"),
             Column("split", "Ordinal disagreement", "number"),
             Column("range", "Range", "number"),

@@ -1,8 +1,4 @@
-"""Where a panel of judges splits, unit by unit, and whether it beats the best of its members.
-
-A panel averages out what is peculiar to one judge, and where its members differ the text is hard: it is worth
-a person's look.
-"""
+"""How far the members of a panel of judges disagree on each unit."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ if TYPE_CHECKING:
 class Splits:
     """How far members differ over each of N units; NaN for units that fewer than two of them scored."""
 
-    n: Ints
+    n_members: Ints
     """Members that scored the unit."""
     range: Floats
     """Highest less lowest score, in points of the scale."""

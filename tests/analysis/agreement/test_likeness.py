@@ -8,6 +8,7 @@ import pytest
 
 from metaeval.analysis.agreement import likeness as module
 from metaeval.analysis.agreement.likeness import likeness
+from metaeval.engine.alignment import align
 
 ASPECTS = ["clear", "fitting"]
 
@@ -31,7 +32,9 @@ def study(n_units: int = 40) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def test_each_pair_is_what_pandas_says() -> None:
     scores, truth = study()
-    sheet = likeness(scores, truth, aspects=[*ASPECTS, "average"], coefficients=["pearson", "kendall"])
+    sheet = likeness(
+        align(scores, truth, ["dataset"]), aspects=[*ASPECTS, "average"], coefficients=["pearson", "kendall"]
+    )
     assert sheet is not None
     rated = truth.rename(columns={"rating": "score"}).assign(evaluator="truth")
     wide = pd.concat([scores, rated]).pivot_table(
@@ -55,7 +58,7 @@ def test_each_pair_is_what_pandas_says() -> None:
 
 def test_alike_evaluators_stand_together_and_the_truth_last() -> None:
     scores, truth = study()
-    sheet = likeness(scores, truth, aspects=["clear"], coefficients=["spearman"])
+    sheet = likeness(align(scores, truth, ["dataset"]), aspects=["clear"], coefficients=["spearman"])
     assert sheet is not None
     place = dict(zip(sheet.frame["first"], sheet.frame["first_place"], strict=True))
     place |= dict(zip(sheet.frame["second"], sheet.frame["second_place"], strict=True))
@@ -69,11 +72,11 @@ def test_very_many_pairs_have_one_coefficient_and_aspect(monkeypatch: pytest.Mon
     scores, truth = study()
     options = {"aspects": ["average", *ASPECTS], "coefficients": ["kendall", "pearson"]}
     monkeypatch.setattr(module, "MOST_ROWS", 45)
-    sheet = likeness(scores, truth, **options)
+    sheet = likeness(align(scores, truth, ["dataset"]), **options)
     assert sheet is not None
     assert (set(sheet.frame["coefficient"]), sheet.frame["aspect"].nunique()) == ({"kendall"}, 3)
     monkeypatch.setattr(module, "MOST_ROWS", 10)
-    sheet = likeness(scores, truth, **options)
+    sheet = likeness(align(scores, truth, ["dataset"]), **options)
     assert sheet is not None
     assert set(sheet.frame["aspect"]) == {"average"}
     assert "metaeval figures" in sheet.notes[-1]
@@ -82,4 +85,4 @@ def test_very_many_pairs_have_one_coefficient_and_aspect(monkeypatch: pytest.Mon
 def test_one_evaluator_is_like_nobody() -> None:
     scores, truth = study()
     one = scores[scores["evaluator"].isin(["good", "nothing"])]
-    assert likeness(one, truth, aspects=["clear"], coefficients=["pearson"]) is None
+    assert likeness(align(one, truth, ["dataset"]), aspects=["clear"], coefficients=["pearson"]) is None

@@ -225,4 +225,4 @@ def test_soft_accuracy_is_that_of_the_ranking_of_generators() -> None:
     ranked = rank_generators(data, bootstrap=Bootstrap(resamples=N_RESAMPLES, seed=4))
     found = measures(data, scale=SCALE, seed=4).frame.iloc[0]
     by_aspect = [found[f"soft: {a}"] for a in ASPECTS]
-    assert by_aspect == pytest.approx(list(ranked.evaluators[0].agreement.soft_accuracy[1:]))
+    assert by_aspect == pytest.approx([a.soft_pairwise_accuracy for a in ranked.evaluators[0].agreement[1:]])

@@ -122,26 +122,17 @@ def test_the_truth_agrees_with_itself_and_not_with_its_reverse():
     found = ranked(truth, scores)
     assert found.aspects == (AVERAGE, "fit", "trust")
     for compared in found.evaluators[:2]:
-        a = compared.agreement
-        for values in (
-            a.tau,
-            a.tau_low,
-            a.tau_high,
-            a.tau_corrected,
-            a.weighted_tau,
-            a.soft_accuracy,
-            a.soft_low,
-            a.soft_high,
-            a.top_agreement,
-            a.same_top,
-        ):
-            assert values == pytest.approx(np.ones(3))
-    a = found.evaluators[2].agreement
-    assert a.tau == pytest.approx(-np.ones(3))
-    assert a.weighted_tau == pytest.approx(-np.ones(3))
-    assert (a.soft_accuracy < 0.05).all()
-    assert not a.same_top.any()
-    assert not a.top_agreement.any()
+        assert len(compared.agreement) == 3
+        for a in compared.agreement:
+            assert a.no_interval is None
+            assert list(a._replace(no_interval=1)) == pytest.approx(np.ones(len(a)))
+    assert len(found.evaluators[2].agreement) == 3
+    for a in found.evaluators[2].agreement:
+        assert a.tau == pytest.approx(-1)
+        assert a.weighted_tau == pytest.approx(-1)
+        assert a.soft_pairwise_accuracy < 0.05
+        assert not a.same_top
+        assert not a.top_agreement
     assert found.evaluators[1].ranking.mean == pytest.approx(100 * found.ratings.mean - 7)
 
 
@@ -187,9 +178,9 @@ def test_against_refitting_every_resample():
         k = (draws[name][:, 0] <= draws[name][:, 2]).sum()
         assert ranking.p_better[0, 0, 2] == (k + 1) / 26
     same_top = (draws["truth"].argmax(axis=1) == draws["judge"].argmax(axis=1)).mean()
-    assert compared.agreement.top_agreement[0] == pytest.approx(same_top)
-    assert None not in compared.agreement.no_interval  # 3 generators, 8 users
-    assert np.isnan(compared.agreement.tau_low).all()
+    assert compared.agreement[0].top_agreement == pytest.approx(same_top)
+    assert all(a.no_interval for a in compared.agreement)  # 3 generators, 8 users
+    assert all(np.isnan(a.tau_ci_low) for a in compared.agreement)
 
 
 values = st.one_of(st.integers(0, 3).map(float), st.just(np.nan))
@@ -357,12 +348,12 @@ def test_the_noise_of_a_ranking_is_that_of_the_correlation_of_means():
     rng = np.random.default_rng(0)
     truth = study([0.6, 0.3, 0.2, 0.0, -0.1, -0.3], n_items=2, noise=1.5)
     scores = scored(truth, judge=truth["rating"] + rng.normal(size=len(truth)))
-    found = ranked(truth, scores, resamples=4000).evaluators[0].agreement
+    found = ranked(truth, scores, resamples=4000).evaluators[0].agreement[0]
     plain = correlate(
         scores, truth, levels=["generator"], coefficients=["kendall"], bootstrap={"resamples": 4000}
     ).frame.iloc[0]
-    assert found.tau[0] == pytest.approx(plain["estimate"])
-    assert found.tau_corrected[0] == pytest.approx(plain["corrected"], abs=0.14)
-    assert found.tau_low[0] == pytest.approx(plain["ci_low"], abs=0.14)
-    assert found.tau_high[0] == pytest.approx(plain["ci_high"], abs=0.14)
-    assert found.soft_low[0] < found.soft_corrected[0] < found.soft_high[0]
+    assert found.tau == pytest.approx(plain["estimate"])
+    assert found.tau_corrected == pytest.approx(plain["corrected"], abs=0.14)
+    assert found.tau_ci_low == pytest.approx(plain["ci_low"], abs=0.14)
+    assert found.tau_ci_high == pytest.approx(plain["ci_high"], abs=0.14)
+    assert found.soft_ci_low < found.soft_corrected < found.soft_ci_high

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from metaeval.base.errors import DataError
-from metaeval.sources.studies.verdict_map import read_verdict_map
+from metaeval.base.errors import DataError, sound
+from metaeval.base.validation import read_model
+from metaeval.sources.studies.verdict_map import VerdictMap
 from metaeval.sources.studies.verdicts import import_verdicts, kept_columns, read_verdicts
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def test_gold_that_contradicts_itself_is_said(folder: Path) -> None:
 
 def test_words_are_read_as_yaml_has_them(folder: Path) -> None:
     (folder / "map.yaml").write_text(MAP.replace('first: "no", second: "yes"', "first: false, second: true"))
-    how = read_verdict_map(folder / "map.yaml")
+    how = sound(read_model(folder / "map.yaml", VerdictMap))
     assert how.order.meanings == {"false": "first", "true": "second"}
 
 

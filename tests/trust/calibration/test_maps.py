@@ -55,7 +55,7 @@ def test_scores_on_another_scale_are_only_mapped() -> None:
 def test_without_users_there_are_no_maps_of_their_own() -> None:
     found = fits(with_users=False)
     assert set(found["harsh"].mae) == {"raw", "mean", "map"}
-    sheet = map_sheet(list(found.values()))
+    sheet = map_sheet(list(found.values()), who="item")
     assert not any("own" in c.name for c in sheet.columns)
     assert "items" in sheet.notes[0]
 

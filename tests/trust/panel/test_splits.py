@@ -27,7 +27,7 @@ def leik(ratings: list[int]) -> float:
 def test_every_measure_is_its_definition(ratings: list[int], missing: int) -> None:
     column = np.array([*ratings, *[NAN] * missing])
     found = splits(np.random.default_rng(0).permutation(column)[:, None], 1, 5)
-    assert found.n[0] == len(ratings)
+    assert found.n_members[0] == len(ratings)
     assert found.range[0] == max(ratings) - min(ratings)
     assert found.sd[0] == pytest.approx(np.std(ratings))
     most = max(map(ratings.count, ratings))
@@ -46,7 +46,7 @@ def test_ordinal_disagreement_does_not_depend_on_the_scale(
 
 def test_a_single_member_disagrees_with_nobody() -> None:
     found = splits(np.array([[3.0, NAN, 1.0], [NAN, NAN, 5.0]]), 1, 5)
-    assert list(found.n) == [1, 0, 2]
+    assert list(found.n_members) == [1, 0, 2]
     assert np.isnan(found.split[:2]).all()
     assert found.split[2] == 1
     with pytest.raises(ValueError, match="two dimensions"):

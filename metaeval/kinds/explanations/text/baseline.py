@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import regex
 
+from metaeval.base.counts import graphemes
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.arguments import check_integer
 from metaeval.evaluators.base import BaseEvaluator
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metaeval.base.records import ExplanationSet
-
-_GRAPHEME = regex.compile(r"\X")
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +69,7 @@ class Length(BaseEvaluator):
 
     def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
         """Return the length of each text; a unit without text is ``missing``."""
-        lengths = [np.nan if t is None else _length(t) for t in explanations_of(data, self)]
+        lengths = [np.nan if t is None else graphemes(t) for t in explanations_of(data, self)]
         scores = np.array(lengths, dtype=np.float64)
         codes = np.where(np.isnan(scores), CODES[Status.MISSING], OK).astype(np.int8)
         return Grid.repeated(scores, codes, len(aspects))
@@ -91,9 +89,3 @@ def _uniform(prefix: bytes, units: Sequence[bytes]) -> np.ndarray[tuple[int, ...
         digests.append(state.digest())
     drawn = np.frombuffer(b"".join(digests), dtype="<u8")
     return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def _length(text: str) -> int:
-    if text.isascii():
-        return len(text) - text.count("\r\n")  # the only cluster of two ASCII characters
-    return sum(1 for _ in _GRAPHEME.finditer(text))
