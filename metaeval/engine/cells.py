@@ -10,17 +10,14 @@ from metaeval.base.records import AVERAGE
 from metaeval.engine.comparison import compare_prepared
 from metaeval.engine.correlation import correlate
 from metaeval.engine.correlation_board import correlation_board
-from metaeval.engine.policy import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import pandas as pd
-
-    from metaeval.base.records import ScoreTable
     from metaeval.engine.board import Board, Cell
     from metaeval.engine.comparison import Comparisons, Tests
-    from metaeval.engine.policy import Policy, Prepared
+    from metaeval.engine.matched import Matched
+    from metaeval.engine.policy import Prepared
 
 
 class Cells(Protocol):
@@ -59,21 +56,20 @@ class Cells(Protocol):
 class CorrelationCells:
     """Correlations with a truth, of scores that may come from several runs."""
 
-    scores: ScoreTable
-    truth: pd.DataFrame
-    policy: Policy
-    """Of any levels and coefficients."""
+    matched: Matched
+    """Its policy may be of any levels and coefficients."""
     bootstrap: Mapping[str, Any] | None = None
 
     def board(self, cell: Cell, *, intervals: bool = True) -> Board:
         """Correlate one column."""
+        policy = self.matched.policy
         result = correlate(
-            self.scores,
-            self.truth,
+            self.matched.scores,
+            self.matched.truth,
             levels=[cell["level"]],
             coefficients=[cell["coefficient"]],
-            missing=self.policy.missing,
-            undefined_groups=self.policy.undefined,
+            missing=policy.missing,
+            undefined_groups=policy.undefined,
             units="common" if self.common else "own",
             bootstrap=self.bootstrap if intervals else None,
         )
@@ -88,8 +84,9 @@ class CorrelationCells:
         corrected_with: int = 0,
     ) -> Comparisons:
         """Test every two evaluators by one column."""
-        data = self._prepared(cell["level"], cell["coefficient"])
+        data = self._prepared(cell)
         if evaluators is not None:
+            # The units stay those on which all evaluators are compared.
             at = [data.evaluators.index(name) for name in evaluators]
             data = replace(
                 data,
@@ -102,7 +99,7 @@ class CorrelationCells:
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Compare scores, after missing ones were filled in or dropped."""
-        data = self._prepared(cell["level"], cell["coefficient"])
+        data = self._prepared(cell)
         at, aspects = [data.evaluators.index(e) for e in (one, other)], _aspects(data, cell)
         differs = data.scores[at[0], aspects] != data.scores[at[1], aspects]
         if data.mask is not None:
@@ -112,19 +109,21 @@ class CorrelationCells:
     @property
     def common(self) -> bool:
         """Whether the policy says so."""
-        return self.policy.common
+        return self.matched.policy.common
 
     def entering(self, cell: Cell) -> int | None:
         """Return how many units enter where missing scores drop them."""
-        data = self._prepared(cell["level"], cell["coefficient"])
+        data = self._prepared(cell)
         if not self.common or data.mask is None:
             return None
         return int(data.mask[:, _aspects(data, cell)].any(axis=(0, 1)).sum())
 
+    def _prepared(self, cell: Cell) -> Prepared:
+        return self._of_column(cell["level"], cell["coefficient"])
+
     @functools.cache  # noqa: B019 - it lives as long as one command
-    def _prepared(self, level: str, coefficient: str) -> Prepared:
-        policy = replace(self.policy, levels=(level,), coefficients=(coefficient,))
-        return prepare(self.scores, self.truth, policy)
+    def _of_column(self, level: str, coefficient: str) -> Prepared:
+        return self.matched.chosen(levels=[level], coefficients=[coefficient])
 
 
 def _aspects(data: Prepared, cell: Cell) -> slice | list[int]:

@@ -200,7 +200,9 @@ class _Table:
         choices = {d.name: d.choices[self.chosen[d.name]] for d in board.dimensions if d.name in self.chosen}
         all_of = {d.name: f"any {d.title}" for d in board.dimensions}
         estimate = board.estimate.format(**all_of | choices)
-        title = ", ".join(choices.values()) or f"{estimate[:1].upper()}{estimate[1:]}"
+        what = f"{estimate[:1].upper()}{estimate[1:]}"
+        title = ", ".join(choices.values()) or what
+        chosen = [f", {said}" for name, said in choices.items() if f"{{{name}}}" not in board.estimate]
         unit = f", {board.unit}" if board.unit else ""
         several = len(self.numbers) > 1
         held = f"{' / '.join(self.numbers)} {within.title}{unit}" if within else ""
@@ -210,7 +212,7 @@ class _Table:
         each = f"for each {within.title} on its own" if several and within else "in each column"
         cell = [f"A cell holds the {held}."] if several else []
         marks = f"The best value is bold, the second is underlined, {each}."
-        return title, f"{title} of each evaluator{of}{on}{where}.", [*cell, marks]
+        return title, f"{what} of each evaluator{of}{on}{''.join(chosen)}{where}.", [*cell, marks]
 
 
 def _present(dimension: BoardDimension | None, frame: pd.DataFrame) -> list[str]:
