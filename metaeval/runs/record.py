@@ -14,7 +14,6 @@ from metaeval.judging.lost import LostCalls, lost_sentences
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metaeval.engine.comparison import By
     from metaeval.engine.policy import Policy
 
 
@@ -101,18 +100,11 @@ class StudyFacts(Facts):
     tests: dict[str, Any] | None = None
     judging: dict[str, Any] = Field(default_factory=dict)
 
-    @property
-    def by(self) -> By:
-        """The column that orders the leaderboard."""
-        # Here and below, for these take long to load and few readers of a record need them.
-        from metaeval.engine.comparison import By
-
-        return By(**self.order_by)
-
     def policy(
         self, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
     ) -> Policy:
         """Return the policy, with these levels and coefficients or its own; else Pearson's r of all units."""
+        # Here, for it takes long to load and few readers of a record need it.
         from metaeval.engine.policy import Policy
 
         return Policy.of(
@@ -147,6 +139,10 @@ class Record(Facts):
     policy: dict[str, Any] = Field(default_factory=dict)
     """How missing scores, missing truth and undefined groups were treated."""
     tests: dict[str, Any] | None = None
+    board: dict[str, Any] | None = None
+    """What ``board.csv`` does not say of a board; None of correlations, which have a file of their own."""
+    order: dict[str, str] = Field(default_factory=dict)
+    """The cell of that board that orders the leaderboard."""
     outputs: dict[str, str] = Field(default_factory=dict)
     """Name of a file → its SHA-256."""
     stopped: str = ""

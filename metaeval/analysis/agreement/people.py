@@ -14,7 +14,7 @@ from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.base.simulation import REAL
 from metaeval.engine.correlation import correlate
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.ranking import GENERATOR_INTERVALS
+from metaeval.engine.sentences import GENERATOR_INTERVALS
 from metaeval.engine.sheet import Column, Sheet
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from metaeval import sources
 from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.records import AVERAGE
+from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.comparison import OrderBy
 from metaeval.kinds.explanations import reading
 from metaeval.kinds.explanations.study import ExplanationStudy
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import ExplanationSet, ScoreTable
     from metaeval.engine.drilldown import UnitView
-    from metaeval.engine.results import Results
 
 
 class Explanations(StudyKind):
@@ -31,7 +31,6 @@ class Explanations(StudyKind):
     name = "explanations"
     study = ExplanationStudy
     evaluators = REGISTRY
-    board_file = "correlations.csv"
 
     def load(self, place: str | Path) -> ExplanationSet:
         """Load a folder, or a data set of the hub."""
@@ -64,11 +63,12 @@ class Explanations(StudyKind):
         )
         return study.model_copy(update={"levels": chosen, "order_by": order})
 
-    def results(
-        self, study: ExplanationStudy, data: ExplanationSet, scores: ScoreTable, truth: pd.DataFrame
-    ) -> Results:
+    def cells(
+        self, study: ExplanationStudy, scores: ScoreTable, truth: pd.DataFrame, cluster: str
+    ) -> CorrelationCells:
         """Correlate scores with the truth."""
-        raise NotImplementedError
+        del cluster  # that of the study's own options
+        return CorrelationCells(scores, truth, study.model_dump())
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""

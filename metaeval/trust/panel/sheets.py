@@ -10,7 +10,7 @@ import pandas as pd
 
 from metaeval.base.keys import key_columns, nouns_of
 from metaeval.base.simulation import REAL
-from metaeval.engine.ranking import NO_BOOTSTRAP
+from metaeval.engine.sentences import NO_BOOTSTRAP
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.trust.panel.splits import splits
 
