@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.engine.policy import Policy, prepare
 from metaeval.runs.finished import open_run
-from metaeval.sources.dataset.manifest import FILE
+from metaeval.sources.hub.repository import FILE
 from metaeval.study.commands.details import made_of
 from metaeval.study.commands.labels import Calibrating, labelled_data, labelled_run
 from metaeval.trust.calibration.bands import Bands

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet
-    from metaeval.sources.dataset.folder import Format
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+    from metaeval.kinds.explanations.data.folder import Format
 
 PROVENANCE = "golden"
 """The key under `extra` of a data set that says what a golden set was drawn from, and how."""
@@ -154,9 +154,9 @@ def write_sample(
     Raises
     ------
     DataError
-        As `metaeval.load`, `sample` and `metaeval.sources.save` do.
+        As `metaeval.load`, `sample` and `metaeval.kinds.explanations.data.loading.save` do.
     """
-    from metaeval.sources import load, save
+    from metaeval.kinds.explanations.data.loading import load, save
 
     made = sample(load(path), n, by, seed=seed, equal=equal)
     save(made.data, out, suffix, force=force)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from metaeval.base.errors import DataError, nearest
 from metaeval.base.formulas import protected
-from metaeval.sources.dataset.folder import checked_by, read_folder
+from metaeval.kinds.explanations.data.folder import checked_by, read_folder
 from metaeval.trust.labelling.spreadsheet import write_sheet
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 UNIT = "unit"
 """The column with a short name of each unit: programs turn an id such as 007 or 1-2 into something else."""
