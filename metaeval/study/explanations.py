@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet, ScoreTable
+    from metaeval.base.records import ScoreTable
     from metaeval.engine.board import Board
     from metaeval.engine.comparison import Comparisons
     from metaeval.engine.policy import Prepared
     from metaeval.engine.sheet import Sheet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.study import ExplanationStudy
     from metaeval.runs.record import Record
 

@@ -8,7 +8,7 @@ import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import AVERAGE
 from metaeval.engine.intervals import Bootstrap
-from metaeval.sources.studies.recexp import import_recexp
+from metaeval.kinds.explanations.data.studies.recexp import import_recexp
 from metaeval.stats.resampling.weights import Resamples
 
 KEYS = ["user_id", "item_id", "generator"]

@@ -13,7 +13,7 @@ from metaeval.judging.prompts import filled
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.llm.prompts.rubric import Rubric
     from metaeval.llm.prompts.template import PromptTemplate
 
