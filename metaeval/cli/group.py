@@ -89,6 +89,16 @@ def tell_uncalibrated(run_folder: Path) -> None:
         click.echo(f"metaeval: {note}", err=True)
 
 
+def resampled(resamples: int = 10_000) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the ``--resamples`` and ``--seed`` of `metaeval.engine.intervals.Bootstrap`."""
+    # Their ranges stand here again, since the model takes too long to load for --help; a test compares them.
+    how_many = click.option(
+        "--resamples", type=click.IntRange(1, 10_000_000), default=resamples, show_default=True
+    )
+    seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+    return lambda command: how_many(seed(command))
+
+
 def allow_failures(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command that asks models ``--allow-failures``."""
     return click.option(
