@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
@@ -124,11 +124,15 @@ def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
         board = ranking[["rank", "evaluator", "estimate", "ci_low", "ci_high"]]
         frame = frame.merge(board.rename(columns={"evaluator": "judge"}), on="judge", how="left")
         frame = frame.sort_values("rank", kind="stable", ignore_index=True)
-        notes.append(
-            f"Rank and {first['coefficient']} × 100 are those of the leaderboard ({first['aspect']}, level "
-            f"{first['level']}), among all of its {counted(len(ranking), 'evaluator')}."
-        )
-        estimate = Column("estimate", str(first["coefficient"]), "hundred", "ci_low", "ci_high")
+        among = f"among all of its {counted(len(ranking), 'evaluator')}."
+        if "coefficient" in ranking:
+            title_of, form = str(first["coefficient"]), "hundred"
+            cell = f"({first['aspect']}, level {first['level']})"
+            notes.append(f"Rank and {title_of} × 100 are those of the leaderboard {cell}, {among}")
+        else:
+            title_of, form = str(first.get("measure", "estimate")), "number"
+            notes.append(f"Rank and {title_of} are those of the leaderboard, {among}")
+        estimate = Column("estimate", title_of, cast("Form", form), "ci_low", "ci_high")
         columns = [Column("rank", "Rank", "count"), *columns, estimate]
     columns += [Column(b, title, form) for b, (title, form) in _BESIDE.items() if frame[b].notna().any()]
     columns.append(Column("found", "Found"))
