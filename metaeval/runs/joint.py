@@ -11,6 +11,7 @@ from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.keys import key_columns
 from metaeval.base.records import ScoreTable
 from metaeval.engine.cells import CorrelationCells
+from metaeval.engine.matched import Matched
 from metaeval.kinds.kind import kind_named
 from metaeval.kinds.study import make_study
 from metaeval.runs.changes import evaluators_of
@@ -69,7 +70,7 @@ def cells_of(run: OpenRun, scores: ScoreTable | None = None, truth: pd.DataFrame
     scores, truth = scores or run.scores, run.truth if truth is None else truth
     facts = run.record
     if facts.board is None:
-        return CorrelationCells(scores, truth, facts.study.content())
+        return CorrelationCells(Matched(scores, truth, facts.study.policy()), facts.study.bootstrap)
     study = make_study(facts.study.content())
     return kind_named(facts.study.kind).cells(study, scores, truth, facts.data.cluster)
 

@@ -1,4 +1,4 @@
-"""A table in memory → a data set, by the same column map as one in a file."""
+"""Make a data set of a table in memory, by the same column map as of a file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def from_table(
 
 def _table(table: object, given: TableMap) -> Table:
     if isinstance(table, pd.DataFrame):
-        # What a name of the index means stands in the map: any may be a column.
+        # Named levels of the index count as columns.
         named = [n for n in table.index.names if n is not None and n not in table.columns]
         return from_frame(table.reset_index(named) if named else table, "the table")
     import datasets
