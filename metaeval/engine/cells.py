@@ -10,7 +10,7 @@ from metaeval.base.records import AVERAGE
 from metaeval.engine.comparison import compare_prepared
 from metaeval.engine.correlation import correlate
 from metaeval.engine.correlation_board import correlation_board
-from metaeval.engine.policy import Policy, prepare
+from metaeval.engine.policy import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from metaeval.base.records import ScoreTable
     from metaeval.engine.board import Board, Cell
     from metaeval.engine.comparison import Comparisons, Tests
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.policy import Policy, Prepared
 
 
 class Cells(Protocol):
@@ -61,8 +61,9 @@ class CorrelationCells:
 
     scores: ScoreTable
     truth: pd.DataFrame
-    study: Mapping[str, Any]
-    """Its ``missing``, ``undefined_groups``, ``units`` and ``bootstrap``."""
+    policy: Policy
+    """Of any levels and coefficients."""
+    bootstrap: Mapping[str, Any] | None = None
 
     def board(self, cell: Cell, *, intervals: bool = True) -> Board:
         """Correlate one column."""
@@ -71,10 +72,10 @@ class CorrelationCells:
             self.truth,
             levels=[cell["level"]],
             coefficients=[cell["coefficient"]],
-            missing=self.study["missing"],
-            undefined_groups=self.study["undefined_groups"],
-            units=self.study["units"],
-            bootstrap=self.study["bootstrap"] if intervals else None,
+            missing=self.policy.missing,
+            undefined_groups=self.policy.undefined,
+            units="common" if self.common else "own",
+            bootstrap=self.bootstrap if intervals else None,
         )
         return correlation_board(result, cell)
 
@@ -111,7 +112,7 @@ class CorrelationCells:
     @property
     def common(self) -> bool:
         """Whether the policy says so."""
-        return bool(self.study["units"] == "common")
+        return self.policy.common
 
     def entering(self, cell: Cell) -> int | None:
         """Return how many units enter where missing scores drop them."""
@@ -122,10 +123,7 @@ class CorrelationCells:
 
     @functools.cache  # noqa: B019 - it lives as long as one command
     def _prepared(self, level: str, coefficient: str) -> Prepared:
-        study = self.study
-        policy = Policy.of(
-            [level], [coefficient], study["missing"], study["undefined_groups"], study["units"]
-        )
+        policy = replace(self.policy, levels=(level,), coefficients=(coefficient,))
         return prepare(self.scores, self.truth, policy)
 
 

@@ -117,7 +117,7 @@ def check_file(
     file, template = Path(path), load_prompt(Path(path))
     either = [name for name in ("aspects", "aspect") if name in template.placeholders]
     wrong = []
-    if len(either) != 1:
+    if len(either) != 1 and "aspects" in known:
         wrong.append(
             f"uses {'both' if either else 'neither'} 'aspects' and 'aspect'; it must use one of them"
         )

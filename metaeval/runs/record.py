@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from metaeval.base.records import Kind, Scale
+from metaeval.base.keys import DATASET
+from metaeval.base.records import COEFFICIENTS, Kind, Scale
 from metaeval.base.simulation import Simulation
 from metaeval.judging.lost import LostCalls, lost_sentences
+from metaeval.judging.replies import RepliesState  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,13 +76,6 @@ class EvaluatorFacts(Facts):
     """Status → how many scores have it."""
 
 
-class ReplyFacts(Facts):
-    """What tells whether a store still has the replies that were used."""
-
-    file: list[int] | None
-    digest: str | None
-
-
 class StudyFacts(Facts):
     """The study as resolved."""
 
@@ -102,13 +97,13 @@ class StudyFacts(Facts):
     def policy(
         self, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
     ) -> Policy:
-        """Return the policy, with these levels and coefficients or its own."""
+        """Return the policy, with these levels and coefficients or its own; else Pearson's r of all units."""
         # Here, for it takes long to load and few readers of a record need it.
         from metaeval.engine.policy import Policy
 
         return Policy.of(
-            list(levels or self.levels),
-            list(coefficients or self.coefficients),
+            list(levels or self.levels or [DATASET]),
+            list(coefficients or self.coefficients or COEFFICIENTS[:1]),
             self.missing,
             self.undefined_groups,
             self.units,
@@ -132,7 +127,7 @@ class Record(Facts):
     lost: list[LostCalls] = Field(default_factory=list)
     again: str = ""
     """The command that asks for lost calls again."""
-    replies: ReplyFacts | None = None
+    replies: RepliesState | None = None
     inputs: str = ""
     """A SHA-256 of all that the outputs depend on; empty where that cannot be told."""
     policy: dict[str, Any] = Field(default_factory=dict)

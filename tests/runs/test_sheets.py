@@ -12,6 +12,7 @@ from metaeval.base.records import ScoreTable
 from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.comparison import Tests as How  # under its own name it would be collected
 from metaeval.engine.comparison import compare, correlation_cell
+from metaeval.engine.policy import Policy
 from metaeval.reports.sheets import sheet_to_markdown
 from metaeval.runs.sheets import pairs_sheet, side_by_side
 
@@ -38,8 +39,7 @@ def study() -> tuple[ScoreTable, pd.DataFrame]:
 def cells(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, missing: Any = None) -> CorrelationCells:
     """Hold scores against the truth; a table of them alone knows no signatures."""
     table = scores if isinstance(scores, ScoreTable) else ScoreTable(scores)
-    policy = {"missing": missing, "undefined_groups": "skip", "units": "common", "bootstrap": None}
-    return CorrelationCells(table, truth, policy)
+    return CorrelationCells(table, truth, Policy.of(["dataset"], ["pearson"], missing, "skip", "common"))
 
 
 def test_an_evaluator_is_tested_against_itself() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaeval import sources
 from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.records import AVERAGE
 from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.comparison import OrderBy
 from metaeval.kinds.explanations import reading
+from metaeval.kinds.explanations.data.loading import load
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.registry import REGISTRY
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet, ScoreTable
+    from metaeval.base.records import ScoreTable
     from metaeval.engine.drilldown import UnitView
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 
 class Explanations(StudyKind):
@@ -34,7 +35,7 @@ class Explanations(StudyKind):
 
     def load(self, place: str | Path) -> ExplanationSet:
         """Load a folder, or a data set of the hub."""
-        return sources.load(place)
+        return load(place)
 
     def resolve(self, study: ExplanationStudy, data: ExplanationSet) -> ExplanationStudy:
         """Fill in levels, and the column that orders the leaderboard."""
@@ -68,7 +69,9 @@ class Explanations(StudyKind):
     ) -> CorrelationCells:
         """Correlate scores with the truth."""
         del cluster  # that of the study's own options
-        return CorrelationCells(scores, truth, study.model_dump())
+        return CorrelationCells(
+            scores, truth, study.policy, study.bootstrap.model_dump() if study.bootstrap else None
+        )
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""

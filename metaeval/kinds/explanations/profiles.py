@@ -11,7 +11,7 @@ from metaeval.kinds.explanations.judge.prompt import profile_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -61,8 +61,8 @@ def bias_sheets(
     found
         The result of `metaeval.trust.bias.biases.measure`.
     ranking
-        The leaderboard: ``rank``, ``evaluator``, ``aspect``, ``level``, ``coefficient``, ``estimate``,
-        ``ci_low``, ``ci_high``; None for none.
+        The leaderboard: ``rank``, ``evaluator``, columns that name its cell, ``estimate``, ``ci_low``,
+        ``ci_high``; None for none.
     signatures
         Of the judges, for the names of prompts.
     said
@@ -124,15 +124,19 @@ def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
         board = ranking[["rank", "evaluator", "estimate", "ci_low", "ci_high"]]
         frame = frame.merge(board.rename(columns={"evaluator": "judge"}), on="judge", how="left")
         frame = frame.sort_values("rank", kind="stable", ignore_index=True)
-        among = f"among all of its {counted(len(ranking), 'evaluator')}."
         if "coefficient" in ranking:
-            title_of, form = str(first["coefficient"]), "hundred"
-            cell = f"({first['aspect']}, level {first['level']})"
-            notes.append(f"Rank and {title_of} × 100 are those of the leaderboard {cell}, {among}")
-        else:
-            title_of, form = str(first.get("measure", "estimate")), "number"
-            notes.append(f"Rank and {title_of} are those of the leaderboard, {among}")
-        estimate = Column("estimate", title_of, cast("Form", form), "ci_low", "ci_high")
+            name, at = str(first["coefficient"]), f"{first['aspect']}, level {first['level']}"
+            estimate = Column("estimate", name, "hundred", "ci_low", "ci_high")
+            name += " × 100"
+        else:  # of another kind of study: what names the cell stands between evaluator and estimate
+            every = list(ranking.columns)
+            named = every[every.index("evaluator") + 1 : every.index("estimate")]
+            name, at = "estimate", ", ".join(str(first[c]) for c in named)
+            estimate = Column("estimate", "Estimate", "number", "ci_low", "ci_high")
+        notes.append(
+            f"Rank and {name} are those of the leaderboard ({at}), among all of its "
+            f"{counted(len(ranking), 'evaluator')}."
+        )
         columns = [Column("rank", "Rank", "count"), *columns, estimate]
     columns += [Column(b, title, form) for b, (title, form) in _BESIDE.items() if frame[b].notna().any()]
     columns.append(Column("found", "Found"))

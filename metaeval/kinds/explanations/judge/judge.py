@@ -18,7 +18,7 @@ from metaeval.llm.replies.fields import Number
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 
 class _Prepared(NamedTuple):

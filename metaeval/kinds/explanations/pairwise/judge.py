@@ -35,9 +35,9 @@ from metaeval.llm.replies.fields import Choice
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet
     from metaeval.evaluators.verdicts import Flips
     from metaeval.judging.settings import Judging
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.pairwise.pairings import Match, PairGroup
     from metaeval.llm.calls.request import Request
     from metaeval.llm.replies.fields import Field, Given

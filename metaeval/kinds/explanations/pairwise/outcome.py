@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet
     from metaeval.evaluators.grid import CodeArray, FloatArray
     from metaeval.evaluators.verdicts import Flips
     from metaeval.judging.outcome import Answered
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.pairwise.pairings import Match
 
 _BUDGET, _MISSING = CODES[Status.BUDGET], CODES[Status.MISSING]

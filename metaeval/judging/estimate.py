@@ -1,0 +1,182 @@
+"""What asking judges would take; nothing is sent to find out."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from metaeval.base.progress import progress
+from metaeval.llm.calls.price import Prices, reply_limit, tokens_about
+from metaeval.llm.prompts.template import joined, load_prompt
+from metaeval.llm.replies.fields import Number, Text
+from metaeval.llm.store.replies import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from metaeval.base.records import DataOfKind
+    from metaeval.judging.model_evaluator import ModelEvaluator, Question
+    from metaeval.judging.settings import JudgingOptions
+    from metaeval.llm.replies.fields import Field
+
+Basis: TypeAlias = Literal["judge", "model", "guess"]
+
+_BATCH = 2_000
+_REPLIES_SEEN = 1_000  # of a model, at most
+# Tokens of a reply, guessed: what JSON takes for an aspect, a reason before a score, and prose before all.
+_OF_VALUE, _OF_REASON, _OF_PROSE = 12, 60, 150
+
+
+@dataclass(frozen=True, slots=True)
+class CallEstimate:
+    """What asking one judge, or all, would take."""
+
+    judge: str
+    requests: int
+    """Different ones: what is equal is asked once."""
+    in_store: int
+    """Requests among them whose reply is there already."""
+    tokens: int
+    """About how many tokens the prompts of the others have."""
+    reply_tokens: int
+    """About how many tokens their replies have."""
+    basis: Basis
+    """Where that is from: replies to this ``judge``, replies of its ``model``, or a ``guess``."""
+    usd_likely: float | None
+    """What they are likely to cost, one attempt each; None if the price is not known."""
+    usd: float | None
+    """What they cost at most, one attempt each; None if the price, or a reply's limit, is not known."""
+    prompt: str
+    """The prompt of the first request."""
+
+    @property
+    def calls(self) -> int:
+        """How many requests are to be sent."""
+        return self.requests - self.in_store
+
+
+def estimates(
+    judges: Sequence[ModelEvaluator], data: DataOfKind, aspects: Sequence[str], options: JudgingOptions
+) -> list[CallEstimate]:
+    """Return what asking some judges about the units of a data set would take."""
+    path = options.path
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(Store(path)) if judges and path.exists() else None
+        advance = stack.enter_context(progress("estimating", len(judges)))
+        estimator = _Estimator(data, aspects, Prices(options.prices), store)
+        found = []
+        for judge in judges:
+            found.append(estimator.of(judge))
+            advance()
+        return found
+
+
+def total_of(found: Sequence[CallEstimate]) -> CallEstimate:
+    """Return what all judges take together; what two of them would ask alike is counted for each.
+
+    Prices that are not known are left out of the sums; these are None if none is known.
+    """
+    order: tuple[Basis, ...] = ("guess", "model", "judge")
+    return CallEstimate(
+        judge=f"all {len(found)} judges",
+        requests=sum(e.requests for e in found),
+        in_store=sum(e.in_store for e in found),
+        tokens=sum(e.tokens for e in found),
+        reply_tokens=sum(e.reply_tokens for e in found),
+        basis=min((e.basis for e in found), key=order.index),
+        usd_likely=_known(e.usd_likely for e in found),
+        usd=_known(e.usd for e in found),
+        prompt=found[0].prompt,
+    )
+
+
+def _known(usd: Iterable[float | None]) -> float | None:
+    known = [one for one in usd if one is not None]
+    return sum(known) if known else None
+
+
+def _sum(usd: Sequence[float | None]) -> float | None:
+    known = [one for one in usd if one is not None]
+    return sum(known) if len(known) == len(usd) else None
+
+
+class _Estimator:
+    def __init__(self, data: DataOfKind, aspects: Sequence[str], prices: Prices, store: Store | None) -> None:
+        self._data, self._aspects, self._prices, self._store = data, aspects, prices, store
+
+    def of(self, judge: ModelEvaluator) -> CallEstimate:
+        first: Question | None = None
+        met: set[str] = set()  # what is equal is asked once
+        seen: list[int] = []
+        in_store = tokens = 0
+        prompts: list[float | None] = []
+        at_most: list[float | None] = []
+        questions = judge.questions(self._data, self._aspects)
+        while asked := list(itertools.islice(questions, _BATCH)):
+            first = first or asked[0]
+            new = {q.request.key: q.request for q in asked if q.request.key not in met}
+            met.update(new)
+            found = self._store.get_many(new) if self._store else {}
+            for key, request in new.items():
+                reply = found.get(key)
+                if reply is not None and reply.final:
+                    in_store += 1
+                    if reply.completion_tokens is not None:
+                        seen.append(reply.completion_tokens)
+                    continue
+                tokens += tokens_about(request)
+                prompts.append(self._prices.about(request, 0))
+                at_most.append(self._prices.at_most(request))
+        each, basis = self._reply_tokens(judge, first, seen)
+        replies = (len(met) - in_store) * each
+        written = self._prices.about(first.request, each) if first else 0.0
+        unwritten = self._prices.about(first.request, 0) if first else 0.0
+        per_reply = None if written is None or unwritten is None else written - unwritten
+        return CallEstimate(
+            judge=str(judge.spec),
+            requests=len(met),
+            in_store=in_store,
+            tokens=tokens,
+            reply_tokens=replies,
+            basis=basis,
+            usd_likely=_sum([*prompts, None if per_reply is None else per_reply * len(prompts)]),
+            usd=_sum(at_most),
+            prompt=joined(first.request.messages) if first else "",
+        )
+
+    def _reply_tokens(
+        self, judge: ModelEvaluator, first: Question | None, seen: Sequence[int]
+    ) -> tuple[int, Basis]:
+        """Return the tokens of one reply, and how they are known."""
+        if seen:
+            return round(statistics.fmean(seen)), "judge"
+        if first is None:
+            return 0, "guess"
+        of_model = self._of_model(first.request.provider, first.request.model)
+        if of_model is not None:
+            return of_model, "model"
+        return min(_guess(judge, first.fields), reply_limit(first.request) or _OF_PROSE * 100), "guess"
+
+    @functools.cache  # noqa: B019 - an estimator does not outlive its estimates
+    def _of_model(self, provider: str, model: str) -> int | None:
+        """Return the mean tokens of what a model replied to other prompts; None if it never did."""
+        if self._store is None:
+            return None
+        ((mean,),) = self._store.rows(
+            "SELECT avg(n) FROM (SELECT completion_tokens AS n FROM replies WHERE provider = ? AND asked = ? "
+            "AND error_kind IS NULL AND completion_tokens IS NOT NULL LIMIT ?)",
+            (provider, model, _REPLIES_SEEN),
+        )
+        return None if mean is None else round(mean)
+
+
+def _guess(judge: ModelEvaluator, fields: Sequence[Field]) -> int:
+    template = load_prompt(judge.prompt)
+    form = template.reply[0] if judge.reply == "auto" else judge.reply
+    reasons = sum(isinstance(f, Text) or (isinstance(f, Number) and f.reason) for f in fields)
+    prose = 0 if reasons or form == "json" else _OF_PROSE
+    return len(fields) * _OF_VALUE + reasons * _OF_REASON + prose

@@ -1,0 +1,109 @@
+"""The replies behind a run: which they are, and whether the store still has the same."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from metaeval.llm.calls.request import key_of
+from metaeval.llm.store.replies import Store
+from metaeval.llm.store.rows import request_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from metaeval.base.records import ScoreTable
+
+_BATCH = 500
+# In the canonical text of a request its attempt comes first; the text of a first attempt need not be read.
+_LATER = """CASE WHEN request LIKE '{"attempt":0,%' THEN NULL ELSE request END"""
+# All of a reply that a score, a cost or a status is made of, and when it came.
+_SEEN = "key,text,finish_reason,refusal,model,fingerprint,prompt_tokens,completion_tokens,cached_tokens,\
+service_seconds,error_kind,error_code,created"
+
+
+@dataclass(frozen=True, slots=True)
+class RepliesState:
+    """What tells whether a store still has the replies that were used."""
+
+    file: list[int] | None
+    """The store's file as it was, None if somebody else wrote to it."""
+    digest: str | None
+    """Of the replies to the calls; None if there were others that no file of the run names."""
+
+    def holds(self, path: Path, calls: Callable[[], Sequence[str]]) -> bool:
+        """Say whether the store at ``path`` still has the replies to these calls."""
+        if not path.is_file():
+            return False
+        if self.file is not None and self.file == _file_state(path):
+            return True
+        # Another run may have added to the store; what counts is that these replies are the same.
+        return self.digest is not None and self.digest == _digest(path, calls())
+
+
+def calls_in(frames: Iterable[pd.DataFrame | None]) -> list[str]:
+    """Return the keys of the last call behind each score or verdict, each once, sorted."""
+    keys: set[str] = set()
+    for frame in frames:
+        if frame is not None and "call" in frame:
+            keys.update(frame["call"].dropna().unique())
+    return sorted(keys - {""})
+
+
+def with_attempts(store: Store, calls: Sequence[str]) -> Iterator[str]:
+    """Yield the keys of calls, each after those of the earlier attempts at the same request."""
+    for start in range(0, len(calls), _BATCH):
+        chunk = calls[start : start + _BATCH]
+        with store.sentences():
+            rows = _rows(store, f"key,{_LATER}", chunk)
+            later = {key: request_in(text, key) for key, text in rows if text}
+        for key in chunk:
+            request = later.get(key, {"attempt": 0})
+            yield from (key_of({**request, "attempt": n}) for n in range(request["attempt"]))
+            yield key
+
+
+def replies_state(path: Path, calls: Sequence[str], behind: Iterable[ScoreTable]) -> RepliesState:
+    """Return what tells later whether the store at ``path`` has the same replies.
+
+    Parameters
+    ----------
+    path
+        The store; nobody of this process has it open.
+    calls
+        What `metaeval.runs.replies.calls_of_run` will find in the run folder.
+    behind
+        The tables of all judges, those too whose scores are not in the folder.
+    """
+    if not path.is_file():
+        return RepliesState(None, None)
+    whole = calls_in(frame for table in behind for frame in (table.frame, table.verdicts))
+    digest = _digest(path, calls) if whole == list(calls) else None
+    return RepliesState(_file_state(path), digest)
+
+
+def _file_state(path: Path) -> list[int] | None:
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        return None  # changes that are not in the file itself yet
+    found = path.stat()
+    return [found.st_ino, found.st_size, found.st_mtime_ns]
+
+
+def _digest(path: Path, calls: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    with Store(path, create=False) as store:
+        keys = sorted(set(with_attempts(store, calls)))
+        for start in range(0, len(keys), _BATCH):
+            for row in sorted(_rows(store, _SEEN, keys[start : start + _BATCH])):
+                digest.update(repr(row).encode())
+    return digest.hexdigest()
+
+
+def _rows(store: Store, columns: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
+    marks = ",".join("?" * len(keys))
+    return store.rows(f"SELECT {columns} FROM replies WHERE key IN ({marks})", keys)  # noqa: S608
