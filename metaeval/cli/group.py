@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from metaeval.base.errors import nearest
+from metaeval.base.errors import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ class Group(click.Group):
         asked = name and not name.startswith("-") and not ctx.resilient_parsing  # a shell only completes
         if asked and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
-            ctx.fail(f"there is no command {name!r}{nearest(name, known)} (commands: {', '.join(known)})")
+            ctx.fail(unknown("there is no command", name, known, "commands"))
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

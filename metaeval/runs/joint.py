@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.records import KEYS, ScoreTable
+from metaeval.base.keys import key_columns
+from metaeval.base.records import ScoreTable
+from metaeval.engine.cells import CorrelationCells
+from metaeval.kinds.kind import kind_named
+from metaeval.kinds.study import make_study
 from metaeval.runs.changes import evaluators_of
 from metaeval.runs.finished import OpenRun, open_run
 
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.records import Kind
-    from metaeval.engine.policy import Policy
+    from metaeval.engine.cells import Cells
     from metaeval.runs.record import Record, StudyFacts
 
 _POLICY = ("missing", "undefined_groups", "units")
@@ -54,9 +58,20 @@ class JoinedRuns:
         """The study that rules, as resolved."""
         return self.runs[self.ruling].record.study
 
-    def policy(self, level: str, coefficient: str) -> Policy:
-        """Return the policy that rules, for one column of a leaderboard."""
-        return self.runs[self.ruling].policy(levels=[level], coefficients=[coefficient])
+    @property
+    def cells(self) -> Cells:
+        """What can be estimated and tested of the scores of all runs, as the study that rules says."""
+        return cells_of(self.runs[self.ruling], self.scores, self.truth)
+
+
+def cells_of(run: OpenRun, scores: ScoreTable | None = None, truth: pd.DataFrame | None = None) -> Cells:
+    """Return what can be estimated and tested as the study of a run says, of its own scores if left out."""
+    scores, truth = scores or run.scores, run.truth if truth is None else truth
+    facts = run.record
+    if facts.board is None:
+        return CorrelationCells(scores, truth, facts.study.policy(), facts.study.bootstrap)
+    study = make_study(facts.study.content())
+    return kind_named(facts.study.kind).cells(study, scores, truth, facts.data.cluster)
 
 
 def run_names(folders: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
@@ -148,7 +163,7 @@ def _scale_of(run: OpenRun) -> str:
 
 
 def _keys_of(run: OpenRun) -> str:
-    return ", ".join(k for k in KEYS if k in run.truth.columns)
+    return ", ".join(key_columns(run.truth))
 
 
 def _policy_text(value: object) -> str:
@@ -169,7 +184,7 @@ def _common_aspects(runs: Mapping[str, OpenRun]) -> tuple[str, ...]:
 def _common_truth(runs: Mapping[str, OpenRun], aspects: Sequence[str]) -> pd.DataFrame:
     """Return the truth of the units that all runs have, seen to be the same in all."""
     (first, one), *others = runs.items()
-    keys = [k for k in KEYS if k in one.truth.columns]
+    keys = list(key_columns(one.truth))
     truth = one.truth[one.truth["aspect"].isin(list(aspects))].reset_index(drop=True)
     for name, other in others:
         both = truth.merge(other.truth, on=[*keys, "aspect"], suffixes=("", "_other"))
@@ -205,7 +220,9 @@ def _joined_scores(runs: Mapping[str, OpenRun], columns: Mapping[str, Mapping[st
     for run, opened in runs.items():
         label = {evaluator: of_run[run] for evaluator, of_run in columns.items() if run in of_run}
         frame = opened.scores.frame
-        wanted = [c for c in (*KEYS, "evaluator", "aspect", "score", "status") if c in frame.columns]
+        wanted = [
+            c for c in (*opened.scores.keys, "evaluator", "aspect", "score", "status") if c in frame.columns
+        ]
         frames.append(frame[wanted].assign(evaluator=frame["evaluator"].map(label)))
         signatures |= {label[e]: s for e, s in opened.scores.signatures.items()}
         kinds |= {label[e]: k for e, k in opened.scores.kinds.items()}
@@ -216,7 +233,7 @@ def _joined_scores(runs: Mapping[str, OpenRun], columns: Mapping[str, Mapping[st
 def _notes(
     runs: Mapping[str, OpenRun], ruling: str, aspects: Sequence[str], truth: pd.DataFrame
 ) -> list[str]:
-    keys = [k for k in KEYS if k in truth.columns]
+    keys = list(key_columns(truth))
     common = len(truth[keys].drop_duplicates())
     notes = [f"Compared on the {counted(common, 'unit')} that all runs have."]
     own = {n: len(r.truth[keys].drop_duplicates()) for n, r in runs.items()}

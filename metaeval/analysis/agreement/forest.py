@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from metaeval.analysis.agreement.people import people
+from metaeval.analysis.agreement.people import people_lines
 from metaeval.base.records import AVERAGE, Kind
 from metaeval.base.simulation import REAL
-from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from metaeval.analysis.agreement.people import Line
     from metaeval.base.simulation import Simulation
     from metaeval.engine.policy import Policy
 
@@ -127,40 +126,21 @@ def _lines(
     truth: pd.DataFrame, raters: pd.DataFrame | None, policy: Policy, truth_raters: Collection[str]
 ) -> pd.DataFrame:
     """Return the lines of people, long, without intervals, which take most of the time."""
-    rows: list[dict[str, Any]] = []
-    aspects = [str(a) for a in truth["aspect"].unique()]
-    for coefficient in policy.coefficients:
-        sheet = people(
-            truth,
-            raters,
-            replace(policy, coefficients=(coefficient,)),
-            truth_raters=truth_raters,
-            truth_name=_TRUTH,
-            bootstrap=Bootstrap(resamples=1),
-        )
-        lines = [] if sheet is None else sheet.frame.to_dict("records")
-        # Pairs of people are a reference only where two of them are all there is.
-        told = [n for n in lines if n["against"] == _TRUTH or str(n["against"]).startswith("mean of ")]
-        rows += [
-            {
-                "evaluator": _named(line),
-                "aspect": aspect,
-                "level": level,
-                "coefficient": coefficient,
-                "estimate": line.get(level if aspect == AVERAGE else f"{level}: {aspect}", float("nan")),
-            }
-            for line in told or lines
-            for level in policy.levels
-            for aspect in [*aspects, AVERAGE]
-        ]
-    frame = pd.DataFrame(rows, columns=["evaluator", *CELL, "estimate"])
+    lines = list(people_lines(truth, raters, policy, truth_raters=truth_raters, truth_name=_TRUTH))
+    # Pairs of people are a reference only where two of them are all there is.
+    told = [n for n in lines if n[0].against == _TRUTH or n[0].against.startswith("mean of ")]
+    parts = [found.assign(evaluator=_named(line)) for line, found in told or lines]
+    frame = (
+        pd.concat(parts, ignore_index=True)
+        if parts
+        else pd.DataFrame(columns=["evaluator", *CELL, "estimate"])
+    )
     return frame[frame["estimate"].notna()]
 
 
-def _named(line: Mapping[Any, Any]) -> str:
+def _named(line: Line) -> str:
     """Return whose line it is, and against what, if that is not the truth."""
-    who, against = str(line["who"]), str(line["against"])
-    named = who if who.startswith("mean of ") else f"annotator {who}"
-    if against == _TRUTH:
+    named = line.who if line.who.startswith("mean of ") else f"annotator {line.who}"
+    if line.against == _TRUTH:
         return named
-    return f"{named} against {'the ' if against.startswith('mean of ') else ''}{against}"
+    return f"{named} against {'the ' if line.against.startswith('mean of ') else ''}{line.against}"

@@ -14,7 +14,7 @@ from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.base.simulation import REAL
 from metaeval.engine.correlation import correlate
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.ranking import GENERATOR_INTERVALS
+from metaeval.engine.sentences import GENERATOR_INTERVALS
 from metaeval.engine.sheet import Column, Sheet
 
 if TYPE_CHECKING:
@@ -85,13 +85,9 @@ def people(
     asked = annotator_ratings(truth, raters)
     if asked is None:
         return None
-    names = sorted(asked["rater"].unique())
     given = bootstrap or Bootstrap()
     wanted = given.by(given.cluster or noun(key_columns(truth)[0]))
-    rows = [
-        _row(line, policy, wanted)
-        for line in _lines(truth, asked, names, frozenset(truth_raters), truth_name)
-    ]
+    rows = [_row(line, policy, wanted) for line in _lines(truth, asked, frozenset(truth_raters), truth_name)]
     if not rows:
         return None
     columns = [
@@ -121,6 +117,23 @@ def people(
     )
 
 
+def people_lines(
+    truth: pd.DataFrame,
+    raters: pd.DataFrame | None,
+    policy: Policy,
+    *,
+    truth_raters: Collection[str] = (),
+    truth_name: str = "the user",
+) -> Iterator[tuple[Line, pd.DataFrame]]:
+    """Yield each line of `people` with its correlations, by all coefficients and without intervals."""
+    asked = annotator_ratings(truth, raters)
+    if asked is not None:
+        for line in _lines(truth, asked, frozenset(truth_raters), truth_name):
+            found = _correlated(line, policy, policy.coefficients, None)
+            if found is not None:
+                yield line, found
+
+
 def annotator_ratings(truth: pd.DataFrame, raters: pd.DataFrame | None) -> pd.DataFrame | None:
     """Return what annotators rated of the truth's units and aspects, without NaN; None if there is nothing.
 
@@ -138,8 +151,9 @@ def annotator_ratings(truth: pd.DataFrame, raters: pd.DataFrame | None) -> pd.Da
 
 
 def _lines(
-    truth: pd.DataFrame, asked: pd.DataFrame, names: Sequence[str], in_truth: frozenset[str], truth_name: str
+    truth: pd.DataFrame, asked: pd.DataFrame, in_truth: frozenset[str], truth_name: str
 ) -> Iterator[Line]:
+    names = sorted(asked["rater"].unique())
     by = [*key_columns(truth), "aspect"]
     own = {n: asked.loc[asked["rater"] == n, [*by, "rating"]] for n in names}
 
@@ -173,22 +187,10 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _row(line: Line, policy: Policy, bootstrap: Bootstrap) -> dict[str, Any]:
-    by = [*key_columns(line.ratings), "aspect"]
     row: dict[str, Any] = {"who": line.who, "against": line.against, "n_units": 0}
-    # Aspects without a unit that both rated have no estimate, and so the average has none.
-    both = line.ratings.merge(line.scores[by], on=by)
-    if both.empty:
+    found = _correlated(line, policy, policy.coefficients[:1], bootstrap)
+    if found is None:
         return row
-    found = correlate(
-        line.scores.assign(evaluator=line.who),
-        both[[*by, "rating"]],
-        levels=policy.levels,
-        coefficients=policy.coefficients[:1],
-        missing={"truth": policy.truth, "score": "drop"},
-        undefined_groups="zero" if policy.undefined == "zero" else "skip",
-        units="own",
-        bootstrap=bootstrap.model_dump(),
-    ).frame
     for cell in found.to_dict("records"):
         level = str(cell["level"])
         if cell["aspect"] == AVERAGE:
@@ -196,6 +198,27 @@ def _row(line: Line, policy: Policy, bootstrap: Bootstrap) -> dict[str, Any]:
             row["n_units"] = cell["n_units"]
     of_aspects = found[found["aspect"] != AVERAGE]
     return row | {f"{c['level']}: {c['aspect']}": c["estimate"] for c in of_aspects.to_dict("records")}
+
+
+def _correlated(
+    line: Line, policy: Policy, coefficients: Sequence[str], bootstrap: Bootstrap | None
+) -> pd.DataFrame | None:
+    """Correlate what two sides say; None if they have no unit in common."""
+    by = [*key_columns(line.ratings), "aspect"]
+    # Aspects without a unit that both rated have no estimate, and so the average has none.
+    both = line.ratings.merge(line.scores[by], on=by)
+    if both.empty:
+        return None
+    return correlate(
+        line.scores.assign(evaluator=line.who),
+        both[[*by, "rating"]],
+        levels=policy.levels,
+        coefficients=coefficients,
+        missing={"truth": policy.truth, "score": "drop"},
+        undefined_groups="zero" if policy.undefined == "zero" else "skip",
+        units="own",
+        bootstrap=bootstrap.model_dump() if bootstrap else None,
+    ).frame
 
 
 def _notes(

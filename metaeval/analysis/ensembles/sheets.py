@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import REAL
-from metaeval.engine.ranking import NO_BOOTSTRAP
+from metaeval.engine.sentences import NO_BOOTSTRAP
 from metaeval.engine.sheet import Column, Sheet
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from metaeval.analysis.ensembles.frontier import Accuracy, Choice, Choosing, Point, chosen, frontier
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import AVERAGE
 from metaeval.stats.coefficients.exact import squarable
 from metaeval.stats.coefficients.levels import Grouping
@@ -195,9 +195,7 @@ def ensembles(
 
 def _aspects(data: Prepared, aspects: Sequence[str] | None) -> list[int]:
     for aspect in aspects or ():
-        if aspect not in data.aspects:
-            hint = nearest(aspect, data.aspects)
-            raise MetaevalError(f"there is no aspect {aspect!r} (allowed: {', '.join(data.aspects)}){hint}")
+        one_of(aspect, data.aspects, "there is no aspect", "allowed")
     return [a for a, aspect in enumerate(data.aspects) if not aspects or aspect in aspects]
 
 

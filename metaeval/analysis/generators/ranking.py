@@ -10,7 +10,7 @@ import numpy as np
 from metaeval.analysis.generators.agreement import agreement_of
 from metaeval.analysis.generators.draws import GeneratorDesign
 from metaeval.base.counts import counted
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE
 from metaeval.engine.intervals import Bootstrap
@@ -145,11 +145,7 @@ def rank_generators(
 
 
 def _index(aspect: str, known: Sequence[str]) -> int:
-    if aspect not in known:
-        raise MetaevalError(
-            f"there is no aspect {aspect!r} (allowed: {', '.join(known)}){nearest(aspect, known)}"
-        )
-    return known.index(aspect)
+    return known.index(one_of(aspect, known, "there is no aspect", "allowed"))
 
 
 def _entering(data: Prepared, evaluator: int, aspect: int) -> Bools:

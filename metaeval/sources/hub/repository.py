@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import DataError, nearest
-from metaeval.sources.dataset.manifest import FILE
+from metaeval.base.errors import DataError, one_of
 from metaeval.sources.tables.table import Table, arrow_frame, from_frame
 
 if TYPE_CHECKING:
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
 _PREFIX = re.compile(r"hf:/+(datasets/)?")  # a `Path` made of hf://owner/name has one slash
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?")
+FILE = "dataset.yaml"
+"""The manifest of a data set."""
 _FILES = ["README.md", FILE, *(f"{table}.*" for table in ("explanations", "ratings", "scores", "users"))]
 
 
@@ -114,10 +115,7 @@ def split_table(found: Mapping[Any, Any], split: str | None, source: str) -> Tab
     if split is None and len(splits) > 1:
         raise DataError(f"{source!r} has the splits {', '.join(splits)}; name one as `split` in the map")
     chosen = splits[0] if split is None else split
-    if chosen not in splits:
-        raise DataError(
-            f"{source!r} has no split {chosen!r}{nearest(chosen, splits)}; there are: {', '.join(splits)}"
-        )
+    one_of(chosen, splits, f"{source!r} has no split", "there are", error=DataError)
     return dataset_table(found[chosen], source)
 
 

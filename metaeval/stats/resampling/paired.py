@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.threads import in_threads, one_thread
 from metaeval.stats.resampling.weights import EQUAL, permutation_p
 from metaeval.stats.weighted.crossed import Moments
 from metaeval.stats.weighted.statistic import Clusters, Linear, Nested, statistic
@@ -230,13 +230,16 @@ def _linear(statistics: Sequence[Sequence[Linear]], swaps: Swaps) -> _Permuted:
     for block in swaps.blocks():
         for at in range(0, block.shape[1], step):
             chosen = block[:, at : at + step]
-            mean = np.zeros((n, n, chosen.shape[1]))
-            for aspect, total in zip(statistics, whole, strict=True):
-                swapped = np.stack([s.sums(chosen) for s in aspect], axis=-2)
-                for e, s in enumerate(aspect):
+            moved = [np.stack([s.sums(chosen) for s in aspect], axis=-2) for aspect in statistics]
+
+            def mean_of(e: int, moved: Sequence[Floats] = moved) -> Floats:
+                mean = np.zeros((n, moved[0].shape[-1]))
+                for aspect, total, swapped in zip(statistics, whole, moved, strict=True):
                     mixed = (total[..., e, None, :] - swapped[..., e, None, :]) + swapped
-                    mean[e] += s.of_sums(mixed.reshape(*mixed.shape[:-2], -1)).reshape(n, -1)
-            mean /= len(statistics)
+                    mean += aspect[e].of_sums(mixed.reshape(*mixed.shape[:-2], -1)).reshape(n, -1)
+                return mean / len(statistics)
+
+            mean = np.stack([*in_threads(mean_of, range(n))])
             yield first, second, mean[first, second] - mean[second, first]
 
 
@@ -258,21 +261,33 @@ def _same_groups(statistics: Sequence[Sequence[Nested]], swaps: Swaps) -> _Permu
 def _same_units(statistics: Sequence[Sequence[Moments]], swaps: Swaps) -> _Permuted:
     """Do the same for Pearson's r over the same units: only the sums of x, x² and xy change."""
     first, second = np.triu_indices(len(statistics[0]), 1)
-    sums = [np.stack([s.scores for s in aspect]) for aspect in statistics]
-    wholes = [of_aspect.sum(axis=2)[:, :, None] for of_aspect in sums]  # evaluators × (x, x², xy)
-    truths = [aspect[0].truth.sum(axis=1) for aspect in statistics]
+    prepared = []
+    for aspect in statistics:
+        n, y, yy = aspect[0].truth.sum(axis=1)
+        x, xx, xy = np.stack([s.scores for s in aspect], axis=1)  # evaluators × clusters
+        # So that the variance is xx - x² and the correlation xy over its root.
+        parts = np.stack([x / np.sqrt(n), xx, (xy - x * (y / n)) / np.sqrt(yy - y * y / n)])
+        prepared.append((parts, parts.sum(axis=2)[:, :, None]))
     step = max(1, _BLOCK // (8 * len(first)))
     for block in swaps.blocks():
         for at in range(0, block.shape[1], step):
-            difference = np.zeros((len(first), len(block[0, at : at + step])))
-            for of_aspect, whole, (n, y, yy) in zip(sums, wholes, truths, strict=True):
-                swapped = of_aspect @ block[:, at : at + step]
-                moved = swapped[second] - swapped[first]
-                for sign, own in ((1, whole[first]), (-1, whole[second])):
-                    x, xx, xy = np.moveaxis(own + sign * moved, 1, 0)
-                    with np.errstate(divide="ignore", invalid="ignore"):
-                        difference += sign * (xy - x * (y / n)) / np.sqrt((xx - x * x / n) * (yy - y * y / n))
-            yield first, second, difference / len(statistics)
+            chosen = block[:, at : at + step]
+            difference = np.zeros((len(first), chosen.shape[1]))
+            for parts, whole in prepared:
+                swapped = parts @ chosen
+                moved = swapped[:, second] - swapped[:, first]
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    difference += _correlation(*(whole[:, first] + moved))
+                    difference -= _correlation(*np.subtract(whole[:, second], moved, out=moved))
+            difference /= len(statistics)
+            yield first, second, difference
+
+
+def _correlation(x: Floats, xx: Floats, xy: Floats) -> Floats:
+    """Return xy over the root of xx - x², in the place of xy."""
+    np.multiply(x, x, out=x)
+    np.subtract(xx, x, out=xx)
+    return np.divide(xy, np.sqrt(xx, out=xx), out=xy)
 
 
 def _general(
