@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from metaeval.sources import from_frames, save, summary
+from metaeval.kinds.explanations.data.loading import from_frames, save, summary
 
 SEED = 20240917
 USERS = 22

@@ -9,34 +9,35 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from metaeval.base.records import ExplanationSet, ScoreTable
+    from metaeval.base.records import ScoreTable
     from metaeval.engine.comparison import compare
     from metaeval.engine.correlation import correlate
     from metaeval.integrations.evaluate_modules import evaluate_module
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+    from metaeval.kinds.explanations.data.hf_datasets import from_datasets, scores_from_dataset, to_datasets
+    from metaeval.kinds.explanations.data.loading import from_frames, load
+    from metaeval.kinds.explanations.data.tables.memory import from_table
     from metaeval.kinds.scoring import score
     from metaeval.reports import leaderboard
-    from metaeval.sources import from_frames, load
-    from metaeval.sources.hub.hf_datasets import from_datasets, scores_from_dataset, to_datasets
-    from metaeval.sources.tables.memory import from_table
     from metaeval.study import run
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "ExplanationSet": "metaeval.base.records",
+    "ExplanationSet": "metaeval.kinds.explanations.data.explanation_set",
     "ScoreTable": "metaeval.base.records",
     "compare": "metaeval.engine.comparison",
     "correlate": "metaeval.engine.correlation",
     "evaluate_module": "metaeval.integrations.evaluate_modules",
-    "from_datasets": "metaeval.sources.hub.hf_datasets",
-    "from_frames": "metaeval.sources",
-    "from_table": "metaeval.sources.tables.memory",
+    "from_datasets": "metaeval.kinds.explanations.data.hf_datasets",
+    "from_frames": "metaeval.kinds.explanations.data.loading",
+    "from_table": "metaeval.kinds.explanations.data.tables.memory",
     "leaderboard": "metaeval.reports",
-    "load": "metaeval.sources",
+    "load": "metaeval.kinds.explanations.data.loading",
     "run": "metaeval.study",
     "score": "metaeval.kinds.scoring",
-    "scores_from_dataset": "metaeval.sources.hub.hf_datasets",
-    "to_datasets": "metaeval.sources.hub.hf_datasets",
+    "scores_from_dataset": "metaeval.kinds.explanations.data.hf_datasets",
+    "to_datasets": "metaeval.kinds.explanations.data.hf_datasets",
 }
 
 __all__ = [

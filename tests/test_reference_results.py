@@ -10,8 +10,8 @@ import numpy as np
 import scipy.stats
 
 import metaeval as me
-from metaeval.sources.studies.recexp import import_recexp
-from metaeval.sources.tables.importer import import_table
+from metaeval.kinds.explanations.data.studies.recexp import import_recexp
+from metaeval.kinds.explanations.data.tables.importer import import_table
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:

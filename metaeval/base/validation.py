@@ -74,6 +74,7 @@ Line = Annotated[str, AfterValidator(_line), Field(description="one line of text
 Count = Annotated[int, Field(gt=0, le=10_000_000, description="a whole number, 1 or more")]
 Seed = Annotated[int, Field(ge=0, description="a whole number, 0 or more")]
 Share = Annotated[float, Field(gt=0, lt=1, description="a number between 0 and 1")]
+ByKey = Annotated[str | None, Field(description="what a key names, such as user, or unit")]
 Switch = Annotated[bool, Field(description="true or false")]
 
 

@@ -41,8 +41,8 @@ def fetch() -> None:
 @_force
 def fetch_recexp(out: Path, force: bool) -> None:
     """Fetch the explanation study of RecSys 2024."""
-    from metaeval.sources import summary
-    from metaeval.sources.hub.fetch import fetch_recexp as run
+    from metaeval.kinds.explanations.data.loading import summary
+    from metaeval.kinds.explanations.data.studies.fetch import fetch_recexp as run
 
     click.echo(summary(run(out, force=force)))
 
@@ -58,8 +58,8 @@ def import_() -> None:
 @_force
 def import_recexp(source: Path, out: Path, force: bool) -> None:
     """Import the explanation study of RecSys 2024 from the folder SOURCE of its released files."""
-    from metaeval.sources import summary
-    from metaeval.sources.studies.recexp import import_recexp as run
+    from metaeval.kinds.explanations.data.loading import summary
+    from metaeval.kinds.explanations.data.studies.recexp import import_recexp as run
 
     click.echo(summary(run(source, out, force=force)))
 
@@ -71,8 +71,8 @@ def import_recexp(source: Path, out: Path, force: bool) -> None:
 @_force
 def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
     """Import FILE (CSV, TSV, JSONL, Parquet, or the name of a hub data set) by a column map."""
-    from metaeval.sources import summary
-    from metaeval.sources.tables.importer import import_table as run
+    from metaeval.kinds.explanations.data.loading import summary
+    from metaeval.kinds.explanations.data.tables.importer import import_table as run
 
     result = run(file, map_file, out, force=force)
     click.echo(f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map")
@@ -101,8 +101,8 @@ def import_qrels(
     force: bool,
 ) -> None:
     """Import people's labels from FILE, and judges' labels, in TREC's qrels format."""
-    from metaeval.sources import summary
-    from metaeval.sources.studies.qrels import import_qrels as run
+    from metaeval.kinds.explanations.data.loading import summary
+    from metaeval.kinds.explanations.data.studies.qrels import import_qrels as run
 
     result = run(people, out, judges=judges, scale=scale, aspect=aspect, name=name, force=force)
     for line in (summary(result.data), *result.lines()):
@@ -136,7 +136,7 @@ def add_scores(
     """Add the scores in FILE, which another tool wrote, to the data set FOLDER: as Recorded('name')."""
     import json
 
-    from metaeval.sources.recorded import import_scores
+    from metaeval.kinds.explanations.data.recorded import import_scores
 
     result = import_scores(
         folder,
@@ -162,7 +162,7 @@ def check(folder: Path, as_json: bool) -> None:
     """Say what is wrong with the data set FOLDER, row by row; exit with 1 if anything is."""
     import json
 
-    from metaeval.sources import inspect
+    from metaeval.kinds.explanations.data.loading import inspect
 
     found = inspect(folder)
     if as_json:

@@ -11,7 +11,7 @@ from metaeval.base.counts import counted
 from metaeval.cli.group import Group, talk, tell, tell_json
 
 if TYPE_CHECKING:
-    from metaeval.sources.dataset.folder import Format
+    from metaeval.kinds.explanations.data.folder import Format
 
 _PATH = click.Path(path_type=Path)
 _rater = click.option("--rater", required=True, metavar="NAME", help="Whose labels they are.")

@@ -59,8 +59,8 @@ def show(
         return
     if data is None:
         raise click.UsageError("--unit needs the data set that has it; give its folder with --data")
+    from metaeval.kinds.explanations.data.loading import load
     from metaeval.kinds.explanations.prompt_tools import preview
-    from metaeval.sources import load
 
     told = preview(name, load(data), unit, aspects, example=example, profile=profile, reply=reply)
     click.echo(told)

@@ -12,7 +12,7 @@ import pandas as pd
 from metaeval.base import notebook as html
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE
-from metaeval.base.validation import Count, Line, Options, Seed, Share
+from metaeval.base.validation import ByKey, Count, Line, Options, Seed, Share
 from metaeval.engine.policy import Coefficient, Policy, Prepared, prepare
 from metaeval.stats.coefficients.dependent import williams
 from metaeval.stats.coefficients.exact import GroupSums, squarable
@@ -187,7 +187,7 @@ class Tests(Options):
     """How evaluators are tested against each other: swapped scores, corrected p-values."""
 
     permutations: Count = 10_000
-    swap: str | None = None
+    swap: ByKey = None
     correction: Literal["holm", "bh", "none"] = "holm"
     alpha: Share = 0.05
     seed: Seed = 0
@@ -212,19 +212,52 @@ def compare_prepared(data: Prepared, by: Cell, tests: Tests, *, corrected_with: 
     chosen = range(len(data.aspects)) if aspect == AVERAGE else [data.aspects.index(aspect)]
     swap = data.cluster_name(tests.swap)
     clusters = data.clusters(swap)
-    n = len(data.evaluators)
+    return comparisons(
+        by,
+        data.evaluators,
+        lambda swaps: _tested(data, by, [*chosen], clusters, swaps),
+        tests,
+        swap=swap,
+        n_clusters=clusters.n,
+        corrected_with=corrected_with,
+    )
+
+
+def comparisons(
+    by: Cell,
+    evaluators: Sequence[str],
+    test: Callable[[Swaps], tuple[Paired, Floats]],
+    tests: Tests,
+    *,
+    swap: str,
+    n_clusters: int,
+    corrected_with: int = 0,
+    swapped: str = "",
+) -> Comparisons:
+    """Choose the permutations of paired tests, test, and correct for the number of tests.
+
+    Parameters
+    ----------
+    test
+        Swaps → the tests, and p-values of Williams' test.
+    swap, n_clusters
+        What is swapped, and how many of them there are.
+    swapped
+        What changes places within them; standardized scores, if left out.
+    """
+    n = len(evaluators)
     pairs = n * (n - 1) // 2
     # With Holm's correction no pair of many is significant if p cannot be small enough. Few clusters can be
     # swapped in so few ways that more permutations do not help.
-    least = 2.0 ** (1 - clusters.n)
+    least = 2.0 ** (1 - n_clusters)
     together = max(pairs, corrected_with)
     useful = tests.correction == "holm" and together * least <= tests.alpha
     needed = math.ceil(2 * together / tests.alpha) if useful else 0
-    swaps = Swaps(clusters.n, max(tests.permutations, min(_MOST, needed)), tests.seed)
-    found, p_williams = _tested(data, by, [*chosen], clusters, swaps)
+    swaps = Swaps(n_clusters, max(tests.permutations, min(_MOST, needed)), tests.seed)
+    found, p_williams = test(swaps)
     return Comparisons(
         by,
-        tuple(data.evaluators),
+        tuple(evaluators),
         found.difference,
         found.p,
         found.p_greater,
@@ -232,15 +265,16 @@ def compare_prepared(data: Prepared, by: Cell, tests: Tests, *, corrected_with: 
         p_williams,
         {
             "swap": swap,
+            **({"swapped": swapped} if swapped else {}),
             "permutations": swaps.n,
             "correction": tests.correction,
             "alpha": tests.alpha,
             "pairs": pairs,
             "least_p": max(1 / (swaps.n + 1), least),
-            "n_clusters": clusters.n,
+            "n_clusters": n_clusters,
             "seed": tests.seed,
             "by": dict(by),
-            "evaluators": list(data.evaluators),
+            "evaluators": list(evaluators),
         },
     )
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import DataSet
 
+ORIGINS = "recorded_from"
+"""The key under `extra` of a data set that says of recorded evaluators where their scores come from."""
 _ALL_ASPECTS = ""
 _LISTED = 20  # names in an error
 
@@ -65,6 +67,11 @@ class Recorded(BaseEvaluator):
 
     def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return where the scores come from: the data set, and the tool and file if they were added to it."""
-        from metaeval.sources.recorded import origin
-
         return {**origin(data, self.name), "recorded_in": data.name, "name": self.name}
+
+
+def origin(data: DataSet, evaluator: str) -> dict[str, Any]:
+    """Return which tool and file the recorded scores of an evaluator are from; empty if nobody said."""
+    held = data.extra.get(ORIGINS)
+    found = held.get(evaluator) if isinstance(held, dict) else None
+    return dict(found) if isinstance(found, dict) else {}

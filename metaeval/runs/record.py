@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from metaeval.base.records import Kind, Scale
+from metaeval.base.keys import DATASET
+from metaeval.base.records import COEFFICIENTS, Kind, Scale
 from metaeval.base.simulation import Simulation
 from metaeval.judging.lost import LostCalls, lost_sentences
 
@@ -102,13 +103,13 @@ class StudyFacts(Facts):
     def policy(
         self, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
     ) -> Policy:
-        """Return the policy, with these levels and coefficients or its own."""
+        """Return the policy, with these levels and coefficients or its own; else Pearson's r of all units."""
         # Here, for it takes long to load and few readers of a record need it.
         from metaeval.engine.policy import Policy
 
         return Policy.of(
-            list(levels or self.levels),
-            list(coefficients or self.coefficients),
+            list(levels or self.levels or [DATASET]),
+            list(coefficients or self.coefficients or COEFFICIENTS[:1]),
             self.missing,
             self.undefined_groups,
             self.units,
@@ -138,6 +139,10 @@ class Record(Facts):
     policy: dict[str, Any] = Field(default_factory=dict)
     """How missing scores, missing truth and undefined groups were treated."""
     tests: dict[str, Any] | None = None
+    board: dict[str, Any] | None = None
+    """What ``board.csv`` does not say of a board; None of correlations, which have a file of their own."""
+    order: dict[str, str] = Field(default_factory=dict)
+    """The cell of that board that orders the leaderboard."""
     outputs: dict[str, str] = Field(default_factory=dict)
     """Name of a file → its SHA-256."""
     stopped: str = ""

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from metaeval import __version__
 from metaeval.base.errors import StoppedError
 from metaeval.base.progress import progress
-from metaeval.base.records import KEYS, ScoreTable, Status
+from metaeval.base.records import ScoreTable, Status
 from metaeval.judging.lost import lost_calls
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.scoring import Scoring, joined, judges_of
 from metaeval.kinds.study import Study, make_study
 from metaeval.runs.folder import RECORD, RunFolder, read_record

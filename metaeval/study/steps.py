@@ -6,15 +6,16 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from metaeval import sources
 from metaeval.base.errors import DataError, MetaevalError, Problem, SpecError, nearest, sound
 from metaeval.base.files import replacing
 from metaeval.base.formulas import to_csv, unprotected
 from metaeval.base.progress import progress
-from metaeval.base.records import COEFFICIENTS, KEYS, LEVELS, ScoreTable
+from metaeval.base.records import COEFFICIENTS, LEVELS, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.correlation import correlate
 from metaeval.judging.lost import lost_calls
+from metaeval.kinds.explanations.data.explanation_set import KEYS
+from metaeval.kinds.explanations.data.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import Scoring, joined, score
 from metaeval.llm.store.replies import default_path
@@ -49,7 +50,7 @@ def score_file(
     target = Path(out)
     check_writable(target)
     with progress("loading the data"):
-        loaded = sources.load(data)
+        loaded = load(data)
     scoring = Scoring(loaded, list(specs))
     table = joined([scoring.table(name) for name in scoring.named], loaded)
     write_frame(table.frame, target)
@@ -80,7 +81,7 @@ def correlate_file(
     """
     if out is not None:
         check_writable(Path(out))
-    loaded = sources.load(data)
+    loaded = load(data)
     frame = read_scores(Path(scores), loaded.keys)
     spec = build(truth).spec
     for name in frame["evaluator"].unique():

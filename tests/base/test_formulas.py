@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import metaeval as me
 from metaeval.base.formulas import read_csv, safe, to_csv
 from metaeval.cli import main
-from metaeval.sources import save
+from metaeval.kinds.explanations.data.loading import save
 from metaeval.study.results import read_run
 from tests.tiny import write_study, write_tiny
 from tests.trust.labelling.test_spreadsheet import TEXTS

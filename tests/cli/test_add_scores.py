@@ -8,7 +8,7 @@ import pytest
 
 from metaeval.cli import main
 from metaeval.cli.data import _TOOLS
-from metaeval.sources.recorded import READERS
+from metaeval.kinds.explanations.data.recorded import READERS
 
 HEAD = "user_id,item_id,generator,evaluator,score\n"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from metaeval.base.records import ExplanationSet, Scale
+from metaeval.base.records import Scale
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 ASPECTS = {"clear": "It is clear.", "true": "It is true."}
 

@@ -16,7 +16,7 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import StoppedError
 from metaeval.cli import main
-from metaeval.sources import save
+from metaeval.kinds.explanations.data.loading import save
 from tests.kinds.explanations.judge.test_judge import KEY
 from tests.llm.server import Act, Server, error, serving
 from tests.study.runs import QUICK

@@ -11,7 +11,7 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.cli import main
-from metaeval.sources import save
+from metaeval.kinds.explanations.data.loading import save
 
 LEVELS = ["dataset", "user", "pair", "item", "generator"]
 SIZES = [1e300, -1e300, 1e-300, -1e-300]

@@ -19,11 +19,11 @@ import pytest
 
 import metaeval as me
 from metaeval.cli import main
+from metaeval.kinds.explanations.data.loading import save
+from metaeval.kinds.explanations.data.studies.recexp import import_recexp
 from metaeval.kinds.study import make_study
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.store.replies import Store
-from metaeval.sources import save
-from metaeval.sources.studies.recexp import import_recexp
 from metaeval.study.judges import export_run, judging_of
 from tests.conftest import ROOT
 from tests.kinds.explanations.judge.test_judge import KEY, answer

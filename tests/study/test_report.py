@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.base.records import KEYS
+from metaeval.kinds.explanations.data.explanation_set import KEYS
+from metaeval.kinds.explanations.data.studies.recexp import import_recexp
 from metaeval.llm.store.replies import Store
 from metaeval.reports.report.page import report_page
-from metaeval.sources.studies.recexp import import_recexp
 from tests.tiny import write_study, write_tiny
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from metaeval.evaluators.grid import grid_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet
     from metaeval.evaluators.grid import Grid
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaeval import sources
 from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.records import AVERAGE
+from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.comparison import OrderBy
 from metaeval.kinds.explanations import reading
+from metaeval.kinds.explanations.data.loading import load
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.registry import REGISTRY
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet, ScoreTable
+    from metaeval.base.records import ScoreTable
     from metaeval.engine.drilldown import UnitView
-    from metaeval.engine.results import Results
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 
 class Explanations(StudyKind):
@@ -31,11 +32,10 @@ class Explanations(StudyKind):
     name = "explanations"
     study = ExplanationStudy
     evaluators = REGISTRY
-    board_file = "correlations.csv"
 
     def load(self, place: str | Path) -> ExplanationSet:
         """Load a folder, or a data set of the hub."""
-        return sources.load(place)
+        return load(place)
 
     def resolve(self, study: ExplanationStudy, data: ExplanationSet) -> ExplanationStudy:
         """Fill in levels, and the column that orders the leaderboard."""
@@ -64,11 +64,14 @@ class Explanations(StudyKind):
         )
         return study.model_copy(update={"levels": chosen, "order_by": order})
 
-    def results(
-        self, study: ExplanationStudy, data: ExplanationSet, scores: ScoreTable, truth: pd.DataFrame
-    ) -> Results:
+    def cells(
+        self, study: ExplanationStudy, scores: ScoreTable, truth: pd.DataFrame, cluster: str
+    ) -> CorrelationCells:
         """Correlate scores with the truth."""
-        raise NotImplementedError
+        del cluster  # that of the study's own options
+        return CorrelationCells(
+            scores, truth, study.policy, study.bootstrap.model_dump() if study.bootstrap else None
+        )
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""

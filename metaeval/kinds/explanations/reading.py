@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.base.counts import counted
-from metaeval.base.records import KEYS
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.evaluators.grid import rows_of
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.text.texts import reference_columns
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 _TITLES = dict(zip(KEYS, ("user", "item", "generator"), strict=True)) | {"item_title": "title"}
 LEVEL_MEANINGS = {

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import DataError, nearest
-from metaeval.sources.dataset.manifest import FILE
 from metaeval.sources.tables.table import Table, arrow_frame, from_frame
 
 if TYPE_CHECKING:
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
 _PREFIX = re.compile(r"hf:/+(datasets/)?")  # a `Path` made of hf://owner/name has one slash
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?")
+FILE = "dataset.yaml"
+"""The manifest of a data set."""
 _FILES = ["README.md", FILE, *(f"{table}.*" for table in ("explanations", "ratings", "scores", "users"))]
 
 

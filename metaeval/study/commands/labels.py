@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from metaeval import __version__, sources
+from metaeval import __version__
 from metaeval.base.errors import MetaevalError
+from metaeval.base.keys import noun
 from metaeval.base.records import USER_RATER, Scale, ScoreTable
 from metaeval.engine.intervals import Bootstrap
+from metaeval.kinds.explanations.data.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import score
 from metaeval.runs.finished import open_run
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 RESAMPLES = 10_000
 """Bootstrap resamples where no run says how many."""
@@ -64,6 +66,10 @@ class LabelledScores:
     specs: Mapping[str, str]
     categories: pd.DataFrame | None
     """Key columns and ``category``, if parts are asked for."""
+    cluster: str | None = None
+    """What is resampled if nobody says otherwise, as `Prepared.clusters` takes it."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """What may be resampled → what a reader calls it, if that differs."""
 
 
 def labelled_run(path: Path, how: Calibrating) -> LabelledScores:
@@ -87,12 +93,14 @@ def labelled_run(path: Path, how: Calibrating) -> LabelledScores:
         },
         run.record.specs,
         None if how.by is None else column_of(run, how.by, how.data),
+        noun(run.cluster),
+        {noun(key): called for key, called in run.nouns.items()},
     )
 
 
 def labelled_data(path: Path, how: Calibrating) -> LabelledScores:
     """Score a data set with what is recorded in it."""
-    data = sources.load(path)
+    data = load(path)
     truth = _truth_of(data, how.truth)
     names = recorded_names(data)
     specs = {n: f"Recorded({n!r})" for n in names}

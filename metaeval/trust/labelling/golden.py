@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import ExplanationSet
-    from metaeval.sources.dataset.folder import Format
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+    from metaeval.kinds.explanations.data.folder import Format
 
 PROVENANCE = "golden"
 """The key under `extra` of a data set that says what a golden set was drawn from, and how."""
@@ -154,9 +154,9 @@ def write_sample(
     Raises
     ------
     DataError
-        As `metaeval.load`, `sample` and `metaeval.sources.save` do.
+        As `metaeval.load`, `sample` and `metaeval.kinds.explanations.data.loading.save` do.
     """
-    from metaeval.sources import load, save
+    from metaeval.kinds.explanations.data.loading import load, save
 
     made = sample(load(path), n, by, seed=seed, equal=equal)
     save(made.data, out, suffix, force=force)
@@ -177,7 +177,7 @@ def _labels(data: ExplanationSet, by: Sequence[str]) -> list[tuple[str, ...]]:
             column = data.explanations[name]
         elif data.users is not None and name in profiles:
             # A user without a profile has an empty one, and so a stratum of its own.
-            column = data.explanations["user_id"].map(data.users.set_index("user_id")[name])
+            column = data.explanations[data.cluster].map(data.users.set_index(data.cluster)[name])
         else:
             there = [*known, *profiles]
             raise DataError(
@@ -218,7 +218,7 @@ def _part(data: ExplanationSet, positions: list[int]) -> ExplanationSet:
 
     users = data.users
     if users is not None:
-        users = users[users["user_id"].isin(explanations["user_id"])].reset_index(drop=True)
+        users = users[users[data.cluster].isin(explanations[data.cluster])].reset_index(drop=True)
     return dataclasses.replace(
         data,
         explanations=explanations,

@@ -16,8 +16,8 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem, nearest
 from metaeval.base.files import replacing
 from metaeval.base.formulas import unprotected
-from metaeval.sources import load
-from metaeval.sources.dataset.folder import FORMATS, refuse_if_in_the_way, save
+from metaeval.kinds.explanations.data.folder import FORMATS, refuse_if_in_the_way, save
+from metaeval.kinds.explanations.data.loading import load
 from metaeval.trust.labelling.golden_files import (
     TEXT,
     UNIT,
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet, Scale
+    from metaeval.base.records import Scale
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.trust.labelling.spreadsheet import Spreadsheet
 
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")

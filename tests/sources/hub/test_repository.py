@@ -12,8 +12,8 @@ from pathlib import Path
 import datasets
 import pytest
 
-from metaeval import sources
 from metaeval.base.errors import DataError
+from metaeval.kinds.explanations.data import loading
 from metaeval.sources.hub.repository import dataset_table, hub_name, hub_table
 from tests.sources.hub_server import commit, serving
 from tests.tiny import write_study, write_tiny
@@ -69,8 +69,8 @@ def test_a_data_set_of_the_hub(sample, tmp_path, monkeypatch):
         return str(shutil.copytree(sample, tmp_path / "cached"))
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    data = sources.load("hf://owner/name")
-    assert data.fingerprint == sources.load(sample).fingerprint
+    data = loading.load("hf://owner/name")
+    assert data.fingerprint == loading.load(sample).fingerprint
     assert asked == [("owner/name", "dataset")]
 
 
@@ -80,7 +80,7 @@ def test_no_connection_is_one_sentence(monkeypatch):
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     with pytest.raises(DataError, match=r"^the hub data set 'owner/name' could not be loaded: no route$"):
-        sources.load("owner/name")
+        loading.load("owner/name")
 
 
 def test_labels_that_are_kept_as_numbers_become_their_names():
@@ -171,7 +171,7 @@ def hub(tmp_path_factory):
 
 def test_a_hub_name_and_its_revisions(hub):
     here, said, _ = hub
-    assert said["hf://owner/tiny"] == ["tiny", sources.load(here / "new").fingerprint]
+    assert said["hf://owner/tiny"] == ["tiny", loading.load(here / "new").fingerprint]
     assert said["hf://owner/tiny@v1"][0] == "older"
 
 
@@ -222,4 +222,4 @@ def test_what_was_made_of_hub_data_sets(hub):
     record = json.loads((here / "run" / "run.json").read_text())
     assert record["study"]["dataset"] == "hf://owner/tiny@v1"
     assert record["data"]["name"] == "older"
-    assert sources.load(here / "mapped").ratings["rating"].tolist() == [1, 5]
+    assert loading.load(here / "mapped").ratings["rating"].tolist() == [1, 5]

@@ -9,7 +9,7 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
-from metaeval.sources import save
+from metaeval.kinds.explanations.data.loading import save
 from metaeval.study.commands.gate import GateRequest, baseline_of_run, gate_run
 from metaeval.trust.calibration.record import Calibration, write_calibration
 from metaeval.trust.gate.baseline import read_baseline

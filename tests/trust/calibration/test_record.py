@@ -9,8 +9,8 @@ import pytest
 
 from metaeval.base.errors import MetaevalError
 from metaeval.engine.intervals import Bootstrap
+from metaeval.kinds.explanations.data.loading import load
 from metaeval.kinds.registry import build
-from metaeval.sources import load
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate
 from metaeval.trust.calibration.bands import Bands
 from metaeval.trust.calibration.identity import changes, identity

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metaeval.base.errors import DataError
-from metaeval.sources import check, load
+from metaeval.kinds.explanations.data.loading import check, load
 from metaeval.trust.labelling.golden import Golden, sample, write_sample
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def test_what_cannot_be_drawn(data: ExplanationSet, n: int, by: list[str], says:
 
 
 def test_a_study_without_users_or_texts(real_data: Path, tmp_path: Path) -> None:
-    from metaeval.sources.tables.importer import import_table
+    from metaeval.kinds.explanations.data.tables.importer import import_table
 
     root = real_data / "hanna"
     found = sorted(root.rglob("*wide*.csv"))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.base.errors import DataError
-from metaeval.sources import from_frames, load, save
+from metaeval.kinds.explanations.data.loading import from_frames, load, save
 from metaeval.trust.labelling.golden import sample as drawn
 from metaeval.trust.labelling.golden_files import export_labels, unit_names
 from metaeval.trust.labelling.golden_import import import_labels
@@ -21,7 +21,7 @@ from tests.trust.saving import STYLES, Style, fill, read_rows, save_rows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 ASPECTS = {"clear": "It is clear.", "=cmd|' /C calc'!A0": "It fits."}
 AWKWARD = [

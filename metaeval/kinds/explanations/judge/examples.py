@@ -20,7 +20,7 @@ from metaeval.kinds.explanations.judge.prompt import Example
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 NONE, ONE_SHOT, PERSONALIZED, SHUFFLED = MODES = ("none", "one-shot", "personalized", "shuffled")
 

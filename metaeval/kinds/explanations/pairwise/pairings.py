@@ -14,7 +14,7 @@ from metaeval.evaluators.grid import rows_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 ALL, SAMPLED, SWISS = SELECTIONS = ("all", "sampled", "swiss")
 

@@ -19,7 +19,7 @@ from metaeval.kinds.explanations.text.texts import explanations_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 
 @dataclass(frozen=True, repr=False)

@@ -24,7 +24,7 @@ from metaeval.kinds.explanations.text.texts import explanations_of, reference_co
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 
 class _Module(Protocol):

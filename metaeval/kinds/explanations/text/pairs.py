@@ -17,7 +17,7 @@ from metaeval.kinds.explanations.text.texts import explanations_of, reference_co
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from metaeval.base.records import ExplanationSet
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 Pair: TypeAlias = "tuple[str, tuple[str, ...]]"
 """An explanation and its references, one or more."""

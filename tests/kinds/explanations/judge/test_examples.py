@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import DataError
-from metaeval.base.records import ExplanationSet, Scale
+from metaeval.base.records import Scale
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.judge.examples import choose_examples
 
 ASPECTS = ("clear", "true")

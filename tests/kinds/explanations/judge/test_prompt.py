@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import DataError, PromptError
-from metaeval.base.records import ExplanationSet, Scale, Status
+from metaeval.base.records import Scale, Status
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+from metaeval.kinds.explanations.data.loading import load
 from metaeval.kinds.explanations.judge.prompt import (
     ASPECT_ALIASES,
     PLACEHOLDERS,
@@ -22,8 +24,7 @@ from metaeval.kinds.explanations.judge.prompt import (
 from metaeval.kinds.explanations.pairwise.prompt import pair_messages
 from metaeval.kinds.explanations.prompt_tools import check_judge_prompt, find_unit, preview
 from metaeval.llm.prompts.template import bundled_prompts, load_prompt
-from metaeval.llm.replies.reader import parse_reply
-from metaeval.sources import load
+from tests.llm.replies.reading import parse_reply
 
 if TYPE_CHECKING:
     from pathlib import Path

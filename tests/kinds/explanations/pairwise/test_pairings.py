@@ -7,7 +7,8 @@ import itertools
 import pandas as pd
 import pytest
 
-from metaeval.base.records import ExplanationSet, Scale
+from metaeval.base.records import Scale
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.pairwise.pairings import (
     Match,
     all_matches,

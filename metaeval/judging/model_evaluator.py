@@ -1,0 +1,241 @@
+"""What evaluators that ask a language model have in common: settings, and the way from question to reply."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+
+from metaeval.base.errors import SpecError, nearest
+from metaeval.base.records import Kind, Status
+from metaeval.evaluators.base import BaseEvaluator
+from metaeval.judging.outcome import Answered, answered
+from metaeval.llm.calls.request import Request
+from metaeval.llm.prompts.template import joined, load_prompt
+from metaeval.llm.providers import address_of, provider_named
+from metaeval.llm.providers.simulated import instructions, settings_of
+from metaeval.llm.replies.fields import json_schema
+from metaeval.llm.replies.reader import FORMS, PARSER, read_reply
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+
+    from metaeval.base.records import DataOfKind
+    from metaeval.judging.settings import Judging
+    from metaeval.llm.calls.request import Reply
+    from metaeval.llm.replies.fields import Field
+    from metaeval.llm.replies.reader import Parsed
+
+SIMULATED = "simulated"
+
+
+class Question(Protocol):
+    """One thing to ask."""
+
+    @property
+    def fields(self) -> Sequence[Field]:
+        """What the reply is to give."""
+        ...
+
+    @property
+    def request(self) -> Request:
+        """What is sent."""
+        ...
+
+
+Q = TypeVar("Q", bound=Question)
+
+
+@dataclass(frozen=True, repr=False)
+class ModelEvaluator(BaseEvaluator):
+    """An evaluator that asks a language model.
+
+    A subclass is decorated as this one is, gives ``prompt`` a default and may add arguments of its own.
+
+    Parameters
+    ----------
+    model
+        ``provider/model``, such as ``openai/gpt-4o`` or ``dashscope/qwen-max``.
+    prompt
+        The name of a prompt that ships with the package, or the path of one's own. One that uses the
+        placeholder ``aspect`` asks for one aspect per call, any other for all of them.
+    temperature
+        Of the model's sampling.
+    replicate
+        Number of the repetition, to ask the same again on purpose.
+    reply
+        ``json`` (with the provider's own schema check), ``text`` (values at the end of a reasoned answer), or
+        ``auto``: the form that the prompt names first, asked for in words alone.
+    base_url
+        Address of a compatible server; the environment's or the provider's own, if left out.
+    attempts
+        How often is asked at most until a reply will do; each attempt is a call of its own.
+    max_tokens
+        Longest reply.
+    seed
+        Of whatever the judge draws.
+    """
+
+    model: str
+    prompt: str
+    _: KW_ONLY
+    temperature: float = 0
+    replicate: int = 0
+    reply: str = "auto"
+    base_url: str | None = None
+    attempts: int = 3
+    max_tokens: int = 1024
+    seed: int = 0
+    kind: ClassVar[Kind] = Kind.JUDGE
+
+    def __post_init__(self) -> None:
+        self.check_settings()
+
+    @abstractmethod
+    def questions(self, data: DataOfKind, aspects: Sequence[str]) -> Iterator[Question]:
+        """Yield what is to be asked; nothing is sent."""
+
+    @abstractmethod
+    def fields(self, data: DataOfKind, aspects: Sequence[str]) -> Sequence[Field]:
+        """Return what one reply is to give: a field of each aspect's name, and what else is asked for."""
+
+    @property
+    def provider(self) -> str:
+        """What stands before the first slash of the model."""
+        return self.model.partition("/")[0]
+
+    def check_settings(self) -> None:
+        """Raise `MetaevalError` for a setting that cannot be used."""
+        name = type(self).__name__
+        if not isinstance(self.model, str) or not all(self.model.partition("/")):
+            raise SpecError(f"{name} takes a model such as 'openai/gpt-4o', not {self.model!r}")
+        provider_named(self.provider)
+        if self.provider == SIMULATED:
+            settings_of(self.model.partition("/")[2])  # what cannot be set is said before anything is asked
+        self.check_word("reply", FORMS)
+        for field, least in (("replicate", 0), ("attempts", 1), ("max_tokens", 1), ("seed", 0)):
+            number = getattr(self, field)
+            if isinstance(number, bool) or not isinstance(number, int) or number < least:
+                raise SpecError(f"{name}: {field}={number!r} must be a whole number, {least} or more")
+        if isinstance(self.temperature, bool) or not isinstance(self.temperature, int | float):
+            raise SpecError(f"{name}: temperature={self.temperature!r} must be a number")
+        if self.temperature < 0:
+            raise SpecError(f"{name}: temperature={self.temperature!r} must be 0 or more")
+
+    def check_word(self, field: str, known: Sequence[str]) -> None:
+        """Raise `SpecError` unless a setting is one of the words that are known."""
+        value = getattr(self, field)
+        if value not in known:
+            raise SpecError(
+                f"{type(self).__name__}: {field}={value!r} is not known{nearest(str(value), known)} "
+                f"({', '.join(known)})"
+            )
+
+    def signature(self, data: DataOfKind) -> Mapping[str, Any]:
+        """Return model, address, prompt with its hash, settings and the version of the parser."""
+        del data
+        return {
+            "model": self.model,
+            "address": address_of(self.provider, self.base_url),
+            "prompt": load_prompt(self.prompt).signature,
+            "seed": self.seed,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "replicate": self.replicate,
+            "reply": self.reply,
+            "attempts": self.attempts,
+            "parser": PARSER,
+            **({SIMULATED: True} if self.provider == SIMULATED else {}),
+        }
+
+    def parts(self, aspects: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the positions of the aspects that each call is about."""
+        every = tuple(range(len(aspects)))
+        return [(a,) for a in every] if "aspect" in load_prompt(self.prompt).placeholders else [every]
+
+    def frames(
+        self, data: DataOfKind, aspects: Sequence[str], **simulate: object
+    ) -> dict[tuple[int, ...], tuple[Sequence[Field], Request]]:
+        """Return the fields of each of the `parts`, and a request for them without messages.
+
+        Parameters
+        ----------
+        **simulate
+            What a simulated model is to be told beside the fields.
+        """
+        fields = {part: self.fields(data, [aspects[a] for a in part]) for part in self.parts(aspects)}
+        return {part: (of, self._bare_request(of, simulate)) for part, of in fields.items()}
+
+    def _bare_request(self, fields: Sequence[Field], simulate: Mapping[str, object]) -> Request:
+        parameters: dict[str, Any] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        schema = None
+        if self.provider == SIMULATED:
+            told = instructions(fields, with_schema=self.reply != "text", **simulate)
+            parameters |= {"simulate": told} if told else {}
+        if self.reply == "json" or (self.provider == SIMULATED and self.reply != "text"):
+            schema = json_schema(fields)
+        return Request(
+            provider=self.provider,
+            model=self.model.partition("/")[2],
+            messages=(),
+            parameters=parameters,
+            base_url=self.base_url,
+            schema=schema,
+            replicate=self.replicate,
+        )
+
+    def ask(self, questions: Iterable[Q], settings: Judging, *, total: int) -> Generator[tuple[Q, Answered]]:
+        """Send questions, and yield each with what came of it, as they come.
+
+        Parameters
+        ----------
+        questions
+            Taken one after the other as the work goes on.
+        settings
+            Store, limits and budget; what was done is added to its tallies.
+        total
+            How many questions there are, for the progress bar.
+        """
+        from metaeval.llm.calls.runner import RequestRun
+
+        places: list[Q] = []
+        prompts: dict[int, str] = {}  # of requests under way, as are the replies read
+        read: dict[int, Parsed] = {}
+
+        def requests() -> Iterator[Request]:
+            for question in questions:
+                prompts[len(places)] = joined(question.request.messages)
+                places.append(question)
+                yield question.request
+
+        def usable(index: int, reply: Reply) -> bool:
+            read[index] = read_reply(
+                reply.text,
+                places[index].fields,
+                form=self.reply,
+                finish_reason=reply.finish_reason,
+                refusal=reply.refusal,
+                prompt=prompts.get(index),
+            )
+            return read[index].status is Status.OK
+
+        run = RequestRun(
+            requests(),
+            settings.store,
+            clients=settings.clients,
+            limits=settings.limits,
+            budget=settings.left(),
+            prices=settings.prices,
+            usable=usable,
+            attempts=self.attempts,
+            offline=settings.offline,
+            description=str(self.spec),
+            total=total,
+        )
+        try:
+            for answer in run:
+                del prompts[answer.position]
+                parsed = read.pop(answer.position, None) if answer.reply.error is None else None
+                yield places[answer.position], answered(answer, parsed, settings.prices)
+        finally:
+            settings.tallies.append(run.tally)

@@ -1,0 +1,134 @@
+"""A data set of explanations: the texts, people's ratings of them, and what is known of the users."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from metaeval.base import notebook as html
+from metaeval.base.counts import counted
+from metaeval.base.keys import nouns_of
+from metaeval.base.simulation import Simulation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from metaeval.base.records import Scale
+
+KEYS: tuple[str, ...] = ("user_id", "item_id", "generator")
+"""The columns that name a unit; a study without users has no ``user_id``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExplanationSet:
+    """A data set: explanations, people's ratings of them, and what is known of the users.
+
+    Parameters
+    ----------
+    explanations
+        One row a unit: the key columns, ``explanation`` (absent if ``texts`` is false) and optional
+        ``item_title``, ``reference``, ``reference_2``, …. Keys and texts are strings.
+    ratings
+        Long: key columns, ``rater``, ``aspect``, ``rating`` (float). A row whose rating is NaN is a
+        question that was asked and not answered; a unit without a row was not asked about.
+    aspects
+        Name of each aspect → the statement that raters saw.
+    scale
+        The rating scale, one for all aspects.
+    users
+        One row a user: ``user_id`` and profile fields; None if there is none.
+    scores
+        Scores recorded from other tools, long: key columns, ``evaluator``, ``aspect`` ("" = all), ``score``.
+    """
+
+    explanations: pd.DataFrame
+    ratings: pd.DataFrame
+    aspects: Mapping[str, str]
+    scale: Scale
+    users: pd.DataFrame | None = None
+    scores: pd.DataFrame | None = None
+    name: str = "unnamed"
+    licence: str = ""
+    source: str = ""
+    language: str = ""
+    simulated: bool = False
+    texts: bool = True
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key columns of this data set: `KEYS`, without ``user_id`` in a study without users."""
+        return tuple(k for k in KEYS if k in self.explanations.columns)
+
+    @property
+    def cluster(self) -> str:
+        """The column that names users; that of items where there are no users."""
+        return self.keys[0]
+
+    @property
+    def nouns(self) -> Mapping[str, str]:
+        """Key column → ``user``, ``item`` or ``generator``."""
+        return nouns_of(self.keys)
+
+    @property
+    def units(self) -> pd.DataFrame:
+        """The key columns, one row per unit."""
+        return self.explanations[list(self.keys)]
+
+    @property
+    def raters(self) -> tuple[str, ...]:
+        """All raters, sorted; ``user`` is the person the item was recommended to."""
+        return tuple(sorted(map(str, self.ratings["rater"].unique())))
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the content (not the file format), as 64 hex digits."""
+        import pandas as pd
+
+        digest = hashlib.sha256()
+        head = {"aspects": dict(self.aspects), "scale": [self.scale.min, self.scale.max, self.scale.integer]}
+        digest.update(json.dumps(head, sort_keys=True, ensure_ascii=False).encode())
+        for frame in (self.explanations, self.ratings, self.users, self.scores):
+            if frame is None:
+                continue
+            columns = sorted(frame.columns)
+            digest.update("\x1f".join(columns).encode())
+            # One hash a row, then sorted: the order of the rows in a file says nothing.
+            hashes = pd.util.hash_pandas_object(frame[columns].astype(object), index=False, categorize=True)
+            digest.update(hashes.sort_values().to_numpy().tobytes())
+        return digest.hexdigest()
+
+    def __len__(self) -> int:
+        """Return the number of units."""
+        return len(self.explanations)
+
+    def without(self, column: str, values: Sequence[str]) -> ExplanationSet:
+        """Return the data set without the units of some users, items or generators."""
+
+        def kept(frame: pd.DataFrame) -> pd.DataFrame:
+            return frame[~frame[column].isin(list(values))].reset_index(drop=True)
+
+        scores = None if self.scores is None else kept(self.scores)
+        return replace(self, explanations=kept(self.explanations), ratings=kept(self.ratings), scores=scores)
+
+    def __repr__(self) -> str:
+        users = self.explanations["user_id"].nunique() if "user_id" in self.explanations else 0
+        return (
+            f"<ExplanationSet {self.name!r}: {counted(len(self), 'unit')}, {counted(users, 'user')}, "
+            f"{counted(self.explanations['item_id'].nunique(), 'item')}, "
+            f"{counted(self.explanations['generator'].nunique(), 'generator')}, "
+            f"{counted(len(self.aspects), 'aspect')}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show a notebook what there is of each, and the first explanations."""
+        facts: dict[str, object] = {"units": f"{len(self):,}"}
+        plural = {"user_id": "users", "item_id": "items", "generator": "generators"}
+        facts |= {plural[k]: f"{self.explanations[k].nunique():,}" for k in self.keys}
+        facts |= {"aspects": ", ".join(self.aspects), "ratings": f"{len(self.ratings):,}"}
+        shown = html.table(self.explanations, rows=10, whole=".explanations")
+        return html.heading(self.name, facts, simulated=Simulation(self.simulated)) + shown

@@ -1,0 +1,200 @@
+"""Data sets and scores to and from the `datasets` library.
+
+A data set becomes a ``datasets.DatasetDict`` with its tables (``explanations``, ``ratings`` and, where there
+are any, ``users`` and ``scores``) and a table ``dataset`` of one row, which holds what ``dataset.yaml``
+holds. A table of its own stays with the data whatever way they go: saved to disk, as Parquet files, or
+pushed to the hub a configuration a table. The same text is the description of every table.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from metaeval.base.errors import DataError, nearest, sound
+from metaeval.base.records import Kind, ScoreTable
+from metaeval.kinds.explanations.data.check import build
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+from metaeval.kinds.explanations.data.manifest import Manifest, read_manifest
+from metaeval.sources.hub.repository import FILE, dataset_table
+
+if TYPE_CHECKING:
+    import os
+
+    import datasets
+    import pandas as pd
+
+    from metaeval.base.errors import Problem
+
+TABLES = ("explanations", "ratings", "users", "scores")
+ABOUT = "dataset"
+"""The table of one row and one column, ``yaml``, with what ``dataset.yaml`` holds."""
+_OF_EVALUATOR = "about"
+"""The column of scores that says of what evaluator they are: its name, kind and signature, as JSON."""
+
+
+@overload
+def to_datasets(data: ExplanationSet) -> datasets.DatasetDict: ...
+@overload
+def to_datasets(data: ScoreTable) -> datasets.Dataset: ...
+def to_datasets(data: ExplanationSet | ScoreTable) -> datasets.DatasetDict | datasets.Dataset:
+    """Return a data set as a ``datasets.DatasetDict``, or scores as a ``datasets.Dataset``.
+
+    `from_datasets` and `scores_from_dataset` give back what went in, from memory as well as from
+    ``save_to_disk`` and from Parquet files.
+
+    Parameters
+    ----------
+    data
+        A data set: it becomes the tables ``explanations``, ``ratings``, ``users``, ``scores`` (those that it
+        has) and ``dataset``, one row that holds its name, aspects, scale, licence and so on. Or scores: their
+        signatures and kinds are the labels of a column ``about``, so that each is kept once.
+
+    Raises
+    ------
+    DataError
+        If it is neither.
+    """
+    import datasets
+
+    if isinstance(data, ScoreTable):
+        return _scores_to_dataset(data)
+    if not isinstance(data, ExplanationSet):
+        raise DataError(f"to_datasets takes a data set or scores, not a {type(data).__name__}")
+    about = Manifest.of(data).to_yaml()
+    # What people see of it on the hub; the licence and the source are in the text, too.
+    info = {"description": about, "license": data.licence, "homepage": _link(data.source)}
+    tables = {
+        name: datasets.Dataset.from_pandas(frame, info=datasets.DatasetInfo(**info), preserve_index=False)
+        for name in TABLES
+        if (frame := getattr(data, name)) is not None
+    }
+    tables[ABOUT] = datasets.Dataset.from_dict({"yaml": [about]}, info=datasets.DatasetInfo(**info))
+    return datasets.DatasetDict(tables)
+
+
+def from_datasets(found: datasets.DatasetDict) -> ExplanationSet:
+    """Return the data set in a ``datasets.DatasetDict``.
+
+    Parameters
+    ----------
+    found
+        What `to_datasets` made of a data set, or a mapping from the names of its tables to them.
+
+    Raises
+    ------
+    DataError
+        With every problem found. A table in a layout of its own is read with `metaeval.from_table`.
+    """
+    return sound(read_datasets(found))
+
+
+def scores_from_dataset(found: datasets.Dataset) -> ScoreTable:
+    """Return the scores in a ``datasets.Dataset`` that `to_datasets` made of a `ScoreTable`.
+
+    Raises
+    ------
+    DataError
+        If it was not made so.
+    """
+    import datasets
+
+    label = found.features.get(_OF_EVALUATOR) if isinstance(found, datasets.Dataset) else None
+    if not isinstance(label, datasets.ClassLabel):
+        raise DataError(
+            f"scores are made of a datasets.Dataset with a column {_OF_EVALUATOR!r} of labels, as "
+            "to_datasets writes it; correlate takes any other table as a DataFrame"
+        )
+    said = [json.loads(name) for name in label.names]
+    frame: pd.DataFrame = dataset_table(found.remove_columns(_OF_EVALUATOR), "scores").frame
+    return ScoreTable(
+        frame,
+        {e["evaluator"]: e["signature"] for e in said if e["signature"]},
+        {e["evaluator"]: Kind(e["kind"]) for e in said if e["kind"]},
+        any(e["data_simulated"] for e in said),
+    )
+
+
+def read_datasets(found: Mapping[str, Any]) -> tuple[ExplanationSet | None, list[Problem]]:
+    """Return the data set in a ``datasets.DatasetDict`` and no problem, or None and every problem found.
+
+    Raises
+    ------
+    DataError
+        If it is no such thing, a table is missing, or nothing says what was asked.
+    """
+    import datasets
+
+    tables = {str(n): found[n] for n in found} if isinstance(found, Mapping) else {}
+    if isinstance(found, datasets.Dataset):
+        raise DataError(
+            "a Dataset is one table, and a data set is a DatasetDict of several (see metaeval.to_datasets); "
+            "a table in another layout is read with from_table, scores with scores_from_dataset"
+        )
+    if not tables or not all(isinstance(t, datasets.Dataset) for t in tables.values()):
+        raise DataError(f"a data set is made of a datasets.DatasetDict, not of a {type(found).__name__}")
+    for name in TABLES[:2]:
+        if name not in tables:
+            hint = nearest(name, [n for n in tables if n not in TABLES])
+            raise DataError(
+                f"there is no table {name!r}{hint or '; there are: ' + ', '.join(tables)} "
+                "(a table in another layout is read with metaeval.from_table)"
+            )
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / FILE).write_text(_about(tables), encoding="utf-8")
+        manifest, problems = read_manifest(Path(folder))
+    if manifest is None:
+        return None, problems
+    return build(manifest, {n: dataset_table(tables[n], n) for n in TABLES if n in tables})
+
+
+def load_saved(folder: str | os.PathLike[str]) -> tuple[ExplanationSet | None, list[Problem]]:
+    """Read a folder that ``DatasetDict.save_to_disk`` wrote; see `read_datasets`."""
+    import datasets
+
+    try:
+        found = datasets.load_from_disk(str(folder))
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"{str(folder)!r} is no saved DatasetDict that can be read: {error}") from error
+    return read_datasets(found)
+
+
+def _about(tables: Mapping[str, datasets.Dataset]) -> str:
+    """Return what stands for ``dataset.yaml``: the table, or the description that saved tables keep."""
+    if ABOUT in tables and tables[ABOUT].column_names == ["yaml"] and len(tables[ABOUT]) == 1:
+        return str(tables[ABOUT][0]["yaml"])
+    description: str = tables["explanations"].info.description
+    if not description:
+        raise DataError(
+            f"the table {ABOUT!r} with the aspects and the scale is missing; keep it with the others, "
+            "or make the data set of frames with metaeval.from_frames"
+        )
+    return description
+
+
+def _scores_to_dataset(table: ScoreTable) -> datasets.Dataset:
+    import datasets
+
+    names = [
+        json.dumps(
+            {
+                "evaluator": name,
+                "kind": str(table.kinds[name]) if name in table.kinds else None,
+                "signature": dict(table.signatures.get(name, {})),
+                "data_simulated": table.simulated,
+            },
+            ensure_ascii=False,
+            sort_keys=True,
+        )
+        for name in table.evaluators
+    ]
+    made = datasets.Dataset.from_pandas(table.frame, preserve_index=False)
+    of_rows = table.frame["evaluator"].map({name: code for code, name in enumerate(table.evaluators)})
+    return made.add_column(_OF_EVALUATOR, of_rows.tolist(), feature=datasets.ClassLabel(names=names))
+
+
+def _link(source: str) -> str:
+    return source if source.startswith(("https://", "http://")) else ""

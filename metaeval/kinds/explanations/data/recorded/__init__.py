@@ -1,0 +1,17 @@
+"""Scores that other tools gave, from the files that these tools write; each becomes ``Recorded('name')``.
+
+One module a tool: `promptfoo`, `inspect_logs`, `table`. A new one is a module with a function ``read`` and a
+line in `metaeval.kinds.explanations.data.recorded.adding.READERS`.
+"""
+
+from __future__ import annotations
+
+from metaeval.kinds.explanations.data.recorded.adding import (
+    READERS,
+    Coverage,
+    ScoreImport,
+    add_scores,
+)
+from metaeval.kinds.explanations.data.recorded.writing import import_scores
+
+__all__ = ["READERS", "Coverage", "ScoreImport", "add_scores", "import_scores"]

@@ -1,0 +1,222 @@
+"""Scores of other tools into a data set, in memory or on disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import DataError, nearest
+from metaeval.base.records import Status
+from metaeval.evaluators.recorded import ORIGINS
+from metaeval.kinds.explanations.data.recorded import inspect_logs, promptfoo, table
+from metaeval.kinds.explanations.data.recorded.joining import join
+from metaeval.kinds.explanations.data.recorded.recording import ASPECT, EVALUATOR, SCORE
+from metaeval.kinds.explanations.data.recorded.score_map import read_score_map
+from metaeval.sources.hub.repository import hub_name
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+    from metaeval.kinds.explanations.data.recorded.recording import Recording
+    from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
+
+
+class Reader(Protocol):
+    """Reads a file of a tool; one module a tool."""
+
+    def __call__(self, source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
+        """Return what the file says."""
+        ...
+
+
+READERS: Mapping[str, Reader] = {
+    "promptfoo": promptfoo.read,
+    "inspect": inspect_logs.read,
+    "table": table.read,
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of a data set an evaluator has scored."""
+
+    evaluator: str
+    aspects: tuple[str, ...]
+    """The aspects it scored; ``""`` is a score that holds for all."""
+    scored: int
+    """Units that have a score for each of these aspects."""
+    units: int
+    statuses: Mapping[str, int]
+    """Units that lack a score, by the reason (the first, if their aspects have several)."""
+
+    def __str__(self) -> str:
+        names = ", ".join(a or "all aspects" for a in self.aspects)
+        failed = "".join(f", {n:,} {status}" for status, n in self.statuses.items())
+        return (
+            f"Recorded({self.evaluator!r}) ({names}): "
+            f"{self.scored:,} of {self.units:,} units have a score{failed}"
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScoreImport:
+    """What `metaeval.kinds.explanations.data.recorded` added to a data set."""
+
+    data: ExplanationSet
+    """The data set with the scores."""
+    coverage: tuple[Coverage, ...]
+    """Of each evaluator that was added, by name."""
+    unused: tuple[str, ...]
+    """The tool's names of scores that are no aspect of the data set and that no map names."""
+
+    def lines(self) -> list[str]:
+        """Return a line an evaluator, and one about what was not used."""
+        spare = f"not used, for the data set has no such aspect: {', '.join(map(repr, self.unused))}"
+        return [*map(str, self.coverage), *([spare] if self.unused else [])]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as plain JSON values."""
+        return {
+            "evaluators": [dataclasses.asdict(c) for c in self.coverage],
+            "unused": list(self.unused),
+            "fingerprint": self.data.fingerprint,
+        }
+
+
+def join_scores(
+    data: ExplanationSet,
+    source: str | os.PathLike[str],
+    *,
+    tool: str,
+    map_file: str | os.PathLike[str] | None = None,
+    evaluator: str | None = None,
+    replace: bool = False,
+) -> ScoreImport:
+    """Return ``data`` with the scores of ``source``, and how far they reach; see `add_scores`."""
+    if tool not in READERS:
+        raise DataError(f"unknown tool {tool!r}{nearest(tool, READERS)}; allowed: {', '.join(READERS)}")
+    name = str(source)
+    remote = tool == "table" and hub_name(name) is not None
+    if not remote and not Path(name).exists():
+        folder = Path(name).parent
+        near = [p.name for p in folder.iterdir()] if folder.is_dir() else []
+        raise DataError(f"the file {name!r} does not exist{nearest(Path(name).name, near)}")
+    if tool != "table" and Path(name).is_dir():
+        raise DataError(f"{name!r} is a folder; give the file that {tool} wrote")
+    score_map = read_score_map(None if map_file is None else Path(map_file), evaluator)
+    try:
+        recording = READERS[tool](name, score_map, score_map.aspect_names(data))
+    except RecursionError as error:
+        raise DataError(f"{Path(name).name!r} nests its values too deeply to be read") from error
+    map_name = "the map" if map_file is None else Path(map_file).name
+    frame, unused = join(recording, score_map, data, map_name)
+    names = list(dict.fromkeys(map(str, frame[EVALUATOR])))
+    origin = {"tool": tool, "file": name if remote else Path(name).name}
+    if recording.version:
+        origin["version"] = recording.version
+    if Path(name).is_file():
+        origin["sha256"] = hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    made = dataclasses.replace(
+        data,
+        scores=_merged(data, frame, names, replace=replace),
+        extra=_with_origin(data, names, origin),
+    )
+    return ScoreImport(made, tuple(_coverage(frame, data, n) for n in names), unused)
+
+
+def add_scores(
+    data: ExplanationSet,
+    source: str | os.PathLike[str],
+    *,
+    tool: str,
+    map_file: str | os.PathLike[str] | None = None,
+    evaluator: str | None = None,
+    replace: bool = False,
+) -> ExplanationSet:
+    """Return a data set with the scores of another tool, each evaluator as ``Recorded('name')``.
+
+    Parameters
+    ----------
+    data
+        The data set that the scores are about. It is not changed.
+    source
+        The file: of promptfoo ``.jsonl`` or ``.json``, of inspect ``.eval`` or ``.json``, else a CSV, TSV,
+        JSONL or Parquet table, or the name of a data set on the hub.
+    tool
+        Who wrote it: ``promptfoo``, ``inspect`` or ``table``.
+    map_file
+        How its names become those of the data set (`metaeval.kinds.explanations.data.recorded.score_map`).
+        Not needed where both call the keys and the aspects the same. A key that has one value in the whole
+        data set may be absent.
+    evaluator
+        What to call the evaluator: a text, or a template over the columns of the file, such as
+        ``"{provider} {prompt}"``. Holds instead of the map's.
+    replace
+        Replace an evaluator that the data set has scores of already.
+
+    Raises
+    ------
+    DataError
+        With every problem in its ``problems``: rows about no unit, scores that are no numbers, aspects that
+        are unknown, scores of one unit that differ, an evaluator that is there already.
+    MissingExtraError
+        If the tool's own library is needed to read the file, and is not installed.
+    """
+    made = join_scores(data, source, tool=tool, map_file=map_file, evaluator=evaluator, replace=replace)
+    return made.data
+
+
+def _merged(data: ExplanationSet, new: pd.DataFrame, names: list[str], *, replace: bool) -> pd.DataFrame:
+    """Return the scores of ``data`` and after them the new ones; ``status`` only if one needs to be said."""
+    old = data.scores
+    plain = new["status"].isin([Status.OK.value, Status.MISSING.value]).all()
+    if old is None:
+        return new.drop(columns="status") if plain else new
+    there = [n for n in names if (old["evaluator"] == n).any()]
+    if there and not replace:
+        raise DataError(
+            f"the data set has scores of {', '.join(map(repr, there))} already; replace them with --replace, "
+            "or give the new evaluator another name with --evaluator"
+        )
+    old = old[~old["evaluator"].isin(names)]
+    if "status" not in old:
+        if plain:
+            new = new.drop(columns="status")
+        else:
+            absent = old[SCORE].isna()
+            old = old.assign(status=np.where(absent, Status.MISSING.value, Status.OK.value))
+    merged = pd.concat([old, new], ignore_index=True)
+    # What else the old rows say, the new ones leave empty.
+    spare = [c for c in merged.columns if c != SCORE]
+    return merged.assign(**{c: merged[c].astype(object).where(merged[c].notna(), "") for c in spare})
+
+
+def _with_origin(data: ExplanationSet, names: list[str], origin: Mapping[str, str]) -> dict[str, Any]:
+    held = data.extra.get(ORIGINS, {})
+    if not isinstance(held, dict):
+        raise DataError(
+            f"the data set holds {held!r} as extra.{ORIGINS}, where the origins of scores are kept; rename it"
+        )
+    return {**data.extra, ORIGINS: {**held, **{name: dict(origin) for name in names}}}
+
+
+def _coverage(frame: pd.DataFrame, data: ExplanationSet, evaluator: str) -> Coverage:
+    rows = frame[frame[EVALUATOR] == evaluator]
+    aspects = tuple(dict.fromkeys(map(str, rows[ASPECT])))
+    keys = list(data.keys)
+    failed = rows[rows[SCORE].isna()].drop_duplicates(keys)["status"].value_counts()
+    scored = rows[rows[SCORE].notna()].groupby(keys).size()
+    return Coverage(
+        evaluator,
+        aspects,
+        int((scored == len(aspects)).sum()),
+        len(data),
+        {str(status): int(failed[status]) for status in sorted(failed.index)},
+    )

@@ -1,0 +1,159 @@
+"""inspect: the ``.eval`` and ``.json`` logs of inspect_ai, read by inspect_ai itself.
+
+A sample becomes a row for each of its scorers, with the fields of the sample's metadata, ``id`` and
+``epoch``, ``task``, ``model``, ``scorer`` and ``score``; a score that is a mapping has a column for each of
+its keys instead, and a field of the metadata with one of these names is ``metadata.NAME``. A scorer is an
+evaluator. Where scorers are called like aspects of the data set, the model is the evaluator and they are
+its scores for these aspects.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metaeval.base.errors import DataError, MissingExtraError, Problem
+from metaeval.base.records import Status
+from metaeval.kinds.explanations.data.recorded.recording import (
+    ASPECT,
+    EVALUATOR,
+    SCORE,
+    Recording,
+    Rows,
+    entries_for,
+)
+from metaeval.kinds.explanations.data.tables.map import FromColumn, ScoreEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from inspect_ai.log import EvalLog, EvalSample
+    from inspect_ai.scorer import Score
+
+    from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
+
+_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_REASONS = {
+    "invalid_response_format": Status.UNPARSED,
+    "grader_failed": Status.UNPARSED,
+    "refusal": Status.REFUSED,
+}
+"""inspect's reasons for a score that is none (`inspect_ai.scorer.ScoreReason`); the others are `missing`."""
+_UNREAD = {"messages", "events", "store", "attachments", "output"}
+"""Parts of a sample that may be large and say nothing about its scores."""
+
+
+def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
+    """Read a log.
+
+    Parameters
+    ----------
+    source
+        The ``.eval`` or ``.json`` file.
+    score_map
+        Not used: the names of the log are read as they are.
+    aspects
+        Name or code of an aspect → its name.
+
+    Raises
+    ------
+    MissingExtraError
+        If inspect_ai is not installed.
+    DataError
+        If the file is no log of inspect, or a score is neither a number nor a grade.
+    """
+    path = Path(source)
+    log = _log(path)
+    rows = Rows(path.name, "metadata")
+    samples = log.samples or []
+    if not samples:
+        raise DataError([Problem(path.name, None, None, f"holds no samples; its status is {log.status!r}")])
+    scorers = list(dict.fromkeys(name for s in samples for name in s.scores or {}))
+    scorers = scorers or [s.name for s in log.eval.scorers or []] or [""]
+    for row, sample in enumerate(samples, start=1):
+        for scorer in scorers:
+            score = (sample.scores or {}).get(scorer)
+            status = _status(sample, score)
+            values = {} if score is None or status else _values(rows, row, scorer, score.value)
+            cells = {
+                "id": sample.id,
+                "epoch": sample.epoch,
+                "task": log.eval.task,
+                "model": log.eval.model,
+                "scorer": scorer,
+                EVALUATOR: log.eval.model if scorer in aspects or not scorer else scorer,
+                ASPECT: aspects.get(scorer, ""),
+                SCORE: values.pop("", None),
+            }
+            rows.add(row, sample.metadata or {}, cells, values, status)
+    if rows.problems:
+        raise DataError(rows.problems)
+    whole = ScoreEntry(
+        columns=[SCORE], evaluator=FromColumn(column=EVALUATOR), aspect=FromColumn(column=ASPECT)
+    )
+    return Recording(
+        rows.table(),
+        (whole, *entries_for(rows.names, aspects)),
+        rows.statuses(),
+        tuple(sorted(rows.names.values())),
+        named=True,
+        version=str(log.eval.packages.get("inspect_ai", "")),
+    )
+
+
+def _log(path: Path) -> EvalLog:
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError as error:
+        raise MissingExtraError("reading a log of inspect", "inspect") from error
+    if path.suffix.lower() not in {".eval", ".json"}:
+        raise DataError(f"{path.name!r} is no log of inspect; its suffix may be .eval or .json")
+    try:
+        return read_eval_log(path, exclude_fields=_UNREAD)
+    except Exception as error:  # a damaged archive comes as errors of several libraries
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        message = f"is no log of inspect that can be read: {reason}"
+        raise DataError([Problem(path.name, None, None, message)]) from error
+
+
+def _status(sample: EvalSample, score: Score | None) -> Status | None:
+    """Return why a scorer's score of a sample is none, None if there is one."""
+    if sample.invalidation is not None:
+        return Status.MISSING
+    if score is not None:
+        unscored = isinstance(score.value, float) and math.isnan(score.value)
+        return _REASONS.get(score.reason or "", Status.MISSING) if unscored else None
+    if sample.error is not None:
+        return Status.TRANSPORT
+    return Status.TRUNCATED if sample.limit is not None else Status.MISSING
+
+
+def _values(rows: Rows, row: int, scorer: str, value: Any) -> dict[str, float | None]:  # noqa: ANN401 - inspect's Value
+    """Return a score as numbers, one that is a single value under ""; what is no number is a problem."""
+    values = value if isinstance(value, dict) else {"": value}
+    numbers: dict[str, float | None] = {}
+    for name, single in values.items():
+        # None under a key is a part that was not scored.
+        number = None if single is None else _number(single)
+        if number is None and single is not None:
+            message = f"is {str(single)[:40]!r}; it may be a number, a grade (C, P, I, N), yes or no"
+            rows.wrong(row, f"{scorer}.{name}" if name else scorer, message)
+        numbers[name] = None if number is None or math.isnan(number) else number
+    return numbers
+
+
+def _number(value: object) -> float | None:
+    """Return what `inspect_ai.scorer.value_to_float` does, and None where that would make it up."""
+    if isinstance(value, bool | int | float):
+        return float(value)
+    if not isinstance(value, str):
+        return None
+    if value in _GRADES or value.lower() in _WORDS:
+        return _GRADES.get(value, _WORDS.get(value.lower()))
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,209 @@
+"""Scores of a tool × the units of a data set → the rows that its table of scores gets; or what is wrong."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import DataError, Problem, nearest, sound
+from metaeval.base.frames import row_text
+from metaeval.base.records import Status
+from metaeval.kinds.explanations.data.recorded.matching import keys_of, tuples, units_of, with_frame
+from metaeval.kinds.explanations.data.recorded.recording import ASPECT, EVALUATOR, SCORE
+from metaeval.kinds.explanations.data.tables.importer import Piler, sources_of
+from metaeval.kinds.explanations.data.tables.map import FromColumn, fill, placeholders
+from metaeval.sources.tables.columns import text_column
+from metaeval.sources.tables.table import Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+    from metaeval.kinds.explanations.data.recorded.recording import Recording
+    from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
+
+
+class Joined(NamedTuple):
+    """The rows for a data set, and the tool's names of scores that were not used."""
+
+    frame: pd.DataFrame
+    """Key columns, ``evaluator``, ``aspect``, ``score`` and ``status``, in an order of its own."""
+    unused: tuple[str, ...]
+
+
+def join(recording: Recording, score_map: ScoreMap, data: ExplanationSet, map_name: str) -> Joined:
+    """Match the scores of ``recording`` with the units of ``data``.
+
+    Parameters
+    ----------
+    recording
+        What the file of the tool says.
+    score_map
+        How its names become those of the data set.
+    data
+        Every row must be about one of its units; a unit may be without a row.
+    map_name
+        What to call the map in an error.
+
+    Raises
+    ------
+    DataError
+        With every row that is about no unit, every score that is no number, every aspect that is unknown
+        and all scores that contradict each other.
+    """
+    table = _with_evaluator(recording, score_map)
+    table_map = score_map.table_map(data, recording.entries)
+    given = [str(c) for c in table.frame.columns]
+    told = recording.named or score_map.evaluator is not None
+    sources = []
+    for entry in table_map.scores:
+        if told and entry.who is None and not any(EVALUATOR in placeholders(c) for c in entry.columns):
+            entry = entry.model_copy(update={"evaluator": FromColumn(column=EVALUATOR)})  # noqa: PLW2901
+        sources += sources_of(entry, table_map, given, map_name)
+    problems: list[Problem] = []
+    keys, labels = keys_of(table, score_map, data, map_name, problems)
+    units = units_of(table, keys, labels, data, problems)
+    pile = Piler(table, table_map, keys, labels, problems).pile(sources, EVALUATOR, SCORE)
+    repeat = len(sources)
+    statuses = np.full(len(keys), None, dtype=object) if recording.statuses is None else recording.statuses
+    rows = pile.frame.assign(unit=np.tile(units, repeat), status=np.tile(statuses, repeat))
+    wanted = _wanted(rows, typed=recording.statuses is not None)
+    pile = Table(
+        pile.name,
+        rows[wanted].reset_index(drop=True),
+        pile.rows[wanted],
+        pile.labels,
+        None if pile.value_labels is None else pile.value_labels[wanted],
+    )
+    _check_names(pile, data, problems)
+    frame = _one_each(pile, list(keys.columns), problems, mean=score_map.repeated == "mean")
+    if problems:
+        raise DataError(list(dict.fromkeys(problems)))  # a cell may stand in several rows of the table
+    if not frame[SCORE].notna().any():
+        raise DataError([Problem(table.name, None, None, _no_score(recording, data))])
+    used = {s.column for s in sources}
+    return Joined(_ordered(frame, data), tuple(n for n in recording.names if n not in used))
+
+
+def _with_evaluator(recording: Recording, score_map: ScoreMap) -> Table:
+    """Add the column `EVALUATOR` that the template of the map makes; it may not put two into one."""
+    table = recording.table
+    if score_map.evaluator is None:
+        return table
+    names = placeholders(score_map.evaluator)
+    given = [str(c) for c in table.frame.columns]
+    texts: dict[str, NDArray[np.object_]] = {}
+    for name in names:
+        if name not in given:
+            raise DataError(
+                f"the evaluator's name {score_map.evaluator!r} needs the column {name!r}, "
+                f"which {table.name} does not have{nearest(name, given)}"
+            )
+        texts[name] = sound(text_column(table, name))
+    made = [fill(score_map.evaluator, {n: str(texts[n][i]) for n in names}) for i in range(len(table.frame))]
+    if recording.named:
+        _refuse_one_name_for_two(table.frame[EVALUATOR].tolist(), made, score_map.evaluator)
+    frame = table.frame.assign(**{EVALUATOR: pd.Series(made, index=table.frame.index, dtype=object)})
+    return with_frame(table, frame)
+
+
+def _refuse_one_name_for_two(own: list[str], made: list[str], template: str) -> None:
+    by_made: dict[str, str] = {}
+    for name, new in zip(own, made, strict=True):
+        if by_made.setdefault(new, name) != name:
+            raise DataError(
+                f"the name {template!r} makes one evaluator {new!r} of {by_made[new]!r} and {name!r}; "
+                "tell them apart, such as by {provider} and {prompt}, or {model} and {scorer}"
+            )
+
+
+def _wanted(rows: pd.DataFrame, *, typed: bool) -> NDArray[np.bool_]:
+    """Return the rows to keep: of a tool whose rows say why a score is missing, not each empty cell is one.
+
+    A test that failed has no scores of any name. It counts as failed for what the evaluator is scored on by
+    other tests, and if there are none, for all that the file has.
+    """
+    scored = rows[SCORE].notna()
+    if not typed:
+        return np.ones(len(rows), dtype=np.bool_)
+    pairs = set(tuples(rows[scored], [EVALUATOR, ASPECT]))
+    evaluators = {evaluator for evaluator, _ in pairs}
+    expected = np.array(
+        [p in pairs or p[0] not in evaluators for p in tuples(rows, [EVALUATOR, ASPECT])], dtype=np.bool_
+    )
+    wanted: NDArray[np.bool_] = scored.to_numpy() | (rows["status"].notna().to_numpy() & expected)
+    return wanted
+
+
+def _check_names(pile: Table, data: ExplanationSet, problems: list[Problem]) -> None:
+    blank = [not str(name).strip() for name in pile.frame[EVALUATOR]]
+    problems += [
+        pile.problem(int(i), EVALUATOR, "is empty; every score needs one") for i in np.flatnonzero(blank)
+    ]
+    allowed = ", ".join(data.aspects)
+    for name in map(str, pile.frame[ASPECT].unique()):
+        if name and name not in data.aspects:
+            message = f"unknown aspect {name!r}{nearest(name, data.aspects)}; allowed: {allowed}"
+            wrong = np.flatnonzero(pile.frame[ASPECT] == name)
+            problems += [pile.problem(int(i), ASPECT, message) for i in wrong]
+
+
+def _one_each(pile: Table, keys: list[str], problems: list[Problem], *, mean: bool) -> pd.DataFrame:
+    """Return one row for each unit, evaluator and aspect.
+
+    Several scores that are the same are one; a score beside a failure holds.
+    """
+    frame = pile.frame
+    scores = frame[SCORE].to_numpy(dtype=np.float64)
+    groups: dict[tuple[int, str, str], list[int]] = {}
+    named = zip(frame["unit"].tolist(), frame[EVALUATOR].tolist(), frame[ASPECT].tolist(), strict=True)
+    for i, cell in enumerate(named):
+        if cell[0] >= 0:  # a row about no unit is a problem of its own
+            groups.setdefault(cell, []).append(i)
+    kept = []
+    values = []
+    for (_, evaluator, aspect), places in groups.items():
+        scored = [i for i in places if not math.isnan(scores[i])]
+        # The first failure by its word, so that the order of the lines says nothing.
+        first = scored[0] if scored else min(places, key=lambda i: str(frame["status"].iloc[i] or ""))
+        kept.append(first)
+        numbers = [float(scores[i]) for i in scored]
+        # An exact sum: promptfoo writes its lines in the order in which the tests were done.
+        values.append(math.fsum(numbers) / len(numbers) if len(set(numbers)) > 1 else float(scores[first]))
+        differing = [] if mean else [i for i in scored if scores[i] != scores[first]]
+        if differing:
+            unit = row_text(frame, first, keys)
+            of = f"{unit}, evaluator {evaluator!r}" + (f", aspect {aspect!r}" if aspect else "")
+            there = f"{float(scores[first])} in row {pile.rows[first]}"
+            problems += [
+                pile.problem(
+                    i,
+                    SCORE,
+                    f"the score of ({of}) is {float(scores[i])} here and {there}; "
+                    "keep one, or say `repeated: mean` in a map",
+                )
+                for i in differing
+            ]
+    found = frame.iloc[kept].assign(**{SCORE: np.array(values, dtype=np.float64)})
+    absent = np.where(found["status"].isna(), Status.MISSING.value, found["status"].astype(str))
+    return found.assign(status=np.where(found[SCORE].isna(), absent, Status.OK.value))
+
+
+def _no_score(recording: Recording, data: ExplanationSet) -> str:
+    names = f", and scores called {', '.join(map(repr, recording.names))}" if recording.names else ""
+    return (
+        f"holds no score for the data set{names}; its aspects are {', '.join(data.aspects)}: "
+        "name the scores under `aspects` or `scores` of a map"
+    )
+
+
+def _ordered(frame: pd.DataFrame, data: ExplanationSet) -> pd.DataFrame:
+    """Return the rows by evaluator, aspect and unit, whatever the order of the file."""
+    order = {aspect: i for i, aspect in enumerate(["", *data.aspects])}
+    by = frame.assign(_aspect=frame[ASPECT].map(order))
+    by = by.sort_values([EVALUATOR, "_aspect", "unit"], kind="stable", ignore_index=True)
+    columns = [*data.keys, EVALUATOR, ASPECT, SCORE, "status"]
+    return by[columns]

@@ -1,0 +1,160 @@
+"""promptfoo: ``promptfoo eval -o results.jsonl`` (a result a line) or ``-o results.json``.
+
+A result becomes a row with the variables of its test, ``provider`` (label or id), ``prompt`` (label),
+``description``, ``score``, and a column for each named score, which promptfoo calls the `metric` of an
+assertion; a variable with one of these names is ``vars.NAME``. Named scores that are aspects of the data set
+count; where there is none, the score of the whole test counts for all aspects. The fields follow
+``EvaluateResult`` of promptfoo's ``src/types/index.ts``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metaeval.base.errors import DataError, Problem, sound
+from metaeval.base.records import Status
+from metaeval.kinds.explanations.data.recorded.recording import EVALUATOR, SCORE, Recording, Rows, entries_for
+from metaeval.kinds.explanations.data.tables.map import FromColumn, ScoreEntry
+from metaeval.sources.tables.table import read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
+
+_ERROR = 2  # ResultFailureReason.ERROR: the provider failed; 1 is an assertion that did not hold
+_NOTHING_ASSERTED = "No assertions"  # such a test has the score 1, which nobody gave
+_LABEL = 60
+"""Characters of a prompt's label that a name can bear; without a label of its own it is the whole prompt."""
+
+
+def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
+    """Read what promptfoo wrote.
+
+    Parameters
+    ----------
+    source
+        The ``.jsonl`` or ``.json`` file.
+    score_map
+        Not used: promptfoo's names are read as they are.
+    aspects
+        Name or code of an aspect → its name.
+
+    Raises
+    ------
+    DataError
+        If the file is not JSON, or not promptfoo's; with every line to blame.
+    """
+    path = Path(source)
+    results, version = _jsonl(path) if path.suffix.lower() == ".jsonl" else _json(path)
+    rows = Rows(path.name, "vars")
+    sound = [(row, result) for row, result in results if _is_result(rows, row, result)]
+    if rows.problems:
+        raise DataError(rows.problems)
+    prompts = _prompt_names([r for _, r in sound])
+    for row, result in sound:
+        test = _object(result.get("testCase"))
+        fields = {**_object(test.get("metadata")), **_object(test.get("vars")), **_object(result.get("vars"))}
+        provider, prompt = _provider(result), prompts.get(_label(result), "")
+        status = _status(result)
+        named = {} if status else _object(result.get("namedScores"))
+        cells = {
+            "provider": provider,
+            "prompt": prompt,
+            "description": test.get("description") or result.get("description"),
+            EVALUATOR: f"{provider} {prompt}" if len(prompts) > 1 else provider,
+            SCORE: None if status else result.get("score"),
+        }
+        rows.add(row, fields, cells, named, status)
+    overall = ScoreEntry(columns=[SCORE], evaluator=FromColumn(column=EVALUATOR))
+    return Recording(
+        rows.table(),
+        entries_for(rows.names, aspects) or (overall,),
+        rows.statuses(),
+        tuple(sorted(rows.names.values())),
+        named=True,
+        version=version,
+    )
+
+
+def _jsonl(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], str]:
+    table = sound(read_table(path))
+    records = table.frame.to_dict("records")
+    # A key that another line has is None here; promptfoo leaves such keys out.
+    present = [{str(k): v for k, v in record.items() if v is not None} for record in records]
+    return list(zip(table.rows.tolist(), present, strict=True)), ""
+
+
+def _json(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], str]:
+    try:
+        content = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except (OSError, ValueError) as error:
+        message = f"is not a JSON file: {error}; promptfoo writes one with -o results.json"
+        raise DataError([Problem(path.name, None, None, message)]) from error
+    results = _object(content).get("results")
+    if isinstance(results, dict):
+        results = results.get("results")
+    if not isinstance(results, list) or not results:
+        message = "holds no results of promptfoo; they stand under `results`, and in it `results`"
+        raise DataError([Problem(path.name, None, None, message)])
+    version = _object(content.get("metadata")).get("promptfooVersion")
+    return list(enumerate(results, start=1)), str(version or "")
+
+
+def _is_result(rows: Rows, row: int, result: object) -> bool:
+    if not isinstance(result, dict):
+        rows.wrong(row, None, "is no result of promptfoo but " + repr(result)[:40])
+        return False
+    lacking = [k for k in ("provider", "score", "success") if k not in result]
+    if lacking:
+        there = ", ".join(list(result)[:8]) or "nothing"
+        rows.wrong(row, lacking[0], f"is missing in a result of promptfoo, which has {there}")
+        return False
+    wrong = [
+        k for k in ("vars", "testCase", "namedScores", "prompt") if not isinstance(result.get(k) or {}, dict)
+    ]
+    if wrong:
+        rows.wrong(row, wrong[0], f"is {str(result[wrong[0]])[:40]!r}; promptfoo writes an object")
+    return not wrong
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _status(result: Mapping[str, Any]) -> Status | None:
+    """Return why there is no score, None if there is one."""
+    grading = result.get("gradingResult")
+    if result.get("failureReason") == _ERROR:
+        return Status.TRANSPORT
+    if not isinstance(grading, dict):
+        # Files of versions before `failureReason`; a test that was graded has a grade.
+        return Status.TRANSPORT if result.get("error") else None
+    return Status.MISSING if grading.get("reason") == _NOTHING_ASSERTED else None
+
+
+def _provider(result: Mapping[str, Any]) -> str:
+    provider = result["provider"]
+    if isinstance(provider, dict):
+        return str(provider.get("label") or provider.get("id") or "")
+    return str(provider)
+
+
+def _label(result: Mapping[str, Any]) -> str:
+    prompt = _object(result.get("prompt"))
+    return str(prompt.get("label") or prompt.get("raw") or "")
+
+
+def _prompt_names(results: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return a short name for each prompt: its label, or its number where the label is the prompt itself."""
+    places: dict[str, int] = {}
+    for result in results:
+        label, place = _label(result), result["promptIdx"] if isinstance(result.get("promptIdx"), int) else 0
+        places[label] = min(place, places.get(label, place))
+    ordered = sorted(places, key=lambda label: (places[label], label))
+    return {
+        label: label if len(label) <= _LABEL and label.isprintable() and "{{" not in label else f"prompt {n}"
+        for n, label in enumerate(ordered, start=1)
+    }

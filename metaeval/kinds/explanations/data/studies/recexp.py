@@ -1,0 +1,220 @@
+"""The explanation study of RecSys 2024 (Zhang et al., *Large Language Models as Evaluators for Recommendation
+Explanations*) from its four released files.
+
+The users' ids in the released pickle are personal data. They are compared, replaced by those of
+``df_explanation_selected.csv`` and not kept: neither in the data set nor in the text of an error.
+"""  # noqa: D205
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import DataError, Problem, sound
+from metaeval.base.records import USER_RATER
+from metaeval.kinds.explanations.data.check import build
+from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
+from metaeval.kinds.explanations.data.manifest import Manifest, ScaleModel
+from metaeval.sources.tables.columns import number_column
+from metaeval.sources.tables.pickles import read_frame
+from metaeval.sources.tables.table import Table, from_frame, read_table
+
+if TYPE_CHECKING:
+    import os
+
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+
+PICKLE, SELECTED, ANNOTATED, PROFILES = FILES = (
+    "df_explanation.pkl",
+    "df_explanation_selected.csv",
+    "third_party.csv",
+    "user_demo.csv",
+)
+
+# Aspect → its statement (section 2.2.2 of the paper), its column in the pickle, in the annotators' table.
+_ASPECTS = {
+    "persuasiveness": ("This explanation is convincing to me", "persuasiveness", "persuasiveness"),
+    "transparency": (
+        "Based on this explanation, I understand why this movie is recommended",
+        "transparency",
+        "transparency",
+    ),
+    "accuracy": ("This explanation is consistent with my interests", "interest_accuracy", "accuracy"),
+    "satisfaction": ("I am satisfied with this explanation", "satisfaction", "satisfactory"),
+}
+_ANNOTATORS = ("1", "2")
+_KEYS = ["user_id", "item_id", "generator"]
+_NEEDED = {
+    PICKLE: [
+        "user_id",
+        "movie_id",
+        "movie_title",
+        "explanation_type",
+        "explanation",
+        "self_explanation",
+        *(column for _, column, _ in _ASPECTS.values()),
+    ],
+    SELECTED: ["user_id", "movie_id", "explanation_type"],
+    ANNOTATED: [
+        "movie_id",
+        "explanation_type",
+        *(f"{column}_{a}" for a in _ANNOTATORS for *_, column in _ASPECTS.values()),
+    ],
+    PROFILES: ["user_id", "gender", "user_movie_interest", "peryear", "total"],
+}
+
+
+def import_recexp(
+    source: str | os.PathLike[str], out: str | os.PathLike[str], *, force: bool = False
+) -> ExplanationSet:
+    """Make a data set of the released files of the study.
+
+    Parameters
+    ----------
+    source
+        The folder with the four files.
+    out
+        The data-set folder to write.
+    force
+        Replace a data set that is there.
+
+    Returns
+    -------
+    ExplanationSet
+        As written: the texts as people saw them (HTML removed), the user's own explanation as ``reference``,
+        the ratings of the user and of the annotators ``1`` and ``2``, and the profiles of those who took
+        part. A rating that a user did not give stays missing.
+
+    Raises
+    ------
+    DataError
+        If a file is missing or not as released in layout, or ``out`` is in the way.
+    """
+    refuse_if_in_the_way(Path(out), force=force)
+    data = read_recexp(Path(source))
+    save(data, out, force=force)
+    return data
+
+
+def read_recexp(folder: Path) -> ExplanationSet:
+    """Read the released files of the study; see `import_recexp`."""
+    if not folder.is_dir():
+        raise DataError(f"there is no folder {str(folder)!r}; give the one that holds {', '.join(FILES)}")
+    absent = [
+        Problem(name, None, None, f"is not in {str(folder)!r}")
+        for name in FILES
+        if not (folder / name).is_file()
+    ]
+    if absent:
+        raise DataError(absent)
+    pickled = from_frame(read_frame(folder / PICKLE), PICKLE)
+    selected, annotated, profiles = (
+        sound(read_table(folder / name)) for name in (SELECTED, ANNOTATED, PROFILES)
+    )
+    problems = [p for t in (pickled, selected, annotated, profiles) for p in _columns(t)]
+    if problems:
+        raise DataError(problems)
+    _check_alignment(pickled, selected)
+    _check_alignment(annotated, selected)
+    _check_users(pickled, selected)
+
+    keys = pd.DataFrame(
+        {
+            "user_id": selected.frame["user_id"],
+            "item_id": selected.frame["movie_id"],
+            "generator": selected.frame["explanation_type"],
+        }
+    )
+    explanations = keys.assign(
+        explanation=[seen_text(t) for t in pickled.frame["explanation"]],
+        item_title=pickled.frame["movie_title"],
+        reference=[str(t).strip() for t in pickled.frame["self_explanation"]],
+    )
+    users = profiles.frame[_NEEDED[PROFILES]].map(html.unescape)
+    users = users[users["user_id"].isin(keys["user_id"].unique())].reset_index(drop=True)
+    tables = {
+        "explanations": from_frame(explanations, SELECTED),
+        "ratings": _ratings(keys, pickled, annotated),
+        "users": from_frame(users, PROFILES),
+    }
+    manifest = Manifest(
+        name="recexp",
+        licence="none stated",
+        source="data/ of github.com/Xiaoyu-SZ/LLMasEvaluator at 6c2f3eb",
+        language="zh",
+        aspects={name: statement for name, (statement, *_) in _ASPECTS.items()},
+        scale=ScaleModel(min=1, max=5, integer=True),
+    )
+    return sound(build(manifest, tables))
+
+
+def seen_text(source: str) -> str:
+    """Return the text that people saw of an explanation stored as HTML, without blanks at its ends."""
+    from bs4 import BeautifulSoup
+
+    if "<" not in source and "&" not in source:
+        return source.strip()
+    return str(BeautifulSoup(source, "html.parser").get_text()).strip()
+
+
+def _columns(table: Table) -> list[Problem]:
+    return [
+        Problem(table.name, None, column, "is missing; the file is not laid out as released")
+        for column in _NEEDED[table.name]
+        if column not in table.frame.columns
+    ]
+
+
+def _check_alignment(table: Table, selected: Table) -> None:
+    """Rows belong together by their position alone, so item and type must agree in every row."""
+    if len(table.frame) != len(selected.frame):
+        raise DataError(
+            f"{table.name} has {len(table.frame)} rows and {SELECTED} {len(selected.frame)}; "
+            "they must be the same rows in the same order"
+        )
+    problems = []
+    for column in ("movie_id", "explanation_type"):
+        differ = table.frame[column].map(str).to_numpy() != selected.frame[column].map(str).to_numpy()
+        problems += [
+            table.problem(
+                int(i), column, f"differs from the same row of {SELECTED}; the rows must be in one order"
+            )
+            for i in np.flatnonzero(differ)
+        ]
+    if problems:
+        raise DataError(problems)
+
+
+def _check_users(pickled: Table, selected: Table) -> None:
+    """Refuse files whose user ids, which differ, do not put the same rows together."""
+    raw = pd.factorize(pickled.frame["user_id"].map(str))[0]
+    public = pd.factorize(selected.frame["user_id"])[0]
+    # Both are numbered in the order of first occurrence: equal grouping means equal numbers.
+    differ = np.flatnonzero(raw != public)
+    if len(differ):
+        raise DataError(
+            [pickled.problem(int(differ[0]), "user_id", f"groups the rows otherwise than {SELECTED}")]
+        )
+
+
+def _ratings(keys: pd.DataFrame, pickled: Table, annotated: Table) -> Table:
+    parts: list[pd.DataFrame] = []
+    problems: list[Problem] = []
+    for aspect, (_, own, theirs) in _ASPECTS.items():
+        columns = [(USER_RATER, pickled, own)]
+        columns += [(a, annotated, f"{theirs}_{a}") for a in _ANNOTATORS]
+        for rater, table, column in columns:
+            numbers, found = number_column(table, column)
+            problems += found
+            parts.append(keys.assign(rater=rater, aspect=aspect, rating=numbers))
+    if problems:
+        raise DataError(problems)
+    frame = pd.concat(parts, ignore_index=True)
+    columns_of = [f"{rater}: {aspect}" for aspect in _ASPECTS for rater in (USER_RATER, *_ANNOTATORS)]
+    rows = np.tile(pickled.rows, len(parts))
+    labels = np.repeat(np.array(columns_of, dtype=object), len(keys))
+    return Table("ratings", frame[[*_KEYS, "rater", "aspect", "rating"]], rows, value_labels=labels)

@@ -1,0 +1,156 @@
+"""The map of recorded verdicts: which column of a table is what, and which word means which side.
+
+::
+
+    units: {item_id: [subset, pair_id]}       # our key ← a column, or several, joined by `/`
+    evaluator: [judge, prompt]                # a column, or several, joined by a blank
+    pair: [output 1, output 2]                # what the two sides are called, the file's first one first;
+                                              # or the columns that say so: {first: model_a, second: model_b}
+    order: {column: swapped, first: "False", second: "True"}       # whose text was shown first
+    winner: {column: winner, first: "1", second: "2", tie: [tie, C], missing: [error]}
+    aspect: {column: criterion}               # or a name; left out: one verdict over all aspects
+    gold: {column: gold, file: pairs.jsonl, first: "1", second: "2"}   # without `file`: of the table itself
+    keep: [subset]                            # further columns to keep, to count by
+
+Words are compared without regard to case; an empty winner is a missing verdict. Whether ``first`` under
+``winner`` means the pair's first side or the text that was shown first is not the map's to say: it is asked
+for on its own, because the same file can be read both ways.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from metaeval.base.errors import nearest
+from metaeval.base.records import FIRST, SECOND, TIE
+from metaeval.base.validation import Strict
+from metaeval.kinds.explanations.data.explanation_set import KEYS
+from metaeval.kinds.explanations.data.manifest import Name
+from metaeval.kinds.explanations.data.tables.map import FromColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+
+def word(value: object) -> str:
+    """Return a value as it is compared: text without case and blanks around it."""
+    return str(value).strip().casefold()
+
+
+def _words(value: object) -> object:
+    return [word(v) for v in (value if isinstance(value, list) else [value])]
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Words = Annotated[list[str], BeforeValidator(_words)]
+Columns = Annotated[list[Name], BeforeValidator(_listed), Field(min_length=1)]
+
+
+class Sides(Strict):
+    """A column whose words name a side."""
+
+    column: Name
+    first: Words
+    second: Words
+
+    @model_validator(mode="after")
+    def _each_word_once(self) -> Self:
+        given = [w for words in self.by_side.values() for w in words]
+        twice = sorted({w for w in given if given.count(w) > 1})
+        if twice:
+            raise ValueError(f"the word {twice[0]!r} stands for two things; each word means one")
+        return self
+
+    @property
+    def by_side(self) -> Mapping[str, list[str]]:
+        """Side → the words that mean it."""
+        return {FIRST: self.first, SECOND: self.second}
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """Word → what it means."""
+        return {w: side for side, words in self.by_side.items() for w in words}
+
+
+class Winners(Sides):
+    """A column whose words name a side, a tie, or nothing."""
+
+    tie: Words = Field(default_factory=list)
+    missing: Words = Field(default_factory=list)
+
+    @property
+    def by_side(self) -> Mapping[str, list[str]]:
+        """Side → the words that mean it; an empty side is a missing verdict."""
+        return {FIRST: self.first, SECOND: self.second, TIE: self.tie, "": [*self.missing, ""]}
+
+
+class Gold(Winners):
+    """Where the right verdict stands, in the names of the pair; in a file of its own, by the same keys."""
+
+    file: Name | None = None
+
+
+class PairColumns(Strict):
+    """The columns that name the two sides."""
+
+    first: Name
+    second: Name
+
+
+class VerdictMap(Strict):
+    """What a map of verdicts says."""
+
+    units: dict[Name, Columns]
+    evaluator: Columns
+    pair: list[Name] | PairColumns
+    order: Sides
+    winner: Winners
+    aspect: str | FromColumn = ""
+    gold: Gold | None = None
+    keep: list[Name] = Field(default_factory=list)
+
+    @field_validator("units")
+    @classmethod
+    def _has_keys(cls, units: dict[str, Any]) -> dict[str, Any]:
+        allowed = KEYS[:2]
+        for key in units:
+            if key not in allowed:
+                raise ValueError(f"holds {key!r}{nearest(key, allowed)}; it may hold {', '.join(allowed)}")
+        if "item_id" not in units:
+            raise ValueError("must say which column is 'item_id'")
+        return units
+
+    @field_validator("pair")
+    @classmethod
+    def _two_sides(cls, pair: list[str] | PairColumns) -> list[str] | PairColumns:
+        if isinstance(pair, list) and (len(pair) != 2 or pair[0] == pair[1]):
+            raise ValueError("must hold two different names, or the two columns `first` and `second`")
+        return pair
+
+    @field_validator("keep")
+    @classmethod
+    def _own_names(cls, keep: list[str]) -> list[str]:
+        taken = (
+            "user_id",
+            "item_id",
+            FIRST,
+            SECOND,
+            "aspect",
+            "evaluator",
+            "order",
+            "winner",
+            "status",
+            "call",
+        )
+        for name in keep:
+            if name in (*taken, "gold"):
+                raise ValueError(
+                    f"cannot keep a column called {name!r}, which means something here; rename it"
+                )
+        return keep

@@ -1,0 +1,1 @@
+"""Any table → a data set of explanations, by a column map."""

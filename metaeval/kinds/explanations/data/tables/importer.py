@@ -1,0 +1,275 @@
+"""Any table → a data set, by a column map; recorded scores of other tools become evaluators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import DataError, Problem, nearest, sound
+from metaeval.base.validation import read_model
+from metaeval.kinds.explanations.data.check import build, duplicates
+from metaeval.kinds.explanations.data.explanation_set import KEYS
+from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
+from metaeval.kinds.explanations.data.tables.map import FromColumn, TableMap, fill, placeholders
+from metaeval.sources.hub.repository import hub_name, hub_table
+from metaeval.sources.tables.columns import number_column, text_column
+from metaeval.sources.tables.table import Table, read_table
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+    from metaeval.kinds.explanations.data.tables.map import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class TableImport:
+    """What `import_table` made, and the columns of the table that the map does not name."""
+
+    data: ExplanationSet
+    unmapped: tuple[str, ...]
+
+
+class _Source(NamedTuple):
+    """A column that holds values, whose they are, and of which aspect."""
+
+    column: str
+    who: str | FromColumn
+    aspect: str | FromColumn
+
+
+def import_table(
+    source: str | os.PathLike[str],
+    map_file: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    cache: Path | None = None,
+) -> TableImport:
+    """Make a data set of a table.
+
+    Parameters
+    ----------
+    source
+        A CSV, TSV, JSONL or Parquet file, a local folder that the ``datasets`` library can load, or the name
+        of a data set on the hub.
+    map_file
+        Which column is what; see `metaeval.kinds.explanations.data.tables.map`.
+    out
+        The data-set folder to write.
+    force
+        Replace a data set that is there.
+    cache
+        Where the ``datasets`` library keeps its copy.
+
+    Raises
+    ------
+    DataError
+        If the map or the table cannot be used; each problem names the row and column of the table itself.
+    """
+    refuse_if_in_the_way(Path(out), force=force)
+    table_map = sound(read_model(Path(map_file), TableMap))
+    result = convert(_read(source, table_map, cache), table_map, Path(map_file).name)
+    save(result.data, out, force=force)
+    return result
+
+
+def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> TableImport:
+    """Return the data set that ``table_map`` makes of ``table``."""
+    given = [str(c) for c in table.frame.columns]
+    ratings = [(e, s) for e in table_map.ratings for s in sources_of(e, table_map, given, map_name)]
+    scores = [(e, s) for e in table_map.scores for s in sources_of(e, table_map, given, map_name)]
+    named = {*table_map.units.values(), *table_map.users.values()}
+    absent = [_not_there(c, given, map_name) for c in sorted(named) if c not in given]
+    if absent:
+        raise DataError(absent)
+    value_columns = [s.column for _, s in (*ratings, *scores)]
+    _refuse_twice(value_columns, map_name)
+    sources = [s for _, s in (*ratings, *scores)]
+    long = any(isinstance(x, FromColumn) for s in sources for x in (s.who, s.aspect))
+
+    units = table.frame[list(table_map.units.values())].copy()
+    units.columns = list(table_map.units)
+    problems: list[Problem] = []
+    keys: dict[str, Any] = {}
+    for key in (k for k in KEYS if k in units.columns):
+        keys[key], found = text_column(table, table_map.units[key])
+        problems += found
+    if not long:
+        # Said once for the row, not again for each of its columns.
+        problems += duplicates(table, pd.DataFrame(keys), "the unit")
+    tables = {
+        "explanations": _once(table, units.assign(**keys), list(keys), table_map.units, problems, long=long)
+    }
+    if table_map.users:
+        users = table.frame[list(table_map.users.values())].copy()
+        users.columns = list(table_map.users)
+        users.insert(0, "user_id", keys["user_id"])
+        labels = {**table_map.users, "user_id": table_map.units["user_id"]}
+        tables["users"] = _once(table, users, ["user_id"], labels, problems, long=True)
+    piler = Piler(table, table_map, pd.DataFrame(keys), {k: table_map.units[k] for k in keys}, problems)
+    tables["ratings"] = piler.pile([s for _, s in ratings], "rater", "rating")
+    if scores:
+        tables["scores"] = piler.pile([s for _, s in scores], "evaluator", "score")
+    if problems:
+        raise DataError(problems)
+    data = sound(build(table_map.manifest(), tables))
+    selectors = {x.column for s in sources for x in (s.who, s.aspect) if isinstance(x, FromColumn)}
+    unmapped = tuple(c for c in given if c not in {*named, *value_columns, *selectors})
+    return TableImport(data, unmapped)
+
+
+def _read(source: str | os.PathLike[str], table_map: TableMap, cache: Path | None) -> Table:
+    name, path = hub_name(source), Path(source)
+    if name is not None or path.is_dir():
+        return hub_table(name or str(path), table_map.split, cache)
+    if not path.exists():
+        near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise DataError(f"the table {str(path)!r} does not exist{nearest(path.name, near)}")
+    return sound(read_table(path))
+
+
+def sources_of(entry: Entry, table_map: TableMap, given: list[str], map_name: str) -> list[_Source]:
+    """Return the columns of the table that an entry of the map means."""
+    for selector in (entry.who, entry.aspect):
+        if isinstance(selector, FromColumn) and selector.column not in given:
+            raise DataError([_not_there(selector.column, given, map_name)])
+    found: list[_Source] = []
+    for columns in entry.columns:
+        if not placeholders(columns):
+            if columns not in given:
+                raise DataError([_not_there(columns, given, map_name)])
+            matches = [(columns, dict[str, str]())]
+        else:
+            pattern = table_map.pattern(entry, columns)
+            matches = [(c, m.groupdict()) for c in given if (m := pattern.fullmatch(c))]
+        if not matches:
+            message = f"no column of the table fits the pattern {columns!r}{nearest(columns, given)}"
+            raise DataError([Problem(map_name, None, None, message)])
+        found += [_source(entry, table_map, column, values, map_name) for column, values in matches]
+    return found
+
+
+def _source(entry: Entry, table_map: TableMap, column: str, values: dict[str, str], map_name: str) -> _Source:
+    who = entry.named(column, values)
+    aspect: str | FromColumn
+    if isinstance(entry.aspect, FromColumn):
+        aspect = entry.aspect
+    else:
+        name = (
+            values.get("aspect") or values.get("code") if entry.aspect is None else fill(entry.aspect, values)
+        )
+        names = table_map.aspect_names
+        if name and name not in names:
+            message = (
+                f"unknown aspect {name!r}{nearest(name, names)}; allowed: {', '.join(table_map.aspects)}"
+            )
+            raise DataError([Problem(map_name, None, None, message)])
+        aspect = names[name] if name else ""
+    return _Source(column, who, aspect)
+
+
+def _not_there(column: str, given: list[str], map_name: str) -> Problem:
+    message = f"the column {column!r} is not in the table{nearest(column, given)}"
+    return Problem(map_name, None, None, message)
+
+
+def _refuse_twice(columns: list[str], map_name: str) -> None:
+    twice = next((c for c in columns if columns.count(c) > 1), None)
+    if twice is not None:
+        message = f"the column {twice!r} fits more than one entry; narrow one of them with `where`"
+        raise DataError([Problem(map_name, None, None, message)])
+
+
+def _once(
+    table: Table,
+    frame: pd.DataFrame,
+    keys: list[str],
+    labels: dict[str, str],
+    problems: list[Problem],
+    *,
+    long: bool,
+) -> Table:
+    """Return one row a key. In a long table a unit comes again and again, and must be the same each time."""
+    if not long:
+        return Table(table.name, frame, table.rows, labels)
+    first = frame.groupby(keys, sort=False).ngroup().to_numpy()
+    start = np.unique(first, return_index=True)[1]
+    for column in (c for c in frame.columns if c not in keys):
+        cells = frame[column].astype(object).where(frame[column].notna(), "").map(str).to_numpy()
+        for i in np.flatnonzero(cells != cells[start][first]):
+            message = f"differs from row {table.rows[start[first[i]]]}, which is about the same {keys[-1]}"
+            label = labels.get(column, column)
+            problems.append(Problem(table.name, int(table.rows[i]), label, message))
+    return Table(table.name, frame.iloc[start].reset_index(drop=True), table.rows[start], labels)
+
+
+class Piler(NamedTuple):
+    """Puts columns one below the other; each value keeps the row and column it came from."""
+
+    table: Table
+    table_map: TableMap
+    keys: pd.DataFrame
+    labels: Mapping[str, str]
+    problems: list[Problem]
+
+    def pile(self, sources: list[_Source], who: str, value: str) -> Table:
+        """Return the long table of ``sources``, with the columns ``who``, ``aspect`` and ``value``."""
+        table = self.table
+        if not sources:
+            columns = [*self.keys.columns, who, "aspect", value]
+            return Table(table.name, pd.DataFrame(columns=columns, dtype=object), np.empty(0, dtype=np.int64))
+        _refuse_same_name(table, sources, who)
+        parts: list[pd.DataFrame] = []
+        labels = dict(self.labels)
+        for source in sources:
+            numbers, found = number_column(table, source.column, self.table_map.missing)
+            self.problems.extend(found)
+            names = _cells(table, source.who, self.problems)
+            aspects = _cells(table, source.aspect, self.problems)
+            if isinstance(source.aspect, FromColumn):
+                # A code becomes the name; what is neither is left for the check, which names the row.
+                aspects = np.array([self.table_map.aspect_names.get(a, a) for a in aspects], dtype=object)
+                labels["aspect"] = source.aspect.column
+            if isinstance(source.who, FromColumn):
+                labels[who] = source.who.column
+            parts.append(self.keys.assign(**{who: names, "aspect": aspects, value: numbers}))
+        frame = pd.concat(parts, ignore_index=True)
+        value_labels = np.repeat(np.array([s.column for s in sources], dtype=object), len(self.keys))
+        return Table(table.name, frame, np.tile(table.rows, len(parts)), labels, value_labels)
+
+
+def _refuse_same_name(table: Table, sources: list[_Source], who: str) -> None:
+    """Two columns for one evaluator and aspect would be two scores for each unit."""
+    seen: dict[tuple[str, str], str] = {}
+    for source in sources:
+        if isinstance(source.who, FromColumn) or isinstance(source.aspect, FromColumn):
+            continue
+        pair = (source.who, source.aspect)
+        if pair in seen:
+            what = f"{who} {source.who!r}" + (f" and aspect {source.aspect!r}" if source.aspect else "")
+            message = f"gives the {what}, and so does the column {seen[pair]!r}; name them apart"
+            raise DataError([Problem(table.name, None, source.column, message)])
+        seen[pair] = source.column
+    for (name, aspect), column in seen.items():
+        if aspect and (name, "") in seen:
+            message = (
+                f"gives a score of {name!r} for all aspects, and "
+                f"{column!r} gives one of {aspect!r}; name them apart"
+            )
+            raise DataError([Problem(table.name, None, seen[name, ""], message)])
+
+
+def _cells(table: Table, source: str | FromColumn, problems: list[Problem]) -> str | NDArray[np.object_]:
+    if not isinstance(source, FromColumn):
+        return source
+    texts, found = text_column(table, source.column)
+    problems += found
+    return texts

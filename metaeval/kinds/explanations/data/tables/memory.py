@@ -1,0 +1,76 @@
+"""A table in memory → a data set, by the same column map as one in a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from pydantic import ValidationError
+
+from metaeval.base.errors import DataError, sound
+from metaeval.base.validation import read_model
+from metaeval.kinds.explanations.data.tables.importer import convert
+from metaeval.kinds.explanations.data.tables.map import TableMap
+from metaeval.sources.hub.repository import dataset_table, split_table
+from metaeval.sources.tables.table import from_frame
+
+if TYPE_CHECKING:
+    import datasets
+
+    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+    from metaeval.sources.tables.table import Table
+
+
+def from_table(
+    table: pd.DataFrame | datasets.Dataset | datasets.DatasetDict,
+    map: Mapping[str, Any] | str | os.PathLike[str],  # noqa: A002 - the word of the command line
+) -> ExplanationSet:
+    """Return the data set that a column map makes of a table, wide or long, in a layout of its own.
+
+    Parameters
+    ----------
+    table
+        A DataFrame, a ``datasets.Dataset``, or a ``datasets.DatasetDict`` (the map's ``split`` says which of
+        its tables, if there are several).
+    map
+        Which column is what: the content of a map file, or its path; see
+        `metaeval.kinds.explanations.data.tables.map`.
+
+    Raises
+    ------
+    DataError
+        If the map or the table cannot be used; rows are counted as in a spreadsheet, the first has number 2.
+    """
+    if isinstance(map, Mapping):
+        return convert(_table(table, given := _checked(map)), given).data
+    if not isinstance(map, str | os.PathLike):
+        raise DataError(f"the map is a mapping or the path of a map file, not a {type(map).__name__}")
+    path = Path(map)
+    return convert(_table(table, given := sound(read_model(path, TableMap))), given, path.name).data
+
+
+def _table(table: object, given: TableMap) -> Table:
+    if isinstance(table, pd.DataFrame):
+        # What a name of the index means stands in the map: any may be a column.
+        named = [n for n in table.index.names if n is not None and n not in table.columns]
+        return from_frame(table.reset_index(named) if named else table, "the table")
+    import datasets
+
+    if isinstance(table, datasets.Dataset):
+        return dataset_table(table, "the Dataset")
+    if isinstance(table, datasets.DatasetDict):
+        return split_table(table, given.split, "the DatasetDict")
+    raise DataError(f"from_table takes a DataFrame, a Dataset or a DatasetDict, not a {type(table).__name__}")
+
+
+def _checked(content: Mapping[str, Any]) -> TableMap:
+    try:
+        return TableMap.model_validate(dict(content))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        message = first["msg"].removeprefix("Value error, ")
+        raise DataError(f"the map: {f'{where}: ' if where else ''}{message}") from error

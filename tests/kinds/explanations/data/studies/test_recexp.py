@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from metaeval.base.errors import DataError
+from metaeval.kinds.explanations.data import loading
+from metaeval.kinds.explanations.data.studies.recexp import import_recexp, seen_text
+from tests.kinds.explanations.data import released
+
+
+@pytest.fixture
+def source(tmp_path):
+    return released.write(tmp_path / "released")
+
+
+def test_a_release_becomes_a_data_set(source, tmp_path):
+    made = import_recexp(source, tmp_path / "out")
+    data = loading.load(tmp_path / "out")
+    assert data.fingerprint == made.fingerprint
+    assert data.explanations.to_dict("list") == {
+        "user_id": ["-11", "-11", "22"],
+        "item_id": ["527", "527", "8"],
+        "generator": released.TYPES,
+        "explanation": ["导演是某人", "有5<6人看过", "好看"],
+        "item_title": ["甲 A", "甲 A", "乙 B"],
+        "reference": ["我喜欢", "我喜欢", "一般"],
+    }
+    wide = data.ratings.set_index(["rater", "aspect"])["rating"]
+    np.testing.assert_array_equal(wide["user", "persuasiveness"], [4, np.nan, 2])
+    assert wide["user", "accuracy"].tolist() == [1, 2, 3]
+    assert wide["1", "accuracy"].tolist() == [3, 3, 3]
+    assert wide["2", "satisfaction"].tolist() == [5, 5, 5]
+    assert data.users.to_dict("list")["total"] == ["<100", "<100"]
+    assert data.users["user_id"].tolist() == ["-11", "22"]
+    assert (data.licence, data.language, data.simulated) == ("none stated", "zh", False)
+
+
+def test_the_raw_ids_are_written_nowhere(source, tmp_path):
+    import_recexp(source, tmp_path / "out")
+    for kind in ("csv", "jsonl"):
+        loading.save(loading.load(tmp_path / "out"), tmp_path / kind, kind)
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and "released" not in path.parts:
+            assert b"1380000" not in path.read_bytes()
+
+
+def broken(source):
+    """Each way to spoil the release, and what the sentence must hold."""
+    pickled, third = source / "df_explanation.pkl", source / "third_party.csv"
+    return {
+        "other order of items": lambda: released.old_pickle.write(
+            pickled, {**released.columns(), "movie_id": [8, 527, 527]}
+        ),
+        "other types": lambda: released.old_pickle.write(
+            pickled, {**released.columns(), "explanation_type": ["pop", "peer", "peer"]}
+        ),
+        "other users": lambda: released.old_pickle.write(
+            pickled, {**released.columns(), "user_id": ["13800000001", "13800000002", "13800000002"]}
+        ),
+        "a row too few": lambda: third.write_text(
+            "\n".join(third.read_text("utf-8").splitlines()[:-1]), "utf-8"
+        ),
+        "a column less": lambda: third.write_text(
+            third.read_text("utf-8").replace("accuracy_1", "acc_1"), "utf-8"
+        ),
+        "a rating off the scale": lambda: released.old_pickle.write(
+            pickled, {**released.columns(), "satisfaction": [3, 4, 6]}
+        ),
+        "a file less": third.unlink,
+        "a pickle that runs": lambda: pickled.write_bytes(b"cos\nsystem\n(S'true'\ntR."),
+        "no text": lambda: released.old_pickle.write(
+            pickled, {**released.columns(), "explanation": ["<br>", "a", "b"]}
+        ),
+    }
+
+
+EXPECTED = {
+    "other order of items": "df_explanation.pkl, row 2, column 'movie_id': differs",
+    "other types": "df_explanation.pkl, row 2, column 'explanation_type': differs",
+    "other users": "df_explanation.pkl, row 3, column 'user_id': groups the rows otherwise",
+    "a row too few": "third_party.csv has 2 rows",
+    "a column less": "third_party.csv: 'accuracy_1'",
+    "a rating off the scale": "column 'user: satisfaction': the rating 6 is not on the scale",
+    "a file less": "third_party.csv: is not in",
+    "a pickle that runs": "df_explanation.pkl asks for 'os.system'",
+    "no text": "row 2, column 'explanation': is empty",
+}
+
+
+@pytest.mark.parametrize("case", EXPECTED)
+def test_a_broken_release_is_refused(source, tmp_path, case):
+    broken(source)[case]()
+    with pytest.raises(DataError) as caught:
+        import_recexp(source, tmp_path / "out")
+    said = str(caught.value)
+    assert (
+        EXPECTED[case].replace("third_party.csv: 'accuracy_1'", "third_party.csv, column 'accuracy_1'")
+        in said
+    )
+    assert "1380000" not in said + "".join(map(str, caught.value.problems))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("source_text", "text"),
+    [
+        ("好看", "好看"),
+        (" 好看 \n", "好看"),
+        ("导演是<span title='<img src=\"x\"/>'>某人 </span>", "导演是某人"),
+        ("a<br>b &amp; c", "ab & c"),
+        ("5 < 6", "5 < 6"),
+    ],
+)
+def test_the_text_that_people_saw(source_text, text):
+    assert seen_text(source_text) == text
+
+
+@pytest.fixture(scope="module")
+def real(real_data, tmp_path_factory):
+    out = tmp_path_factory.mktemp("recexp") / "out"
+    import_recexp(real_data / "recexp", out)
+    return loading.load(out)
+
+
+def test_the_real_study(real, real_data):
+    assert loading.counts(real) == {
+        "units": 2536,
+        "users": 39,
+        "items": 140,
+        "generators": 9,
+        "aspects": 4,
+        "raters": 3,
+        "recorded evaluators": 0,
+        "ratings": 30423,
+        "missing ratings": 9,
+    }
+    missing = real.ratings[real.ratings["rating"].isna()]
+    assert missing.groupby(["rater", "aspect"]).size().to_dict() == {
+        ("user", "persuasiveness"): 3,
+        ("user", "transparency"): 6,
+    }
+    assert real.raters == ("1", "2", "user")
+    assert len(real.users) == 39
+    assert not real.users["total"].str.contains("&").any()
+    third = pd.read_csv(real_data / "recexp" / "third_party.csv", dtype=str)
+    assert real.explanations["explanation"].tolist() == third["explanation_text"].str.strip().tolist()
+    references = real.explanations.groupby(["user_id", "item_id"])["reference"].nunique()
+    assert (references == 1).all()
+    assert len(references) == 310
+
+
+@pytest.mark.parametrize(
+    ("aspect", "published"),
+    [("persuasiveness", 19.88), ("transparency", 15.66), ("accuracy", 10.16), ("satisfaction", 14.93)],
+)
+def test_the_published_correlation_of_annotator_1(real, aspect, published):
+    ratings = real.ratings[real.ratings["aspect"] == aspect].set_index("rater")["rating"]
+    pearson = np.corrcoef(ratings["user"].fillna(3), ratings["1"])[0, 1]
+    assert round(100 * pearson, 2) == published

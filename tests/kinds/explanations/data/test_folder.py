@@ -1,0 +1,158 @@
+"""What is saved comes back the same; nothing is half-written or overwritten by surprise."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+from metaeval.base.errors import DataError
+from metaeval.base.records import Scale
+from metaeval.kinds.explanations.data import loading
+
+FORMATS = ("parquet", "csv", "jsonl")
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+nasty = texts | st.sampled_from(
+    [
+        "\r",
+        "a\rb",
+        '"',
+        "a,b",
+        "\n",
+        "007",
+        "1.0",
+        "NaN",
+        "null",
+        "é\u2028x",
+        "\x00x",
+        "，",
+        "'",
+        "=1+1",
+        "\ufeffx",
+        "\\N",
+    ]
+)
+keys = nasty.filter(lambda t: bool(t.strip()))
+numbers = st.floats(allow_nan=False, allow_infinity=False) | st.just(np.nan)
+ratings_drawn = st.floats(-1e50, 1e50) | st.just(float("nan"))
+
+
+def same(one, two):
+    assert one.fingerprint == two.fingerprint
+    for table in ("explanations", "ratings", "scores", "users"):
+        left, right = getattr(one, table), getattr(two, table)
+        if left is None:
+            assert right is None
+        else:
+            assert_frame_equal(left, right, check_exact=True)
+    for name in ("aspects", "scale", "name", "licence", "source", "language", "simulated", "texts"):
+        assert getattr(one, name) == getattr(two, name)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(keys, keys, keys, nasty), min_size=1, max_size=4), st.data())
+def test_round_trip(rows, data):
+    rows = [(u, i, g, e if e.strip() else "x" + e) for u, i, g, e in rows]
+    units = pd.DataFrame(rows, columns=["user_id", "item_id", "generator", "explanation"], dtype=object)
+    units = units.drop_duplicates(["user_id", "item_id", "generator"], ignore_index=True)
+    units["reference"] = data.draw(st.lists(nasty | st.just(""), min_size=len(units), max_size=len(units)))
+    who = units[["user_id", "item_id", "generator"]]
+    many = {"min_size": len(units), "max_size": len(units)}
+    aspect = data.draw(keys.filter(lambda t: t.strip() == t and t != "average"))
+    ratings = who.assign(rater="user", aspect=aspect, rating=data.draw(st.lists(ratings_drawn, **many)))
+    scores = who.assign(evaluator=data.draw(keys), aspect="", score=data.draw(st.lists(numbers, **many)))
+    users = units[["user_id"]].drop_duplicates(ignore_index=True).assign(age="30")
+    made = loading.from_frames(
+        units,
+        ratings,
+        users=users,
+        scores=scores,
+        scale=Scale(-1e50, 1e50, integer=False),
+        aspects={aspect: "statement"},
+        simulated=True,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in FORMATS:
+            target = Path(folder) / kind
+            loading.save(made, target, kind)
+            same(made, loading.load(target))
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_sample_round_trips(sample, tmp_path, kind):
+    data = loading.load(sample)
+    loading.save(data, tmp_path / "new" / "copy", kind)
+    same(data, loading.load(tmp_path / "new" / "copy"))
+    assert {p.suffix for p in (tmp_path / "new" / "copy").iterdir()} == {".yaml", f".{kind}"}
+
+
+def test_numbers_become_ids_without_a_point():
+    units = pd.DataFrame({"item_id": [1, 2, None], "generator": "g", "explanation": "t"})
+    units["item_id"] = units["item_id"].fillna(10**12).astype(float)
+    ratings = pd.DataFrame({"item_id": [1], "generator": "g", "rater": [1], "aspect": "a", "rating": ["3"]})
+    data = loading.from_frames(units, ratings, scale=(1, 5))
+    assert data.explanations["item_id"].tolist() == ["1", "2", "1000000000000"]
+    assert data.raters == ("1",)
+    assert data.ratings["rating"].tolist() == [3.0]
+
+
+def test_big_whole_ids_of_parquet_keep_every_digit(tiny):
+    ids = pd.array([4376251640447208384, -4588301458958850024, None], dtype="Int64")
+    frame = pd.DataFrame({"user_id": ids[:2], "item_id": 1, "generator": "a", "explanation": "t"})
+    (tiny.folder / "explanations.csv").unlink()
+    frame.to_parquet(tiny.folder / "explanations.parquet")
+    tiny.write(
+        "ratings.csv", "user_id,item_id,generator,rater,aspect,rating\n4376251640447208384,1,a,user,trust,3\n"
+    )
+    data = loading.load(tiny.folder)
+    assert data.explanations["user_id"].tolist() == ["4376251640447208384", "-4588301458958850024"]
+
+
+def test_a_score_survives_to_the_last_bit(tiny):
+    values = [0.1 + 0.2, 1e-310, 5e-324, 1.7976931348623157e308, 2.0**53 + 2, -0.30000000000000004]
+    lines = [f"u1,007,a,E{i},,{v!r}" for i, v in enumerate(values)]
+    tiny.write("scores.csv", "\n".join(["user_id,item_id,generator,evaluator,aspect,score", *lines]))
+    data = loading.load(tiny.folder)
+    assert data.scores["score"].tolist() == values
+    loading.save(data, tiny.folder, "csv", force=True)
+    assert loading.load(tiny.folder).scores["score"].tolist() == values
+
+
+def test_save_refuses_what_is_in_the_way(tiny, tmp_path):
+    data = loading.load(tiny.folder)
+    with pytest.raises(DataError, match="holds a data set already; replace it with --force"):
+        loading.save(data, tiny.folder)
+    before = sorted(p.name for p in tiny.folder.iterdir())
+    tiny.write("notes.txt", "mine")
+    with pytest.raises(DataError, match=r"holds 'notes\.txt', which is no part of a data set"):
+        loading.save(data, tiny.folder, force=True)
+    (tiny.folder / "notes.txt").unlink()
+    assert sorted(p.name for p in tiny.folder.iterdir()) == before
+    loading.save(data, tiny.folder, "jsonl", force=True)
+    assert loading.load(tiny.folder).fingerprint == data.fingerprint
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(DataError, match="is a file"):
+        loading.save(data, tmp_path / "file")
+    with pytest.raises(DataError, match="cannot be made"):
+        loading.save(data, tmp_path / "file" / "below")
+    (tmp_path / "empty").mkdir()
+    loading.save(data, tmp_path / "empty")
+    with pytest.raises(DataError, match="did you mean 'parquet'"):
+        loading.save(data, tmp_path / "other", "parket")
+
+
+def test_a_failure_leaves_the_old_data_set_and_nothing_else(tiny, monkeypatch):
+    data = loading.load(tiny.folder)
+    monkeypatch.setattr("metaeval.kinds.explanations.data.folder._write", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        loading.save(data, tiny.folder, force=True)
+    with pytest.raises(ZeroDivisionError):
+        loading.save(data, tiny.folder.parent / "new")
+    assert [p.name for p in tiny.folder.parent.iterdir()] == ["tiny"]
+    assert loading.load(tiny.folder).fingerprint == data.fingerprint

@@ -1,0 +1,47 @@
+"""The bundled sample is what its generator makes, and says that it is simulated."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from metaeval.kinds.explanations.data import loading
+from tests.conftest import ROOT
+
+
+def test_the_generator_makes_the_committed_bytes(sample, tmp_path):
+    script = ROOT / "data" / "make_sample.py"
+    done = subprocess.run(
+        [sys.executable, script, tmp_path / "new"], capture_output=True, text=True, check=True
+    )
+    assert "(simulated)" in done.stdout
+    made = {p.name: p.read_bytes() for p in (tmp_path / "new").iterdir()}
+    assert made == {p.name: p.read_bytes() for p in sample.iterdir()}
+    assert sum(map(len, made.values())) < 300_000
+
+
+@pytest.fixture(scope="module")
+def data(sample):
+    return loading.load(sample)
+
+
+def test_what_it_holds(data):
+    counts = loading.counts(data)
+    assert data.simulated
+    assert (counts["users"], counts["generators"], counts["aspects"], counts["raters"]) == (22, 6, 4, 3)
+    assert 0 < counts["missing ratings"] < 50
+    assert set(data.users["language"]) == {"en", "zh"}
+    chinese = data.explanations["reference"].str.contains(r"[\u4e00-\u9fff]")
+    assert 0.4 < chinese.mean() < 0.6
+
+
+def test_annotators_agree_with_users_a_little(data):
+    wide = data.ratings.pivot_table(
+        index=["user_id", "item_id", "generator", "aspect"], columns="rater", values="rating", aggfunc="first"
+    )
+    for annotator in ("1", "2"):
+        pair = wide[["user", annotator]].dropna()
+        assert 0.15 < np.corrcoef(pair["user"], pair[annotator])[0, 1] < 0.5
