@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import Group, begin, talk, tell, tell_json
+from metaeval.cli.group import Group, begin, resampled, talk, tell, tell_json
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> No
 @click.option(
     "--by", multiple=True, metavar="COLUMN", help="Count by this too.  [default: the columns that were kept]"
 )
-@click.option("--resamples", type=click.IntRange(1), default=10_000, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@resampled()
 @sheet_options
 @talk
 def accuracy(

@@ -10,17 +10,14 @@ from metaeval.base.records import AVERAGE
 from metaeval.engine.comparison import compare_prepared
 from metaeval.engine.correlation import correlate
 from metaeval.engine.correlation_board import correlation_board
-from metaeval.engine.matched import Matched
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import pandas as pd
-
-    from metaeval.base.records import ScoreTable
     from metaeval.engine.board import Board, Cell
     from metaeval.engine.comparison import Comparisons, Tests
-    from metaeval.engine.policy import Policy, Prepared
+    from metaeval.engine.matched import Matched
+    from metaeval.engine.policy import Prepared
 
 
 class Cells(Protocol):
@@ -59,18 +56,16 @@ class Cells(Protocol):
 class CorrelationCells:
     """Correlations with a truth, of scores that may come from several runs."""
 
-    scores: ScoreTable
-    truth: pd.DataFrame
-    policy: Policy
-    """Of any levels and coefficients."""
+    matched: Matched
+    """Its policy may be of any levels and coefficients."""
     bootstrap: Mapping[str, Any] | None = None
 
     def board(self, cell: Cell, *, intervals: bool = True) -> Board:
         """Correlate one column."""
-        policy = self.policy
+        policy = self.matched.policy
         result = correlate(
-            self.scores,
-            self.truth,
+            self.matched.scores,
+            self.matched.truth,
             levels=[cell["level"]],
             coefficients=[cell["coefficient"]],
             missing=policy.missing,
@@ -114,7 +109,7 @@ class CorrelationCells:
     @property
     def common(self) -> bool:
         """Whether the policy says so."""
-        return self.policy.common
+        return self.matched.policy.common
 
     def entering(self, cell: Cell) -> int | None:
         """Return how many units enter where missing scores drop them."""
@@ -123,16 +118,12 @@ class CorrelationCells:
             return None
         return int(data.mask[:, _aspects(data, cell)].any(axis=(0, 1)).sum())
 
-    @functools.cached_property
-    def _matched(self) -> Matched:
-        return Matched(self.scores, self.truth, self.policy)
-
     def _prepared(self, cell: Cell) -> Prepared:
         return self._of_column(cell["level"], cell["coefficient"])
 
     @functools.cache  # noqa: B019 - it lives as long as one command
     def _of_column(self, level: str, coefficient: str) -> Prepared:
-        return self._matched.chosen(levels=[level], coefficients=[coefficient])
+        return self.matched.chosen(levels=[level], coefficients=[coefficient])
 
 
 def _aspects(data: Prepared, cell: Cell) -> slice | list[int]:

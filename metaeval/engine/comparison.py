@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base import notebook as html
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import one_of
 from metaeval.base.records import AVERAGE
 from metaeval.base.validation import ByKey, Count, Line, Options, Seed, Share
 from metaeval.engine.policy import Coefficient, Policy, Prepared, prepare
@@ -205,10 +205,7 @@ def compare_prepared(data: Prepared, by: Cell, tests: Tests, *, corrected_with: 
         If the data have no such aspect or level, or nothing to swap by.
     """
     aspect = by["aspect"]
-    if aspect != AVERAGE and aspect not in data.aspects:
-        known = [*data.aspects, AVERAGE]
-        hint = nearest(aspect, known)
-        raise MetaevalError(f"there is no aspect {aspect!r}{hint} (aspects: {', '.join(known)})")
+    one_of(aspect, [*data.aspects, AVERAGE], "there is no aspect", "aspects")
     chosen = range(len(data.aspects)) if aspect == AVERAGE else [data.aspects.index(aspect)]
     swap = data.cluster_name(tests.swap)
     clusters = data.clusters(swap)

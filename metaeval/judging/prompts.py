@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaeval.base.errors import Problem, PromptError, nearest
+from metaeval.base.errors import Problem, PromptError, one_of
 from metaeval.llm.prompts.template import bundled_prompts, check_prompt, load_prompt
 
 if TYPE_CHECKING:
@@ -71,11 +71,8 @@ def filled(
                 f"add {of} to its header and body, or judge without"
             )
     for placeholder in template.placeholders:
-        if placeholder not in known:
-            raise PromptError(
-                f"prompt {name!r}: nothing fills the placeholder {placeholder!r}"
-                f"{nearest(placeholder, known)} (there are: {', '.join(known)})"
-            )
+        said = f"prompt {name!r}: nothing fills the placeholder"
+        one_of(placeholder, known, said, "there are", error=PromptError)
     given = {
         **values,
         **(shown or {}),
@@ -117,7 +114,7 @@ def check_file(
     file, template = Path(path), load_prompt(Path(path))
     either = [name for name in ("aspects", "aspect") if name in template.placeholders]
     wrong = []
-    if len(either) != 1:
+    if len(either) != 1 and "aspects" in known:
         wrong.append(
             f"uses {'both' if either else 'neither'} 'aspects' and 'aspect'; it must use one of them"
         )

@@ -98,17 +98,17 @@ def _kept_tests(joined: JoinedRuns, cell: Cell, tests: Tests) -> Comparisons | N
     (run,) = joined.runs.values()
     options = run.record.study.tests
     same = options is not None and Tests(**options) == tests
-    return run.tests() if same and cell == run.record.study.order_by else None
+    return run.tests() if same and cell == run.order else None
 
 
 def _cell(joined: JoinedRuns, wanted: str | Cell | None) -> Cell:
     """Read a cell; what is left out is as in the study, as far as all runs have it."""
     known = [*joined.aspects, AVERAGE]
-    standard = dict(joined.study.order_by)
-    if standard["aspect"] not in known:
+    standard = dict(joined.runs[joined.ruling].order)
+    if standard.get("aspect", known[0]) not in known:
         standard["aspect"] = known[0] if len(joined.aspects) == 1 else AVERAGE
     cell = read_cell(wanted, standard)
-    aspect = cell["aspect"]
+    aspect = cell.get("aspect", known[0])
     if aspect not in known:
         raise MetaevalError(
             f"no aspect {aspect!r} is in all runs{nearest(aspect, known)} (in all: {', '.join(known)})"

@@ -11,6 +11,7 @@ from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.keys import key_columns
 from metaeval.base.records import ScoreTable
 from metaeval.engine.cells import CorrelationCells
+from metaeval.engine.matched import Matched
 from metaeval.kinds.kind import kind_named
 from metaeval.kinds.study import make_study
 from metaeval.runs.changes import evaluators_of
@@ -69,7 +70,7 @@ def cells_of(run: OpenRun, scores: ScoreTable | None = None, truth: pd.DataFrame
     scores, truth = scores or run.scores, run.truth if truth is None else truth
     facts = run.record
     if facts.board is None:
-        return CorrelationCells(scores, truth, facts.study.policy(), facts.study.bootstrap)
+        return CorrelationCells(Matched(scores, truth, facts.study.policy()), facts.study.bootstrap)
     study = make_study(facts.study.content())
     return kind_named(facts.study.kind).cells(study, scores, truth, facts.data.cluster)
 
@@ -220,9 +221,7 @@ def _joined_scores(runs: Mapping[str, OpenRun], columns: Mapping[str, Mapping[st
     for run, opened in runs.items():
         label = {evaluator: of_run[run] for evaluator, of_run in columns.items() if run in of_run}
         frame = opened.scores.frame
-        wanted = [
-            c for c in (*opened.scores.keys, "evaluator", "aspect", "score", "status") if c in frame.columns
-        ]
+        wanted = [*opened.scores.keys, "evaluator", "aspect", "score", "status"]
         frames.append(frame[wanted].assign(evaluator=frame["evaluator"].map(label)))
         signatures |= {label[e]: s for e, s in opened.scores.signatures.items()}
         kinds |= {label[e]: k for e, k in opened.scores.kinds.items()}

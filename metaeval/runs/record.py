@@ -10,6 +10,7 @@ from metaeval.base.keys import DATASET
 from metaeval.base.records import COEFFICIENTS, Kind, Scale
 from metaeval.base.simulation import Simulation
 from metaeval.judging.lost import LostCalls, lost_sentences
+from metaeval.judging.replies import RepliesState  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,13 +76,6 @@ class EvaluatorFacts(Facts):
     """Status → how many scores have it."""
 
 
-class ReplyFacts(Facts):
-    """What tells whether a store still has the replies that were used."""
-
-    file: list[int] | None
-    digest: str | None
-
-
 class StudyFacts(Facts):
     """The study as resolved."""
 
@@ -133,7 +127,7 @@ class Record(Facts):
     lost: list[LostCalls] = Field(default_factory=list)
     again: str = ""
     """The command that asks for lost calls again."""
-    replies: ReplyFacts | None = None
+    replies: RepliesState | None = None
     inputs: str = ""
     """A SHA-256 of all that the outputs depend on; empty where that cannot be told."""
     policy: dict[str, Any] = Field(default_factory=dict)

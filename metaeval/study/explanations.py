@@ -18,6 +18,7 @@ from metaeval.engine.sentences import tests_sentence
 from metaeval.kinds.explanations.reading import LEVEL_MEANINGS
 from metaeval.reports import words
 from metaeval.runs.folder import CORRELATIONS, RATERS
+from metaeval.stats.resampling.threads import in_threads
 from metaeval.study.commands.details import details_of
 from metaeval.study.figures import sheets_of
 
@@ -91,10 +92,13 @@ def _ranked(
     if len(data.evaluators) > _MOST_TESTED:
         return
     how = options.model_copy(update={"permutations": min(options.permutations, _MOST_PERMUTATIONS)})
-    for row in board.frame[CELL].drop_duplicates().itertuples(index=False):
-        by = dict(zip(CELL, map(str, row), strict=True))
-        if by != tests.by and (by["coefficient"] == "pearson" or by["level"] != "dataset"):
-            yield _tested(board, compare_prepared(data, by, how))
+    rows = board.frame[CELL].drop_duplicates().itertuples(index=False)
+    cells = [dict(zip(CELL, map(str, row), strict=True)) for row in rows]
+    others = [
+        by for by in cells if by != tests.by and (by["coefficient"] == "pearson" or by["level"] != "dataset")
+    ]
+    for found in in_threads(lambda by: compare_prepared(data, by, how), others):
+        yield _tested(board, found)
 
 
 def _tested(board: Board, tests: Comparisons) -> RankedCell:

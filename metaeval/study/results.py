@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import one_of
 from metaeval.base.records import Correlation, Correlations
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.comparison import Tests
@@ -130,11 +130,7 @@ def read_board(
     opened = open_run(folder)
     board, record = opened.board, opened.record
     for name in coefficients or ():
-        have = record.study.coefficients
-        if name not in have:
-            raise MetaevalError(
-                f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
-            )
+        one_of(name, record.study.coefficients, "the run has no coefficient")
     ordered = board.cell(opened.order)
     by = board.cell(order_by, ordered)
     options = record.study.tests

@@ -12,6 +12,7 @@ from metaeval.base.records import ScoreTable
 from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.comparison import Tests as How  # under its own name it would be collected
 from metaeval.engine.comparison import compare, correlation_cell
+from metaeval.engine.matched import Matched
 from metaeval.engine.policy import Policy
 from metaeval.reports.sheets import sheet_to_markdown
 from metaeval.runs.sheets import pairs_sheet, side_by_side
@@ -40,7 +41,7 @@ def cells(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, missing: Any =
     """Hold scores against the truth; a table of them alone knows no signatures."""
     table = scores if isinstance(scores, ScoreTable) else ScoreTable(scores)
     policy = Policy.of(["dataset"], ["pearson"], missing, "skip", "common")
-    return CorrelationCells(table, truth, policy)
+    return CorrelationCells(Matched(table, truth, policy))
 
 
 def test_an_evaluator_is_tested_against_itself() -> None:

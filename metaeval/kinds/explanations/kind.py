@@ -8,6 +8,7 @@ from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.records import AVERAGE
 from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.comparison import OrderBy
+from metaeval.engine.matched import Matched
 from metaeval.kinds.explanations import reading
 from metaeval.kinds.explanations.data.loading import load
 from metaeval.kinds.explanations.study import ExplanationStudy
@@ -69,9 +70,8 @@ class Explanations(StudyKind):
     ) -> CorrelationCells:
         """Correlate scores with the truth."""
         del cluster  # that of the study's own options
-        return CorrelationCells(
-            scores, truth, study.policy, study.bootstrap.model_dump() if study.bootstrap else None
-        )
+        options = study.bootstrap.model_dump() if study.bootstrap else None
+        return CorrelationCells(Matched(scores, truth, study.policy), options)
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def _key_column(value: str) -> str:
-    return one_of("column", value, KEYS)
+    return one_of(value, KEYS, "unknown column", "allowed", error=ValueError)
 
 
 def _level(value: str) -> str:
-    return one_of("level", value, LEVELS)
+    return one_of(value, LEVELS, "unknown level", "allowed", error=ValueError)
 
 
 class ExplanationStudy(Study):

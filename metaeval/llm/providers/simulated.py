@@ -42,7 +42,7 @@ import math
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.llm.calls.client import RetryableError
 from metaeval.llm.calls.request import Reply
 from metaeval.llm.prompts.fences import fenced_parts
@@ -92,11 +92,7 @@ def settings_of(model: str) -> dict[str, float]:
     parts = [p.strip() for p in model.split(",") if p.strip()]
     for part in parts[1:] if parts and "=" not in parts[0] else parts:
         name, _, value = (p.strip() for p in part.partition("="))
-        if name not in SETTINGS:
-            raise MetaevalError(
-                f"model 'simulated/{model}': there is no setting {name!r}{nearest(name, SETTINGS)} "
-                f"(settings: {', '.join(SETTINGS)})"
-            )
+        one_of(name, SETTINGS, f"model 'simulated/{model}': there is no setting", "settings")
         try:
             found[name] = float(value)
         except ValueError:

@@ -17,7 +17,7 @@ from metaeval.llm.replies.line_claims import Other, is_partly_quoted, without_ma
 from metaeval.llm.replies.objects import claim_value, holds_values, is_remark_key
 from metaeval.llm.replies.remarks import withdraws
 from metaeval.llm.replies.values import whole_value
-from metaeval.llm.replies.words import UNCLEAR
+from metaeval.llm.replies.words import UNCLEAR, tidy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,7 +110,7 @@ def _read(field: Field, value: object) -> Given | None:
 
 def _chosen(field: Choice, value: object) -> Given | None:
     said = f"{value:g}" if type(value) in (int, float) else str(value)  # True is "true"
-    word = without_markup(said).strip(_AROUND).casefold()
+    word = tidy(without_markup(said)).strip(_AROUND).casefold()
     found = [of for of, words in field.words.items() if word in {w.casefold().strip(_AROUND) for w in words}]
     return found[0] if len(found) == 1 else UNCLEAR
 

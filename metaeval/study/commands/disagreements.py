@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.analysis.agreement.distributions import on_scale
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import noun
 from metaeval.engine.policy import whole_number
 from metaeval.runs.finished import open_run
@@ -145,10 +145,7 @@ def _units(run: OpenRun, members: Sequence[str], aspects: Sequence[str]) -> pd.D
     frame = run.scores.frame
     known = list(run.record.study.aspects)
     for aspect in aspects:
-        if aspect not in known:
-            raise MetaevalError(
-                f"there is no aspect {aspect!r}{nearest(aspect, known)} (allowed: {', '.join(known)})"
-            )
+        one_of(aspect, known, "there is no aspect", "allowed")
     own = frame[frame["evaluator"].isin(list(members))]
     fitting = on_scale(own, scale, run.scores.kinds)
     for name in members:

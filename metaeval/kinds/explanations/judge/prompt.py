@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import DataError, PromptError, nearest
+from metaeval.base.errors import DataError, PromptError, nearest, one_of
 from metaeval.base.records import USER_RATER
 from metaeval.judging.prompts import filled
 
@@ -228,11 +228,7 @@ def _check_rubric(
 
 def statement_of(data: ExplanationSet, aspect: str) -> str:
     """Return what people were asked of an aspect, on one line."""
-    if aspect not in data.aspects:
-        raise DataError(
-            f"data set {data.name!r} has no aspect {aspect!r}{nearest(aspect, data.aspects)} "
-            f"(it has: {', '.join(data.aspects)})"
-        )
+    one_of(aspect, data.aspects, f"data set {data.name!r} has no aspect", error=DataError)
     return _line(data.aspects[aspect])
 
 
