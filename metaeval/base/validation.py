@@ -71,6 +71,7 @@ def _line(value: str) -> str:
 
 
 Line = Annotated[str, AfterValidator(_line), Field(description="one line of text that is not empty")]
+Clustered = Annotated[str, Field(description="what a key of the data names, such as 'user', or 'unit'")]
 Count = Annotated[int, Field(gt=0, le=10_000_000, description="a whole number, 1 or more")]
 Seed = Annotated[int, Field(ge=0, description="a whole number, 0 or more")]
 Share = Annotated[float, Field(gt=0, lt=1, description="a number between 0 and 1")]

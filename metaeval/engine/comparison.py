@@ -13,7 +13,7 @@ import pandas as pd
 from metaeval.base import notebook as html
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE
-from metaeval.base.validation import Count, Line, Options, Seed, Share
+from metaeval.base.validation import Clustered, Count, Line, Options, Seed, Share
 from metaeval.engine.policy import Coefficient, Policy, Prepared, prepare
 from metaeval.stats.coefficients.dependent import williams
 from metaeval.stats.coefficients.exact import GroupSums, squarable
@@ -209,7 +209,7 @@ class Tests(Options):
     """How evaluators are tested against each other: swapped scores, corrected p-values."""
 
     permutations: Count = 10_000
-    swap: str | None = None
+    swap: Clustered | None = None
     correction: Literal["holm", "bh", "none"] = "holm"
     alpha: Share = 0.05
     seed: Seed = 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.progress import progress
-from metaeval.base.validation import Count, Options, Seed, Share, Switch
+from metaeval.base.validation import Clustered, Count, Options, Seed, Share, Switch
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.regression.noisy_means import NoisyMeans
 from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
@@ -32,7 +32,7 @@ class Bootstrap(Options):
 
     called = "bootstrap"
     resamples: Count = 10_000
-    cluster: str | None = None
+    cluster: Clustered | None = None
     """What is drawn: ``user``, ``item``, ``generator`` or ``unit``; if None, users, or items where there are
     no users."""
     confidence: Share = 0.95

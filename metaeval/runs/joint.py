@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.keys import key_columns
 from metaeval.base.records import ScoreTable
-from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.runs.changes import evaluators_of
 from metaeval.runs.finished import OpenRun, open_run
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from metaeval.runs.record import Record, StudyFacts
 
 _POLICY = ("missing", "undefined_groups", "units")
+_SCORED = ("evaluator", "aspect", "score", "status")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +150,7 @@ def _scale_of(run: OpenRun) -> str:
 
 
 def _keys_of(run: OpenRun) -> str:
-    return ", ".join(k for k in KEYS if k in run.truth.columns)
+    return ", ".join(key_columns(run.truth))
 
 
 def _policy_text(value: object) -> str:
@@ -170,7 +171,7 @@ def _common_aspects(runs: Mapping[str, OpenRun]) -> tuple[str, ...]:
 def _common_truth(runs: Mapping[str, OpenRun], aspects: Sequence[str]) -> pd.DataFrame:
     """Return the truth of the units that all runs have, seen to be the same in all."""
     (first, one), *others = runs.items()
-    keys = [k for k in KEYS if k in one.truth.columns]
+    keys = list(key_columns(one.truth))
     truth = one.truth[one.truth["aspect"].isin(list(aspects))].reset_index(drop=True)
     for name, other in others:
         both = truth.merge(other.truth, on=[*keys, "aspect"], suffixes=("", "_other"))
@@ -206,7 +207,7 @@ def _joined_scores(runs: Mapping[str, OpenRun], columns: Mapping[str, Mapping[st
     for run, opened in runs.items():
         label = {evaluator: of_run[run] for evaluator, of_run in columns.items() if run in of_run}
         frame = opened.scores.frame
-        wanted = [c for c in (*KEYS, "evaluator", "aspect", "score", "status") if c in frame.columns]
+        wanted = [*key_columns(frame), *(c for c in _SCORED if c in frame.columns)]
         frames.append(frame[wanted].assign(evaluator=frame["evaluator"].map(label)))
         signatures |= {label[e]: s for e, s in opened.scores.signatures.items()}
         kinds |= {label[e]: k for e, k in opened.scores.kinds.items()}
@@ -217,7 +218,7 @@ def _joined_scores(runs: Mapping[str, OpenRun], columns: Mapping[str, Mapping[st
 def _notes(
     runs: Mapping[str, OpenRun], ruling: str, aspects: Sequence[str], truth: pd.DataFrame
 ) -> list[str]:
-    keys = [k for k in KEYS if k in truth.columns]
+    keys = list(key_columns(truth))
     common = len(truth[keys].drop_duplicates())
     notes = [f"Compared on the {counted(common, 'unit')} that all runs have."]
     own = {n: len(r.truth[keys].drop_duplicates()) for n, r in runs.items()}

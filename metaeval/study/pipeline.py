@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__
 from metaeval.base.errors import StoppedError
+from metaeval.base.keys import key_columns
 from metaeval.base.progress import progress
 from metaeval.base.records import ScoreTable, Status
 from metaeval.judging.lost import lost_calls
-from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.scoring import Scoring, joined, judges_of
 from metaeval.kinds.study import Study, make_study
 from metaeval.runs.folder import RECORD, RunFolder, read_record
@@ -153,7 +153,7 @@ def counts_of(table: ScoreTable) -> dict[str, dict[str, int]]:
 def truth_ratings(truth: ScoreTable) -> pd.DataFrame:
     """Return the scores of one evaluator as ratings of the truth; a question without an answer is NaN."""
     frame = truth.frame.drop(columns=["evaluator", "status"]).rename(columns={"score": "rating"})
-    return frame[[c for c in (*KEYS, "aspect", "rating") if c in frame.columns]]
+    return frame[[*key_columns(frame), "aspect", "rating"]]
 
 
 def _score(folder: RunFolder, scoring: Scoring, done: list[str]) -> ScoreTable:
