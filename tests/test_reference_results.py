@@ -50,9 +50,12 @@ def test_recexp(real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     import_recexp(real_data / "recexp", "data/recexp")
     done = me.run(ROOT / "studies" / "recexp.yaml")
     pearson = done.leaderboard.tables[0]
-    printed = {row.evaluator: [v.text for cell in row.cells for v in cell] for row in pearson.rows}
-    assert pearson.aspects == ASPECTS
-    assert pearson.levels == ("dataset", "user", "pair")
+    values = done.leaderboard.frame.query("coefficient == 'pearson'")
+    printed = {name: list(rows["printed"]) for name, rows in values.groupby("evaluator")}
+    shown = [c for c in pearson.columns if c.form == "hundred"]
+    assert tuple(c.title for c in shown) == ASPECTS
+    levels = ("dataset", "user", "pair")
+    assert [(c.name, *c.beside) for c in shown] == [tuple(f"{a} {v}" for v in levels) for a in ASPECTS]
     for evaluator, published in TABLE_1.items():
         assert printed[evaluator] == published.split()
     compare(done.folder, "recexp")

@@ -1,1 +1,1 @@
-"""Analyses of a run: aligned arrays in, typed results and sheets out; no files, no study, no formats."""
+"""Analyses of a run: from aligned arrays to typed results and sheets."""

@@ -19,7 +19,7 @@ import difflib
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 T = TypeVar("T")
 
@@ -137,16 +137,23 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {by_folded[found[0]]!r}?" if found else ""
 
 
-def one_of(what: str, word: str, known: Sequence[str]) -> str:
-    """Return ``word`` if it is known.
+def unknown(said: str, word: object, known: Iterable[str], listed: str = "it has") -> str:
+    """Return a sentence on a word that is not known, with the nearest known one and all of them."""
+    names = [*known]
+    return f"{said} {word!r}{nearest(str(word), names)} ({listed}: {', '.join(names)})"
 
-    Raises
-    ------
-    ValueError
-        With the nearest known word, and all of them.
-    """
-    if word not in known:
-        raise ValueError(f"unknown {what} {word!r}{nearest(word, known)} (allowed: {', '.join(known)})")
+
+def one_of(
+    word: str,
+    known: Iterable[str],
+    said: str,
+    listed: str = "it has",
+    *,
+    error: Callable[[str], Exception] = MetaevalError,
+) -> str:
+    """Return ``word`` if it is known, else raise ``error`` with the sentence of `unknown`."""
+    if word not in (names := [*known]):
+        raise error(unknown(said, word, names, listed))
     return word
 
 

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from metaeval.base.errors import MetaevalError, Problem, nearest
-from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
+from metaeval.base.yaml_lines import YamlError, read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,10 +71,36 @@ def _line(value: str) -> str:
 
 
 Line = Annotated[str, AfterValidator(_line), Field(description="one line of text that is not empty")]
-Clustered = Annotated[str, Field(description="what a key of the data names, such as 'user', or 'unit'")]
+
+
+def _filled(value: str, info: ValidationInfo) -> str:
+    if not value.strip():
+        raise ValueError(f"{info.field_name} is empty")
+    return value.strip()
+
+
+Filled = Annotated[str, AfterValidator(_filled)]
+"""Text, without the blanks around it."""
+Finite = Annotated[float, Field(strict=False, allow_inf_nan=False)]
+
+
+class Ends(Strict):
+    """The two ends of a scale."""
+
+    min: Finite
+    max: Finite
+
+    @model_validator(mode="after")
+    def _rises(self) -> Self:
+        if self.min >= self.max:
+            raise ValueError(f"min ({self.min:g}) must be below max ({self.max:g})")
+        return self
+
+
 Count = Annotated[int, Field(gt=0, le=10_000_000, description="a whole number, 1 or more")]
 Seed = Annotated[int, Field(ge=0, description="a whole number, 0 or more")]
 Share = Annotated[float, Field(gt=0, lt=1, description="a number between 0 and 1")]
+ByKey = Annotated[str | None, Field(description="what a key names, such as user, or unit")]
 Switch = Annotated[bool, Field(description="true or false")]
 
 
@@ -99,7 +125,10 @@ def _plain(given: object) -> object:
 
 def _of_argument(error: ErrorDetails, model: type[Options]) -> str:
     """Return the sentence for an option that Python gave."""
-    name, given = str(error["loc"][0]), error["input"]
+    given = error["input"]
+    if not error["loc"]:
+        return f"{model.called or 'options'} must be a mapping, not {given!r}"
+    name = str(error["loc"][0])
     if error["type"] == "extra_forbidden":
         return not_allowed(model.called or "options", name, list(model.model_fields))
     field, said = model.model_fields[name], f"{model.called} {name}".strip()
@@ -127,34 +156,82 @@ def read_model(path: Path, model: type[Model]) -> tuple[Model | None, list[Probl
     if not isinstance(content, dict):
         return None, [Problem(path.name, None, None, "must hold keys and values, such as `name: my study`")]
     try:
-        return model.model_validate(content), []
+        return model.model_validate(content, context=lines), []
     except ValidationError as error:
-        found = error.errors(include_url=False)
         return None, [
-            Problem(path.name, None, None, _sentence(dict(e), content, lines, model)) for e in found
+            Problem(path.name, None, None, f"line {line}: {text}" if (line := lines.line(*where)) else text)
+            for where, text in sentences(error, content, model)
         ]
 
 
-def _sentence(error: dict[str, Any], content: object, lines: Lines, model: type[BaseModel]) -> str:
-    location: Location = error["loc"]
-    path = _known(content, location)
-    line = lines.line(*path)
-    at = f"line {line}: " if line else ""
-    where = ".".join(map(str, path))
-    if error["type"] == "extra_forbidden":
-        known = fields_at(model, location[:-1])
-        allowed = ", ".join(sorted(known))
-        return f"{at}unknown key {str(location[-1])!r}{nearest(str(location[-1]), known)}; allowed: {allowed}"
-    if error["type"] == "missing":
-        return f"{at}the key {str(location[-1])!r} is missing" + (f" under {where!r}" if where else "")
-    if error["type"] == "value_error":
-        return f"{at}{where}{': ' if where else ''}{error['ctx']['error']}"
-    message = error["msg"][0].lower() + error["msg"][1:]
-    quote = " (put it in quotes)" if error["type"] == "string_type" else ""
-    return f"{at}{where} is {error['input']!r}: {message}{quote}"
+def sentences(
+    error: ValidationError, content: object, model: type[BaseModel], *, whole: bool = False
+) -> list[tuple[Location, str]]:
+    """Return the way to each value that is wrong, and what is wrong with it.
+
+    ``whole`` says that what the validators of single values raise are whole sentences; the name of the key
+    goes before them, if not.
+    """
+    found: dict[tuple[Location, str], str] = {}
+    types: dict[Location, list[str]] = {}
+    for one in error.errors(include_url=False):
+        context = one.get("ctx", {})
+        where = _known(content, (*one["loc"], *([context["at"]] if "at" in context else [])))
+        if one["type"] in _TYPES:
+            # Each arm of a union has an error of its own.
+            types.setdefault(where, []).append(_TYPES[one["type"]])
+            wanted = " or ".join(w for w in types[where] if w != _WHOLE or _NUMBER not in types[where])
+            quote = (
+                "; put it in quotes" if wanted == _TYPES["string_type"] and one["input"] is not None else ""
+            )
+            what = f"a key of {_key(where[:-1])}" if one["loc"][-1:] == ("[key]",) else _key(where)
+            found[where, ""] = f"{what} must be {wanted}, not {one['input']!r}{quote}"
+        else:
+            text = _sentence(one, where, model, whole=whole)
+            found[where, text] = text
+    return [(where, text) for (where, _), text in found.items()]
 
 
-def _known(content: Any, location: Location) -> list[str | int]:  # noqa: ANN401 - any YAML value
+_WHOLE, _NUMBER, _MAPPING = "a whole number", "a number", "a mapping from keys to values"
+_TYPES = {
+    "string_type": "text",
+    "int_type": _WHOLE,
+    "int_from_float": _WHOLE,
+    "float_type": _NUMBER,
+    "list_type": "a list",
+    "dict_type": _MAPPING,
+    "model_type": _MAPPING,
+    "model_attributes_type": _MAPPING,
+}
+
+
+def _key(where: Location) -> str:
+    return ".".join(map(str, where))
+
+
+def _sentence(error: ErrorDetails, where: Location, model: type[BaseModel], *, whole: bool) -> str:
+    name, key, given = "".join(map(str, error["loc"][-1:])), _key(where), error["input"]
+    match error["type"]:
+        case "extra_forbidden":
+            known = fields_at(model, error["loc"][:-1])
+            hint = nearest(name, known) or f" (known keys: {', '.join(known)})"
+            return f"unknown key {name!r}{hint}"
+        case "missing":
+            return f"the key {name!r} is missing" + (f" under {key!r}" if key else "")
+        case "literal_error":
+            known = [w.strip("'") for w in error["ctx"]["expected"].replace(" or ", ", ").split(", ")]
+            return (
+                f"{key}: {given!r} is not allowed{nearest(str(given), known)} (allowed: {', '.join(known)})"
+            )
+        case "value_error" | "sentence":
+            text = str(error["ctx"]["error"])
+            apart = whole and not isinstance(given, dict)
+            return text if apart or text.startswith(key) else f"{key}: {text}"
+    text = error["msg"].replace("Input should", "it must")
+    return f"{key}: {given!r}: {text[0].lower()}{text[1:]}"
+
+
+def _known(content: Any, location: Location) -> Location:  # noqa: ANN401 - any YAML value
     """Return the parts of ``location`` that the file has; the arm of a union is known to pydantic alone."""
     path: list[str | int] = []
     for part in location:
@@ -162,7 +239,7 @@ def _known(content: Any, location: Location) -> list[str | int]:  # noqa: ANN401
         if mapped or (isinstance(content, list) and isinstance(part, int) and part < len(content)):
             content = content[part]
             path.append(part)
-    return path
+    return tuple(path)
 
 
 def fields_at(model: type[BaseModel], location: Location) -> list[str]:

@@ -52,10 +52,6 @@ def read_yaml(path: str | os.PathLike[str]) -> tuple[object, Lines]:
     """
     from pathlib import Path
 
-    from ruamel.yaml import YAML
-    from ruamel.yaml.constructor import DuplicateKeyError
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
     file = str(path)
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
@@ -67,61 +63,91 @@ def read_yaml(path: str | os.PathLike[str]) -> tuple[object, Lines]:
         raise YamlError(file, f"not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
     except OSError as error:
         raise YamlError(file, f"cannot be read: {error.strerror}") from error
+    return parse_yaml(text, file)
+
+
+def parse_yaml(text: str, file: str, *, first: int = 1, numbers: bool = False) -> tuple[object, Lines]:
+    """Read YAML that stands in a file from line ``first`` on; ``numbers`` may be keys, or only text.
+
+    Returns
+    -------
+    As `read_yaml`.
+
+    Raises
+    ------
+    YamlError
+        If it is not YAML; with the line, where there is one.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.constructor import DuplicateKeyError
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
     try:
         tree = YAML(typ="rt").load(text)
     except DuplicateKeyError as error:
         mark = error.problem_mark
         what = str(error.problem).split(" with value", maxsplit=1)[0].removeprefix("found ")
-        raise YamlError(file, f"{what}; a key may stand once", _line(mark)) from error
+        raise YamlError(file, f"{what}; a key may stand once", _line(mark, first)) from error
     except MarkedYAMLError as error:
         what = error.problem or error.context or "not YAML"
         mark = error.problem_mark or error.context_mark
-        raise YamlError(file, f"this is not YAML: {what}", _line(mark)) from error
+        raise YamlError(file, f"this is not YAML: {what}", _line(mark, first)) from error
     except (YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise YamlError(file, f"this is not YAML: {reason}") from error
     at: dict[Where, int] = {}
-    lines = Lines(file, at)
-    return _plain(tree, (), at, (), lines), lines
+    return _Copy(at, lines := Lines(file, at), first, numbers).plain(tree, (), ()), lines
 
 
-def _line(mark: object) -> int:
-    return int(getattr(mark, "line", 0)) + 1
+def _line(mark: object, first: int) -> int:
+    return int(getattr(mark, "line", 0)) + first
 
 
-def _plain(tree: object, where: Where, at: dict[Where, int], inside: tuple[int, ...], lines: Lines) -> object:
-    """Copy to plain values, noting the line of every key and item on the way."""
-    from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """Copies to plain values, noting the line of every key and item on the way."""
 
-    if id(tree) in inside:
-        raise YamlError(lines.file, "an alias stands inside what it names", lines.line(*where))
-    if len(at) > _MOST:
-        raise YamlError(
-            lines.file, f"holds more than {_MOST:,} values once its aliases are followed; write them out"
-        )
-    inside = (*inside, id(tree))
-    match tree:
-        case CommentedMap():
-            for key in tree:
-                if not isinstance(key, str):
-                    shown = _scalar(key) if isinstance(key, int | float) else str(key)
-                    raise YamlError(
-                        lines.file, f"the key {shown!r} is not text; put it in quotes", lines.line(*where)
-                    )
-                place = tree.lc.data.get(key) if tree.lc.data else None
-                if place is not None:
-                    at[(*where, key)] = place[0] + 1
-            return {_scalar(k): _plain(v, (*where, k), at, inside, lines) for k, v in tree.items()}
-        case CommentedSeq():
-            for i in range(len(tree)):
-                place = tree.lc.data.get(i) if tree.lc.data else None
-                if place is not None:
-                    at[(*where, i)] = place[0] + 1
-            return [_plain(v, (*where, i), at, inside, lines) for i, v in enumerate(tree)]
-        case TaggedScalar():
-            raise YamlError(lines.file, f"the tag {tree.tag} is not known", lines.line(*where))
-        case _:
-            return _scalar(tree)
+    at: dict[Where, int]
+    lines: Lines
+    first: int
+    numbers: bool
+
+    def plain(self, tree: object, where: Where, inside: tuple[int, ...]) -> object:
+        """Return the plain value that stands at a place."""
+        from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
+
+        if id(tree) in inside:
+            raise YamlError(self.lines.file, "an alias stands inside what it names", self.lines.line(*where))
+        if len(self.at) > _MOST:
+            raise YamlError(
+                self.lines.file,
+                f"holds more than {_MOST:,} values once its aliases are followed; write them out",
+            )
+        inside = (*inside, id(tree))
+        match tree:
+            case CommentedMap():
+                for key in tree:
+                    if not isinstance(key, str | int | float if self.numbers else str):
+                        shown = _scalar(key) if isinstance(key, int | float) else str(key)
+                        raise YamlError(
+                            self.lines.file,
+                            f"the key {shown!r} is not text; put it in quotes",
+                            self.lines.line(*where),
+                        )
+                    place = tree.lc.data.get(key) if tree.lc.data else None
+                    if place is not None:
+                        self.at[(*where, key)] = place[0] + self.first
+                return {_scalar(k): self.plain(v, (*where, k), inside) for k, v in tree.items()}
+            case CommentedSeq():
+                for i in range(len(tree)):
+                    place = tree.lc.data.get(i) if tree.lc.data else None
+                    if place is not None:
+                        self.at[(*where, i)] = place[0] + self.first
+                return [self.plain(v, (*where, i), inside) for i, v in enumerate(tree)]
+            case TaggedScalar():
+                raise YamlError(self.lines.file, f"the tag {tree.tag} is not known", self.lines.line(*where))
+            case _:
+                return _scalar(tree)
 
 
 def _scalar(value: object) -> object:

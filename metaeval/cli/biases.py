@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk, tell_lost, tell_uncalibrated
+from metaeval.cli.group import begin, resampled, talk, tell_lost, tell_uncalibrated
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 
@@ -39,8 +39,7 @@ from metaeval.cli.sheets import sheet_options, tell_sheets
     type=click.Path(path_type=Path),
     help="Where the data set lies, to count lengths.  [default: where the study says]",
 )
-@click.option("--resamples", type=click.IntRange(1), default=10_000, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@resampled()
 @sheet_options
 @talk
 def biases(

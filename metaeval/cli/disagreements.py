@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk, tell, tell_lost, tell_uncalibrated
+from metaeval.cli.group import begin, resampled, talk, tell, tell_lost, tell_uncalibrated
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 _PATH = click.Path(path_type=Path)
@@ -27,8 +27,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--labels", type=_PATH, metavar="FILE.csv", help="Write these units for people to label, too.")
 @click.option("--show-scores", is_flag=True, help="With the judges' scores in the table to label.")
 @click.option("--data", type=_PATH, help="The run's data set, if not where its study says; for --labels.")
-@click.option("--resamples", type=click.IntRange(1), default=1_000, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@resampled(1_000)
 @sheet_options
 @talk
 def disagreements(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from metaeval.cli.group import begin, talk, tell_lost
+from metaeval.cli.group import begin, resampled, talk, tell_lost
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 
@@ -21,8 +21,7 @@ from metaeval.cli.sheets import sheet_options, tell_sheets
 )
 @click.option("--level", "levels", multiple=True, help="This level only; may be given again.")
 @click.option("--aspect", "aspects", multiple=True, help="This aspect only; may be given again.")
-@click.option("--resamples", type=click.IntRange(1), default=10_000, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@resampled()
 @sheet_options
 @talk
 def ensembles(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from metaeval.base.errors import nearest
+from metaeval.base.errors import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ class Group(click.Group):
         asked = name and not name.startswith("-") and not ctx.resilient_parsing  # a shell only completes
         if asked and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
-            ctx.fail(f"there is no command {name!r}{nearest(name, known)} (commands: {', '.join(known)})")
+            ctx.fail(unknown("there is no command", name, known, "commands"))
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -87,6 +87,16 @@ def tell_uncalibrated(run_folder: Path) -> None:
     note = uncalibrated_note(run_folder)
     if note is not None and not is_on("quiet"):
         click.echo(f"metaeval: {note}", err=True)
+
+
+def resampled(resamples: int = 10_000) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the ``--resamples`` and ``--seed`` of `metaeval.engine.intervals.Bootstrap`."""
+    # Their ranges stand here again, since the model takes too long to load for --help; a test compares them.
+    how_many = click.option(
+        "--resamples", type=click.IntRange(1, 10_000_000), default=resamples, show_default=True
+    )
+    seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+    return lambda command: how_many(seed(command))
 
 
 def allow_failures(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,7 +22,7 @@ def leaderboard(
     run_folder: Path, *, coefficient: tuple[str, ...], order: str | None, suffix: str, out: Path | None
 ) -> None:
     """Print the leaderboard of the finished run in the folder RUN."""
-    from metaeval.reports import FORMATS, page
+    from metaeval.reports import FORMATS
     from metaeval.study.results import read_board
     from metaeval.study.steps import leaderboard_records
 
@@ -30,7 +30,7 @@ def leaderboard(
 
     def files(path: Path) -> dict[Path, str]:
         kind = path.suffix.lower().removeprefix(".")
-        return {path: page(board) if kind == "html" else FORMATS[kind](board)}
+        return {path: board.to_page() if kind == "html" else FORMATS[kind](board)}
 
     tell_tables(
         board.simulated,

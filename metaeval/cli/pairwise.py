@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from metaeval.cli.group import begin, talk, tell_lost
+from metaeval.cli.group import begin, resampled, talk, tell_lost
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     type=click.Choice(["tie", "drop"]),
     help="Whether a flip is half a point for each side, or nothing.  [default: the evaluator's rule]",
 )
-@click.option("--resamples", type=click.IntRange(1), default=1_000, show_default=True, help="Of the users.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@resampled(1_000)
 @sheet_options
 @talk
 def pairwise(

@@ -24,8 +24,8 @@ from metaeval.cli.group import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from metaeval.judging.estimate import CallEstimate
     from metaeval.runs.record import Record
-    from metaeval.study.estimate import CallEstimate
 
 _PATH = click.Path(path_type=Path)
 
@@ -117,11 +117,11 @@ def _tell_plan(study: Path, out: Path | None) -> None:
     from dataclasses import asdict
 
     with progress(f"metaeval run {study.name} --dry-run"):
-        from metaeval.study.estimate import estimates, total_of
+        from metaeval.judging.estimate import estimates, total_of
         from metaeval.study.plan import plan
 
         todo = plan(study, out)
-        asking = estimates(todo)
+        asking = estimates(todo.judges(), todo.data, todo.aspects, todo.study.judging)
     lines = [
         f"study       {todo.study.name}",
         f"data        {todo.data.name}: {counted(len(todo.data), 'unit')}",
@@ -146,7 +146,7 @@ def _tell_plan(study: Path, out: Path | None) -> None:
 
 
 def _estimate_lines(asking: Sequence[CallEstimate]) -> Iterator[str]:
-    from metaeval.study.estimate import total_of
+    from metaeval.judging.estimate import total_of
 
     for e in [*asking, *([total_of(asking)] if len(asking) > 1 else [])]:
         yield f"judge       {e.judge}"

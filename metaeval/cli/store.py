@@ -78,7 +78,7 @@ def export(file: Path, path: Path | None, folder: Path | None) -> None:
     """Write replies to FILE as JSON Lines, to carry them elsewhere."""
     from metaeval.llm.store import tools as store_tools
     from metaeval.llm.store.replies import Store
-    from metaeval.study.judges import export_run
+    from metaeval.runs.replies import export_run
 
     if folder is not None:
         count = export_run(folder, file, store=path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import Group, begin, talk, tell, tell_json
+from metaeval.cli.group import Group, begin, resampled, talk, tell, tell_json
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 if TYPE_CHECKING:
@@ -37,9 +37,12 @@ def verdicts() -> None:
 @talk
 def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> None:
     """Import the table FILE (CSV, TSV, JSONL, Parquet), a row an order of a pair."""
-    from metaeval.study.commands.verdicts import import_file
+    from metaeval.kinds.explanations.data.studies.verdicts import import_verdicts
+    from metaeval.study.steps import check_writable, write_frame
 
-    found = import_file(file, map_file, out, winner_of=winner_of)
+    check_writable(out)
+    found = import_verdicts(file, map_file, winner_of=winner_of)
+    write_frame(found, out)
     missing = int((found["winner"] == "").sum())
     evaluators = found["evaluator"].nunique()
     tell(f"{out}: {counted(len(found), 'verdict')}, {missing:,} of them missing; evaluators: {evaluators}")
@@ -51,16 +54,17 @@ def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> No
 @click.option(
     "--by", multiple=True, metavar="COLUMN", help="Count by this too.  [default: the columns that were kept]"
 )
-@click.option("--resamples", type=click.IntRange(1), default=10_000, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@resampled()
 @sheet_options
 @talk
 def accuracy(
     file: Path, *, by: tuple[str, ...], resamples: int, seed: int, suffix: str, out: Path | None
 ) -> None:
     """Hold the verdicts in FILE, made by `metaeval verdicts import`, against their gold preferences."""
-    from metaeval.study.commands.verdicts import accuracy_of
+    from metaeval.kinds.explanations.data.studies.verdicts import kept_columns, read_verdicts
+    from metaeval.trust.verdicts.accuracy import accuracy_sheet
 
     begin()
-    found = accuracy_of(file, by, resamples=resamples, seed=seed)
-    tell_sheets(found, suffix, out)
+    found = read_verdicts(file)
+    sheet = accuracy_sheet(found, by or kept_columns(found), resamples=resamples, seed=seed)
+    tell_sheets([sheet], suffix, out)

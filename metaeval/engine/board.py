@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import string
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.simulation import REAL, Simulation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     import pandas as pd
 
+    from metaeval.base.records import Kind
     from metaeval.engine.sheet import Form
+
+Cell: TypeAlias = "Mapping[str, str]"
+"""Dimension → value, of each dimension of a board."""
 
 ESTIMATES = ("estimate", "ci_low", "ci_high")
 
@@ -30,6 +38,11 @@ class BoardDimension:
     """The title with an s, if left out."""
     first: str = ""
     """The value that is shown first; the first one, if left out."""
+    total: str = ""
+    """The value that is made of all others, such as their average; where there is one other, that stands for
+    it."""
+    spoken: Mapping[str, str] = field(default_factory=dict)
+    """Values that have other words within a sentence than as a choice."""
 
     def __post_init__(self) -> None:
         """Fill in what was left out.
@@ -63,6 +76,12 @@ class SecondEstimate:
     """What it is, in a clause."""
     note: str = ""
     """Sentences below a table that shows it."""
+    at: Mapping[str, str] = field(default_factory=dict)
+    """Dimension → value, of the cells that can have it; intervals there are its own."""
+    made: tuple[str, ...] = ()
+    """Sentences on how it was made."""
+    intervals: str = ""
+    """What intervals are where they are its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +115,16 @@ class Board:
     of each. The others remain choices; no such table is offered if this is empty."""
     counts: Mapping[str, str] = field(default_factory=dict)
     """The counts that are shown beside an estimate → their titles."""
+    sums: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The counts that a table of all cells sums up → their titles, and a sentence for none at all; those of
+    ``counts``, if left out."""
+    intervals: str = ""
+    """How intervals were made, in a sentence."""
+    notes: tuple[str, ...] = ()
+    """Sentences on what was done, with missing values for one."""
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    """Evaluator → the block of a table that it stands in."""
+    simulated: Simulation = REAL
 
     def __post_init__(self) -> None:
         """See that the frame and the dimensions fit."""
@@ -116,6 +145,117 @@ class Board:
         if self.frame.duplicated(["evaluator", *names]).any():
             raise ValueError("the frame of a board has two rows of one evaluator and cell")
 
-    def codes(self, at: Mapping[str, Any]) -> list[int]:
+    def codes(self, at: Cell) -> list[int]:
         """Return the position of a cell's value in each dimension."""
         return [list(d.choices).index(str(at[d.name])) for d in self.dimensions]
+
+    def cell(
+        self, wanted: str | Cell | Sequence[str] | None = None, default: Cell | None = None
+    ) -> dict[str, str]:
+        """Return a cell of the board.
+
+        Parameters
+        ----------
+        wanted
+            Values of the dimensions: a mapping, or in their order, as a sequence or a text with commas.
+        default
+            The cell that has what is left out; each dimension's first value, if that is left out.
+
+        Raises
+        ------
+        MetaevalError
+            If there is no such dimension or value.
+        """
+        names = [d.name for d in self.dimensions]
+        at = read_cell(wanted, {d.name: d.first for d in self.dimensions} | dict(default or {}))
+        for name in at.keys() - set(names):
+            raise MetaevalError(f"the result has no {name!r} to order by (it has: {', '.join(names)})")
+        found = {}
+        for d in self.dimensions:
+            value = at[d.name]
+            if value not in d.choices and value == d.total and len(d.choices) == 1:
+                value = d.first
+            if value not in d.choices:
+                hint = nearest(value, d.choices)
+                raise MetaevalError(
+                    f"the result has no {d.name} {value!r} to order by{hint} (it has: {', '.join(d.choices)})"
+                )
+            found[d.name] = value
+        return found
+
+    def words(self, cell: Cell) -> str:
+        """Return what a sentence says for a cell, and the unit of its estimates."""
+        said = [d.spoken.get(cell[d.name], d.choices[cell[d.name]]) for d in self.dimensions]
+        return ", ".join([*(said or [self.noun]), *([self.unit] if self.unit else [])])
+
+    @property
+    def unit(self) -> str:
+        """What estimates are multiplied by as they are printed; empty for none."""
+        return "× 100" if self.form == "hundred" else ""
+
+    def second_of(self, cell: Cell) -> SecondEstimate | None:
+        """Return what a cell can have beside the estimate."""
+        second = self.second
+        return second if second and all(cell[k] == v for k, v in second.at.items()) else None
+
+    def of(self, cell: Cell) -> pd.DataFrame:
+        """Return the rows of one cell."""
+        frame = self.frame
+        for name, value in cell.items():
+            frame = frame[frame[name] == value]
+        return frame
+
+    def only(self, dimension: str, values: Sequence[str]) -> Board:
+        """Return the board with some values of a dimension, in the order given.
+
+        Raises
+        ------
+        ValueError
+            If it has no such value.
+        """
+        (old,) = (d for d in self.dimensions if d.name == dimension)
+        for value in values:
+            if value not in old.choices:
+                have = ", ".join(old.choices)
+                raise ValueError(f"the result has no {dimension} {value!r}; it has {have}")
+        new = replace(old, choices={v: old.choices[v] for v in values}, first="")
+        frame = self.frame[self.frame[dimension].isin(list(values))]
+        return replace(self, frame=frame, dimensions=tuple(new if d is old else d for d in self.dimensions))
+
+    def record(self) -> dict[str, Any]:
+        """Return all that the frame does not say as plain JSON values, for `Board.of_record`."""
+        known = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _NOT_RECORDED}
+        second = self.second and asdict(self.second)
+        return {**known, "dimensions": [asdict(d) for d in self.dimensions], "second": second}
+
+    @classmethod
+    def of_record(
+        cls, frame: pd.DataFrame, record: Mapping[str, Any], kinds: Mapping[str, Kind], simulated: Simulation
+    ) -> Board:
+        """Return the board of a frame and what `Board.record` gave, with ``kinds`` and ``simulated``."""
+        known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items()}
+        known["dimensions"] = tuple(BoardDimension(**d) for d in record["dimensions"])
+        if record["second"]:
+            known["second"] = SecondEstimate(**{**record["second"], "made": tuple(record["second"]["made"])})
+        return cls(frame, **known, kinds=kinds, simulated=simulated)
+
+
+_NOT_RECORDED = ("frame", "kinds", "simulated")
+
+
+def read_cell(wanted: str | Cell | Sequence[str] | None, default: Cell) -> dict[str, str]:
+    """Read a cell: a mapping, or values in the order of ``default``, which has what is left out.
+
+    Raises
+    ------
+    MetaevalError
+        If there are more values than dimensions.
+    """
+    if isinstance(wanted, Mapping):
+        return {**default, **wanted}
+    given = [word.strip() for word in wanted.split(",")] if isinstance(wanted, str) else list(wanted or ())
+    if len(given) > len(default):
+        raise MetaevalError(
+            f"--by is {wanted!r}; give {','.join(default)}, such as {','.join(default.values())}"
+        )
+    return {**default, **{name: value for name, value in zip(default, given, strict=False) if value}}

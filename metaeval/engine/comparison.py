@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base import notebook as html
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import one_of
 from metaeval.base.records import AVERAGE
-from metaeval.base.validation import Clustered, Count, Line, Options, Seed, Share
+from metaeval.base.validation import ByKey, Count, Line, Options, Seed, Share
 from metaeval.engine.policy import Coefficient, Policy, Prepared, prepare
 from metaeval.stats.coefficients.dependent import williams
 from metaeval.stats.coefficients.exact import GroupSums, squarable
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from metaeval.base.records import ScoreTable
+    from metaeval.engine.board import Cell
     from metaeval.stats.coefficients.tables import Floats
 
 _MOST = 200_000  # permutations at most, however many pairs there are
@@ -42,47 +42,14 @@ class OrderBy(Options):
     coefficient: Coefficient | None = None
 
 
-class By(NamedTuple):
-    """A column of a leaderboard: what evaluators are ordered and tested by."""
-
-    aspect: str = AVERAGE
-    level: str = "dataset"
-    coefficient: str = "pearson"
-
-    def __str__(self) -> str:
-        return f"{self.aspect}, {self.level} level, {self.coefficient}"
-
-    @property
-    def words(self) -> str:
-        """The column in a sentence."""
-        aspect = "the average over aspects" if self.aspect == AVERAGE else self.aspect
-        return f"{aspect}, {self.level} level, {self.coefficient}"
-
-    @classmethod
-    def read(cls, text: str | None, default: By) -> By:
-        """Read ``aspect,level,coefficient``; what is left empty is as in ``default``.
-
-        Raises
-        ------
-        MetaevalError
-            If there are more than three words.
-        """
-        given = [word.strip() for word in text.split(",")] if text else []
-        if len(given) > len(default):
-            raise MetaevalError(
-                f"--by is {text!r}; give aspect,level,coefficient, such as average,user,kendall"
-            )
-        return cls(*(word or standard for word, standard in zip_longest(given, default, fillvalue="")))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparisons:
-    """Paired tests of E evaluators against each other, for one column of a leaderboard.
+    """Paired tests of E evaluators against each other, for one cell of a board.
 
     Matrices have shape (E, E): a row's evaluator against a column's, NaN where there is nothing to test.
     """
 
-    by: By
+    by: Cell
     evaluators: tuple[str, ...]
     difference: Floats
     p: Floats
@@ -94,7 +61,7 @@ class Comparisons:
     p_williams: Floats
     """Williams' test, two-sided, which takes units as independent; NaN where it does not apply."""
     policy: Mapping[str, Any]
-    """What was swapped, how often, and the correction."""
+    """What was swapped, how often, and the correction; ``higher_is_better``, if it is not."""
 
     NUMBERS: ClassVar = ("difference", "p", "p_greater", "p_holm", "p_bh", "p_williams")
     """The columns of `frame` that hold numbers."""
@@ -103,7 +70,8 @@ class Comparisons:
     def frame(self) -> pd.DataFrame:
         """A row a pair, the better evaluator first; p-values single and corrected by both methods."""
         first, second = np.triu_indices(len(self.evaluators), 1)
-        swap = self.difference[first, second] < 0
+        better = 1 if self.policy.get("higher_is_better", True) else -1
+        swap = better * self.difference[first, second] < 0
         first, second = np.where(swap, second, first), np.where(swap, first, second)
         p = self.p[first, second]
         names = np.array(self.evaluators, dtype=object)
@@ -111,7 +79,7 @@ class Comparisons:
             {
                 "first": names[first],
                 "second": names[second],
-                **self.by._asdict(),
+                **self.by,
                 "difference": self.difference[first, second],
                 "p": p,
                 "p_greater": self.p_greater[first, second],
@@ -123,7 +91,11 @@ class Comparisons:
 
     def _repr_html_(self) -> str:
         """Show a notebook the first pairs."""
-        facts = {"by": self.by, "evaluators": len(self.evaluators), "correction": self.policy["correction"]}
+        facts = {
+            "by": ", ".join(self.by.values()),
+            "evaluators": len(self.evaluators),
+            "correction": self.policy["correction"],
+        }
         return html.heading("Paired tests", facts) + html.table(self.frame)
 
     @classmethod
@@ -141,7 +113,7 @@ class Comparisons:
 
         corrected = {"holm": "p_holm", "bh": "p_bh", "none": "p"}[policy["correction"]]
         return cls(
-            By(**policy["by"]),
+            policy["by"],
             names,
             matrix("difference", np.negative),
             matrix("p"),
@@ -202,20 +174,26 @@ def compare(
     policy = Policy.of([level], [coefficient], missing, undefined_groups, units)
     given = {"swap": swap, "permutations": permutations, "correction": correction, "alpha": alpha}
     tests = Tests.model_validate({**given, "seed": seed})
-    return compare_prepared(prepare(scores, truth, policy), By(aspect, level, coefficient), tests)
+    cell = correlation_cell(aspect, level, coefficient)
+    return compare_prepared(prepare(scores, truth, policy), cell, tests)
+
+
+def correlation_cell(aspect: str = AVERAGE, level: str = "dataset", coefficient: str = "pearson") -> Cell:
+    """Return a cell of correlations."""
+    return {"aspect": aspect, "level": level, "coefficient": coefficient}
 
 
 class Tests(Options):
     """How evaluators are tested against each other: swapped scores, corrected p-values."""
 
     permutations: Count = 10_000
-    swap: Clustered | None = None
+    swap: ByKey = None
     correction: Literal["holm", "bh", "none"] = "holm"
     alpha: Share = 0.05
     seed: Seed = 0
 
 
-def compare_prepared(data: Prepared, by: By, tests: Tests, *, corrected_with: int = 0) -> Comparisons:
+def compare_prepared(data: Prepared, by: Cell, tests: Tests, *, corrected_with: int = 0) -> Comparisons:
     """Test the evaluators of aligned data by one column of a leaderboard.
 
     ``corrected_with`` says of how many tests these are a part, if the p-values are to be corrected with those
@@ -226,26 +204,57 @@ def compare_prepared(data: Prepared, by: By, tests: Tests, *, corrected_with: in
     MetaevalError
         If the data have no such aspect or level, or nothing to swap by.
     """
-    if by.aspect != AVERAGE and by.aspect not in data.aspects:
-        known = [*data.aspects, AVERAGE]
-        hint = nearest(by.aspect, known)
-        raise MetaevalError(f"there is no aspect {by.aspect!r}{hint} (aspects: {', '.join(known)})")
-    chosen = range(len(data.aspects)) if by.aspect == AVERAGE else [data.aspects.index(by.aspect)]
+    aspect = by["aspect"]
+    one_of(aspect, [*data.aspects, AVERAGE], "there is no aspect", "aspects")
+    chosen = range(len(data.aspects)) if aspect == AVERAGE else [data.aspects.index(aspect)]
     swap = data.cluster_name(tests.swap)
     clusters = data.clusters(swap)
-    n = len(data.evaluators)
+    return comparisons(
+        by,
+        data.evaluators,
+        lambda swaps: _tested(data, by, [*chosen], clusters, swaps),
+        tests,
+        swap=swap,
+        n_clusters=clusters.n,
+        corrected_with=corrected_with,
+    )
+
+
+def comparisons(
+    by: Cell,
+    evaluators: Sequence[str],
+    test: Callable[[Swaps], tuple[Paired, Floats]],
+    tests: Tests,
+    *,
+    swap: str,
+    n_clusters: int,
+    corrected_with: int = 0,
+    swapped: str = "",
+) -> Comparisons:
+    """Choose the permutations of paired tests, test, and correct for the number of tests.
+
+    Parameters
+    ----------
+    test
+        Swaps → the tests, and p-values of Williams' test.
+    swap, n_clusters
+        What is swapped, and how many of them there are.
+    swapped
+        What changes places within them; standardized scores, if left out.
+    """
+    n = len(evaluators)
     pairs = n * (n - 1) // 2
     # With Holm's correction no pair of many is significant if p cannot be small enough. Few clusters can be
     # swapped in so few ways that more permutations do not help.
-    least = 2.0 ** (1 - clusters.n)
+    least = 2.0 ** (1 - n_clusters)
     together = max(pairs, corrected_with)
     useful = tests.correction == "holm" and together * least <= tests.alpha
     needed = math.ceil(2 * together / tests.alpha) if useful else 0
-    swaps = Swaps(clusters.n, max(tests.permutations, min(_MOST, needed)), tests.seed)
-    found, p_williams = _tested(data, by, [*chosen], clusters, swaps)
+    swaps = Swaps(n_clusters, max(tests.permutations, min(_MOST, needed)), tests.seed)
+    found, p_williams = test(swaps)
     return Comparisons(
         by,
-        tuple(data.evaluators),
+        tuple(evaluators),
         found.difference,
         found.p,
         found.p_greater,
@@ -253,21 +262,22 @@ def compare_prepared(data: Prepared, by: By, tests: Tests, *, corrected_with: in
         p_williams,
         {
             "swap": swap,
+            **({"swapped": swapped} if swapped else {}),
             "permutations": swaps.n,
             "correction": tests.correction,
             "alpha": tests.alpha,
             "pairs": pairs,
             "least_p": max(1 / (swaps.n + 1), least),
-            "n_clusters": clusters.n,
+            "n_clusters": n_clusters,
             "seed": tests.seed,
-            "by": by._asdict(),
-            "evaluators": list(data.evaluators),
+            "by": dict(by),
+            "evaluators": list(evaluators),
         },
     )
 
 
 def _tested(
-    data: Prepared, by: By, aspects: list[int], clusters: Clusters, swaps: Swaps
+    data: Prepared, by: Cell, aspects: list[int], clusters: Clusters, swaps: Swaps
 ) -> tuple[Paired, Floats]:
     """Test all pairs at once if all scored the same units, else each pair on the units that both have."""
     n = len(data.evaluators)
@@ -278,8 +288,8 @@ def _tested(
     found = Paired(*(np.full((n, n), np.nan) for _ in range(3)))
     p_williams = np.full((n, n), np.nan)
     for group in groups:
-        scored = [_scored(data, group, a, by.level, clusters) for a in aspects]
-        tested = paired_permutation(scored, by.coefficient, swaps, undefined=data.policy.undefined)
+        scored = [_scored(data, group, a, by["level"], clusters) for a in aspects]
+        tested = paired_permutation(scored, by["coefficient"], swaps, undefined=data.policy.undefined)
         at = np.ix_(group, group)
         for whole, part in (
             (found.difference, tested.difference),
@@ -316,10 +326,10 @@ def _corrected(p: Floats, correction: str) -> Floats:
     return found
 
 
-def _williams(scored: Sequence[Scored], by: By, n: int) -> Floats:
+def _williams(scored: Sequence[Scored], by: Cell, n: int) -> Floats:
     """Return Williams' p-values of Pearson's r over all units, or of the means of generators."""
     found = np.full((n, n), np.nan)
-    if by.coefficient != "pearson" or by.level not in ("dataset", "generator") or not scored:
+    if by["coefficient"] != "pearson" or by["level"] not in ("dataset", "generator") or not scored:
         return found
     columns = [_points(s) for s in scored]
     for i, (x, y) in enumerate(columns):

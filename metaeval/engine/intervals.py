@@ -10,21 +10,23 @@ import numpy as np
 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.progress import progress
-from metaeval.base.validation import Clustered, Count, Options, Seed, Share, Switch
+from metaeval.base.validation import ByKey, Count, Options, Seed, Share, Switch
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.regression.noisy_means import NoisyMeans
 from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.threads import in_threads, one_thread
 from metaeval.stats.resampling.weights import Method
 from metaeval.stats.weighted.statistic import Clusters, statistic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.levels import Estimates
     from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.resampling.bootstrap import Statistic
+    from metaeval.stats.resampling.bootstrap import Estimate, Statistic
 
 
 class Bootstrap(Options):
@@ -32,7 +34,7 @@ class Bootstrap(Options):
 
     called = "bootstrap"
     resamples: Count = 10_000
-    cluster: Clustered | None = None
+    cluster: ByKey = None
     """What is drawn: ``user``, ``item``, ``generator`` or ``unit``; if None, users, or items where there are
     no users."""
     confidence: Share = 0.95
@@ -102,12 +104,20 @@ def intervals(data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted
         level: Normals.of(len(aspects), data.groupings[level].n_groups, wanted.resamples, wanted.seed)
         for level in data.between
     }
-    with progress("intervals", len(data.evaluators)) as advance:
-        for e in range(len(data.evaluators)):
-            if resampled.any():
-                of_levels = [s for a in aspects for s in statistics_of(data, found, e, a, clusters)]
-                cells = int(resampled.sum())
-                of_all = bootstrap(WithAverage(Stack(of_levels), cells), resampler, bounds=(-1.0, 1.0))
+    cells = int(resampled.sum())
+
+    def resampled_of(e: int) -> Estimate[Floats]:
+        of_levels = [s for a in aspects for s in statistics_of(data, found, e, a, clusters)]
+        return bootstrap(WithAverage(Stack(of_levels), cells), resampler, bounds=(-1.0, 1.0))
+
+    evaluators = range(len(data.evaluators))
+    found_of: Iterable[Estimate[Floats] | None] = [None] * len(evaluators)
+    if cells:
+        resampler.weights()  # once for all threads
+        found_of = in_threads(resampled_of, evaluators)
+    with progress("intervals", len(evaluators)) as advance:
+        for e, of_all in enumerate(found_of):
+            if of_all is not None:
                 # A single aspect is its own average.
                 ends.low[e][:, resampled] = of_all.low.reshape(-1, cells)
                 ends.high[e][:, resampled] = of_all.high.reshape(-1, cells)

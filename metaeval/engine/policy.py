@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -27,7 +26,11 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 
-Coefficient = Annotated[str, AfterValidator(partial(one_of, "coefficient", known=COEFFICIENTS))]
+def _coefficient(value: str) -> str:
+    return one_of(value, COEFFICIENTS, "unknown coefficient", "allowed", error=ValueError)
+
+
+Coefficient = Annotated[str, AfterValidator(_coefficient)]
 
 
 def _fill(value: object) -> object:

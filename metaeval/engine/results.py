@@ -51,8 +51,6 @@ class Results:
     """The cells that are tested, for the report."""
     policy: Mapping[str, Any] = field(default_factory=dict)
     """What was done with missing values and the like, for ``run.json``."""
-    notes: Sequence[str] = ()
-    """The same in sentences, for a reader."""
     sheets: Sequence[Sheet] = ()
     """Details: further tables."""
     figures: Sequence[Sheet] = ()
@@ -62,4 +60,6 @@ class Results:
     """Words of the kind and what they mean."""
     people: Sequence[PeopleLine] = ()
     files: Mapping[str, pd.DataFrame | str] = field(default_factory=dict)
-    """Name of a file of the kind's own → its content."""
+    """Name of a file of the kind's own → its content: a table as CSV or Parquet, or text."""
+    kept: bool = True
+    """Whether the board is written to ``board.csv``; not, where a file of the kind's own holds it."""

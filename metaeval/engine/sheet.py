@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from metaeval.base.simulation import REAL, Simulation
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
-Form: TypeAlias = Literal["text", "count", "hundred", "share", "number", "hundredths", "decimal", "p", "usd"]
-"""How a column is printed: as it is; a whole number; × 100 with two decimals (coefficients); a percentage;
-four significant digits; two decimals (differences on a scale); four decimals (coefficients of agreement);
-a p-value; dollars."""
+Form: TypeAlias = Literal[
+    "text", "counts", "count", "hundred", "share", "number", "hundredths", "decimal", "p", "usd"
+]
+"""How a column is printed: as it is; as it is, for whole numbers; a whole number; × 100 with two decimals
+(coefficients); a percentage; four significant digits; two decimals (differences on a scale); four decimals
+(coefficients of agreement); a p-value; dollars."""
+
+Mark: TypeAlias = Literal["best", "second"]
+"""How a value stands among those of all evaluators."""
+
+NOTHING = "—"
+"""What stands for a value that is undefined."""
 
 
 class Column(NamedTuple):
@@ -26,6 +37,8 @@ class Column(NamedTuple):
     low: str = ""
     """The column with the lower end of an interval, which is printed behind the value."""
     high: str = ""
+    beside: tuple[str, ...] = ()
+    """Further columns that are printed in the same cell, behind a slash each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,8 +57,63 @@ class Sheet:
     """Sentences on what the numbers are and what was done to get them."""
     simulated: Simulation = REAL
     """What is: the data, or which evaluators of the sheet."""
+    caption: str = ""
+    """A sentence on what the sheet holds, said before the notes, and above a table in LaTeX."""
+    heads: str = ""
+    """The column with the words that head a run of rows; none, if left out."""
+    marks: Mapping[tuple[int, str], Mark] = field(default_factory=dict)
+    """Row and column of the frame → what is marked there."""
 
     def without(self, name: str) -> Sheet:
         """Return the sheet without one of its columns."""
         columns = tuple(c for c in self.columns if c.name != name)
         return replace(self, frame=self.frame.drop(columns=name, errors="ignore"), columns=columns)
+
+
+def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the cell of a frame holds
+    """Return a value as it is printed; `NOTHING` for one that is missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return NOTHING
+    match form:
+        case "text" | "counts":
+            text = {"True": "yes", "False": "no"}.get(str(value), str(value))
+        case "count":
+            text = f"{round(value):,}"
+        case "hundred":
+            text = f"{100 * value:.2f}"
+        case "share":
+            text = f"{100 * value:.1f} %"
+        case "number":
+            text = _four_digits(value)
+        case "hundredths":
+            text = f"{value:.2f}"
+        case "decimal":
+            text = f"{value:.4f}"
+        case "p":
+            text = "< 0.001" if value < 0.001 else f"{value:.3f}"
+        case "usd":
+            text = _dollars(value)
+    # A minus before zero alone says nothing.
+    return (
+        text.lstrip("-")
+        if form not in ("text", "counts") and not any(c in "123456789∞" for c in text)
+        else text
+    )
+
+
+def _four_digits(value: float) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value == 0:
+        return "0"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.4g}".rstrip(".")
+
+
+def _dollars(value: float) -> str:
+    """Return four digits of a price, and cents at least; never an exponent."""
+    sign, size = "-" if value < 0 else "", abs(value)
+    if size >= 1000 or math.isinf(size):
+        return f"{sign}${_four_digits(size)}"
+    decimals = 2 if size == 0 else max(2, 3 - math.floor(math.log10(size)))
+    whole, _, cents = f"{size:.{decimals}f}".partition(".")
+    return f"{sign}${whole}.{cents.rstrip('0').ljust(2, '0')}"

@@ -45,7 +45,8 @@ class BaseEvaluator(ABC):
     def _derived_spec(self) -> EvaluatorSpec:
         args: list[Argument] = []
         kwargs: dict[str, Argument] = {}
-        for field in dataclasses.fields(cast("Any", self)):
+        # Arguments by name alone come last, as they do in the call.
+        for field in sorted(dataclasses.fields(cast("Any", self)), key=lambda f: f.kw_only is True):
             value = getattr(self, field.name)
             if field.default is dataclasses.MISSING:
                 args.append(value)

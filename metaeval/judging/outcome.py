@@ -2,64 +2,100 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from metaeval.base.records import Status
-from metaeval.evaluators.grid import CODES, OK, Grid
+from metaeval.evaluators.grid import CODES, Grid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from metaeval.llm.calls.price import Prices
     from metaeval.llm.calls.request import Reply
     from metaeval.llm.calls.work import Answer
+    from metaeval.llm.replies.fields import Given
     from metaeval.llm.replies.reader import Parsed
 
-_FAILURES = {"budget": Status.BUDGET}
+COSTS = ("tokens", "usd", "seconds")
+_NAN = float("nan")
 
 
-def failure_of(reply: Reply, parsed: Parsed | None) -> Status:
-    """Return why a last reply has no values; ``parsed`` is None if there was nothing to read."""
+class Answered(NamedTuple):
+    """What came of one question, all attempts together."""
+
+    read: Mapping[str, Given] | None
+    """Field → value; None unless ``status`` is ``ok``."""
+    status: Status
+    invented: tuple[str, ...]
+    """Texts whose evidence is not in the prompt."""
+    call: str
+    """Key of the last reply in the store."""
+    cost: Mapping[str, float]
+    """Tokens, USD and seconds; NaN where unknown."""
+    replies: Sequence[Reply]
+
+
+def answered(answer: Answer, parsed: Parsed | None, prices: Prices) -> Answered:
+    """Return what came of a question; ``parsed`` is None if there was nothing to read."""
+    replies = answer.replies
     if parsed is not None:
-        return parsed.status
-    return _FAILURES.get(reply.error.kind if reply.error else "", Status.TRANSPORT)
+        status = parsed.status
+    else:
+        error = answer.reply.error
+        status = Status.BUDGET if error and error.kind == "budget" else Status.TRANSPORT
+    spent: tuple[list[float | None], ...] = (
+        [r.total_tokens for r in replies],
+        [prices.cost(answer.request, r) for r in replies],
+        [r.service_seconds for r in replies],
+    )
+    return Answered(
+        parsed.values if parsed is not None else None,
+        status,
+        parsed.invented if parsed is not None else (),
+        answer.request.again(len(replies) - 1).key,
+        {of: sum(_NAN if s is None else s for s in each) for of, each in zip(COSTS, spent, strict=True)},
+        replies,
+    )
 
 
-class Judged:
-    """What judging has brought so far; arrays have shape (units, aspects)."""
+class Outcome:
+    """What judging has brought so far, whatever is judged."""
 
-    def __init__(self, units: int, aspects: int) -> None:
-        shape = (units, aspects)
+    def __init__(self) -> None:
+        self._models: set[str] = set()
+        self._fingerprints: set[str] = set()
+
+    def meet(self, found: Answered) -> None:
+        """Note which model replied."""
+        self._models.update(r.model for r in found.replies if r.model)
+        self._fingerprints.update(r.fingerprint for r in found.replies if r.fingerprint)
+
+    @property
+    def met(self) -> dict[str, list[str]]:
+        """The models and their fingerprints, as the provider named them."""
+        return {"models": sorted(self._models), "fingerprints": sorted(self._fingerprints)}
+
+
+class Judged(Outcome):
+    """What judging units one by one has brought so far; arrays have shape (units, aspects)."""
+
+    def __init__(self, units: int, aspects: Sequence[str]) -> None:
+        super().__init__()
+        self._aspects = tuple(aspects)
+        shape = (units, len(aspects))
         self.grid = Grid(np.full(shape, np.nan), np.full(shape, CODES[Status.MISSING], np.int8))
-        self.tokens, self.usd, self.seconds = (np.full(shape, np.nan) for _ in range(3))
-        self.call = np.full(shape, "", dtype=object)
-        self.models: set[str] = set()
-        self.fingerprints: set[str] = set()
-        self.outcome: dict[str, Any] = {}
+        self.columns: dict[str, Any] = {column: np.full(shape, np.nan) for column in COSTS}
+        self.columns["call"] = np.full(shape, "", dtype=object)
 
-    def take(
-        self, unit: int, asked: tuple[int, ...], names: Sequence[str], answer: Answer, parsed: Parsed | None
-    ) -> None:
-        """Note the values of a reply, or why it has none."""
+    def take(self, unit: int, asked: tuple[int, ...], found: Answered) -> None:
+        """Note the values of a reply, or why it has none, and its cost, shared by the aspects asked for."""
+        self.meet(found)
         cells = (unit, list(asked))
-        last = answer.reply
-        if parsed is None or parsed.values is None:
-            self.grid.codes[cells] = CODES[failure_of(last, parsed)]
-        else:
-            self.grid.codes[cells] = OK
-            self.grid.scores[cells] = [parsed.values[name] for name in names]
-        self.call[cells] = answer.request.again(len(answer.replies) - 1).key
-        self.models.update(r.model for r in answer.replies if r.model)
-        self.fingerprints.update(r.fingerprint for r in answer.replies if r.fingerprint)
-
-    def pay(self, unit: int, asked: tuple[int, ...], answer: Answer, costs: Sequence[float | None]) -> None:
-        """Note tokens, cost and time of all attempts, shared by the aspects that were asked for."""
-        cells = (unit, list(asked))
-        known = [r.total_tokens for r in answer.replies if r.total_tokens is not None]
-        if len(known) == len(answer.replies):
-            self.tokens[cells] = sum(known) / len(asked)
-        priced = [c for c in costs if c is not None]
-        if len(priced) == len(costs):
-            self.usd[cells] = sum(priced) / len(asked)
-        self.seconds[cells] = sum(r.service_seconds for r in answer.replies) / len(asked)
+        self.grid.codes[cells] = CODES[found.status]
+        if found.read is not None:
+            self.grid.scores[cells] = [float(found.read[self._aspects[a]]) for a in asked]
+        for column, spent in found.cost.items():
+            self.columns[column][cells] = spent / len(asked)
+        self.columns["call"][cells] = found.call

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -13,11 +14,12 @@ from metaeval.base.validation import Line
 from metaeval.llm.calls.client import client_for
 from metaeval.llm.calls.limits import Budget, Limits
 from metaeval.llm.calls.price import Price, Prices
-from metaeval.llm.store.replies import Store
+from metaeval.llm.store.replies import Store, default_path
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from metaeval.llm.calls.client import Client
     from metaeval.llm.calls.work import Tally
@@ -39,6 +41,11 @@ class JudgingOptions(Limits, Budget):
     def _as_written(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Return null for what is left out: it does not depend on the study."""
         return {k: v if k in self.model_fields_set or k == "prices" else None for k, v in plain(self).items()}
+
+    @property
+    def path(self) -> Path:
+        """Where the replies are kept."""
+        return Path(self.store) if self.store else default_path()
 
     @property
     def limits(self) -> Limits:
@@ -116,6 +123,17 @@ def judging(
             yield settings
         finally:
             _current.reset(token)
+
+
+def judging_of(options: JudgingOptions, *, offline: bool = False) -> AbstractContextManager[Judging]:
+    """Return the block inside which the judges of a study score."""
+    return judging(
+        options.store,
+        limits=options.limits,
+        budget=options.budget,
+        prices=Prices(options.prices),
+        offline=offline,
+    )
 
 
 @contextlib.contextmanager

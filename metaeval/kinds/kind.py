@@ -9,6 +9,10 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from metaeval.base.errors import MetaevalError, nearest
+from metaeval.engine.measures import MeasuredCells
+from metaeval.engine.ranking import ranking
+from metaeval.engine.results import RankedCell, Results
+from metaeval.engine.sentences import tests_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.records import DataOfKind, Evaluator, ScoreTable
+    from metaeval.engine.cells import Cells
     from metaeval.engine.drilldown import UnitView
-    from metaeval.engine.results import Results
+    from metaeval.engine.measures import Measure
     from metaeval.kinds.study import Study
 
 Factory: TypeAlias = "Callable[..., Evaluator]"
@@ -40,8 +45,9 @@ class StudyKind(ABC):
     """What its study file may say."""
     evaluators: ClassVar[Mapping[str, Factory]] = {}
     """Name → evaluator, beside those that every kind has."""
-    board_file: ClassVar[str] = "board.csv"
-    """The file of a run that holds its estimates."""
+
+    measures: ClassVar[Sequence[Measure]] = ()
+    """What is measured, unless `cells` or `results` is of the kind's own."""
 
     @abstractmethod
     def load(self, place: str | Path) -> DataOfKind:
@@ -63,7 +69,16 @@ class StudyKind(ABC):
         """
         return study
 
-    @abstractmethod
+    def cells(self, study: Any, scores: ScoreTable, truth: pd.DataFrame, cluster: str) -> Cells:  # noqa: ANN401 - a `Study` of the kind
+        """Return what can be estimated and tested of scores and truth: the `measures` of the kind.
+
+        Parameters
+        ----------
+        cluster
+            The key column whose values are resampled whole.
+        """
+        return MeasuredCells(scores, truth, self.measures, cluster=cluster, intervals=study.bootstrap)
+
     def results(self, study: Any, data: DataOfKind, scores: ScoreTable, truth: pd.DataFrame) -> Results:  # noqa: ANN401 - a `Study` of the kind
         """Return what the study finds out.
 
@@ -76,6 +91,16 @@ class StudyKind(ABC):
         truth
             Key columns, ``aspect`` and ``rating``; NaN for a question without an answer.
         """
+        found = MeasuredCells(scores, truth, self.measures, cluster=data.cluster, intervals=study.bootstrap)
+        board = found.board()
+        order = board.cell()
+        if study.tests is None:
+            return Results(board, order)
+        tests = found.compare(order, study.tests)
+        ranked = RankedCell(
+            order, ranking(board, tests=tests), study.tests.alpha, tests_sentence(tests.policy)
+        )
+        return Results(board, order, tests, (ranked,))
 
     @abstractmethod
     def unit_view(self, data: DataOfKind, aspects: Sequence[str]) -> UnitView:

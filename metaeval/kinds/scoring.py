@@ -12,7 +12,7 @@ from metaeval.base.errors import DataError, SpecError, nearest
 from metaeval.base.records import DataSet, Evaluator, ScoreTable, Status
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.grid import STATUSES
-from metaeval.judging.asker import ModelEvaluator
+from metaeval.judging.model_evaluator import ModelEvaluator
 from metaeval.kinds.explanations.data.frames import of_explanations
 from metaeval.kinds.registry import REGISTRY, Builder, Given
 

@@ -15,9 +15,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from metaeval.base.errors import MetaevalError, StudyError, nearest
+from metaeval.base.errors import MetaevalError, StudyError, unknown
 from metaeval.base.records import AVERAGE
-from metaeval.base.validation import Line, Strict, fields_at
+from metaeval.base.validation import Line, Strict, sentences
 from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
 from metaeval.engine.comparison import Tests
 from metaeval.engine.intervals import Bootstrap
@@ -27,8 +27,6 @@ from metaeval.kinds.kind import kind_named
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
-
-    from pydantic_core import ErrorDetails
 
 
 def distinct(values: list[str], info: ValidationInfo) -> list[str]:
@@ -68,13 +66,13 @@ def _check_evaluators(value: object) -> object:
         if not isinstance(at, str | int) or not isinstance(text, str):
             given = at if not isinstance(at, str | int) else text
             problem = f'{given!r} is not text; write a spec such as "BLEU(n=4)" in quotes'
-            raise PydanticCustomError("evaluator", "{text}", {"text": problem, "at": at})
+            raise PydanticCustomError("sentence", "{error}", {"error": problem, "at": at})
         if isinstance(at, str) and (not at.strip() or not at.isprintable()):
             problem = f"{at!r} cannot name an evaluator; write one line that is not empty"
-            raise PydanticCustomError("evaluator", "{text}", {"text": problem, "at": at})
+            raise PydanticCustomError("sentence", "{error}", {"error": problem, "at": at})
         if isinstance(at, int) and text in [t for _, t in items[:at]]:
             problem = f"{text!r} stands twice in evaluators; name it once"
-            raise PydanticCustomError("evaluator", "{text}", {"text": problem, "at": at})
+            raise PydanticCustomError("sentence", "{error}", {"error": problem, "at": at})
     return value
 
 
@@ -155,52 +153,13 @@ def make_study(content: Mapping[str, Any], lines: Lines | None = None) -> Study:
     try:
         study = model.model_validate(dict(content), context=lines)
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        raise StudyError(*dict.fromkeys(_problem(one, lines, model) for one in found)) from error
+        found = sentences(error, content, model, whole=True)
+        raise StudyError(*(_located(lines, text, *where) for where, text in found)) from error
     study._lines = lines
     for aspect in study.aspects or []:
         if aspect == AVERAGE:
             raise study.error(f"no aspect may be called {AVERAGE!r}, the name of their mean", "aspects")
     return study
-
-
-_WANTED = {
-    "string_type": "text",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "list_type": "a list",
-    "dict_type": "a mapping from keys to values",
-    "model_type": "a mapping from keys to values",
-    "model_attributes_type": "a mapping from keys to values",
-}
-
-
-def _problem(error: ErrorDetails, lines: Lines, model: type[Study]) -> str:
-    # The tags of unions are not part of the way through the file.
-    where = tuple(p for p in error["loc"] if not str(p).startswith(("list[", "dict[", "[key]", "function-")))
-    kind, given, context = error["type"], error["input"], error.get("ctx", {})
-    key = ".".join(str(p) for p in where if isinstance(p, str))
-    if kind == "extra_forbidden":
-        known = fields_at(model, where[:-1])
-        hint = nearest(str(where[-1]), known)
-        hint = hint or f" (known keys: {', '.join(known)})"
-        text = f"unknown key {where[-1]!r}{hint}"
-    elif kind == "missing":
-        text = f"the key {where[-1]!r} is missing; a study needs it"
-    elif kind == "literal_error":
-        allowed = [w.strip("'") for w in str(context["expected"]).replace(" or ", ", ").split(", ")]
-        hint = nearest(str(given), allowed)
-        text = f"{key}: {given!r} is not allowed{hint} (allowed: {', '.join(allowed)})"
-    elif kind == "evaluator":
-        text, where = str(context["text"]), (*where, context["at"])
-    elif kind == "value_error":
-        text = str(context["error"])
-    elif kind in _WANTED:
-        text = f"{key} must be {_WANTED[kind]}, not {given!r}"
-    else:
-        text = f"{key}: {given!r}: {error['msg'].replace('Input should', 'it must')}"
-    return _located(lines, text, *where)
 
 
 def _located(lines: Lines, message: str, *where: str | int) -> str:
@@ -210,4 +169,4 @@ def _located(lines: Lines, message: str, *where: str | int) -> str:
 
 def unknown_word(what: str, word: str, known: Sequence[str]) -> str:
     """Return the sentence for a word that the data set does not know."""
-    return f"the data set has no {what} {word!r}{nearest(word, known)} (it has: {', '.join(known)})"
+    return unknown(f"the data set has no {what}", word, known)

@@ -2,61 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import MetaevalError
-from metaeval.base.records import Correlations
-from metaeval.engine.comparison import By, Comparisons
+from metaeval.base.records import Correlation, Correlations
+from metaeval.base.simulation import Simulation
+from metaeval.engine.board import Board
+from metaeval.engine.comparison import Comparisons
+from metaeval.engine.correlation_board import correlation_board
+from metaeval.engine.ranking import ranking
 from metaeval.engine.standings import Order, Standings, standings
-from metaeval.reports.csv_table import to_csv
-from metaeval.reports.html_page import page, to_html
-from metaeval.reports.latex_table import to_latex
-from metaeval.reports.markdown_table import to_markdown
-from metaeval.reports.notebook import board_html
+from metaeval.reports.leaderboards import FORMATS, Leaderboard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
-__all__ = ["FORMATS", "Leaderboard", "leaderboard", "page"]
+    from metaeval.engine.board import Cell
 
-FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv, "html": to_html}
-"""The suffix of a file → what makes its content from `Standings`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Leaderboard(Standings):
-    """`Standings` that can be written in each format; ``frame`` has them as data."""
-
-    def to_markdown(self) -> str:
-        """Return Markdown tables, a section a coefficient."""
-        return to_markdown(self)
-
-    def to_latex(self) -> str:
-        """Return LaTeX tables to put into a paper; they need the packages booktabs and graphicx."""
-        return to_latex(self)
-
-    def to_html(self) -> str:
-        """Return HTML tables, without a page around them."""
-        return to_html(self)
-
-    def to_csv(self) -> str:
-        """Return one CSV table, the numbers as printed, a row an evaluator and coefficient."""
-        return to_csv(self)
-
-    def to_page(self) -> str:
-        """Return one HTML page that needs no other file."""
-        return page(self)
-
-    def _repr_html_(self) -> str:
-        """Show a notebook the ranking and as many tables as a screen or two hold."""
-        return board_html(self)
+__all__ = ["FORMATS", "Leaderboard", "leaderboard"]
 
 
 def leaderboard(
-    result: Correlations | pd.DataFrame,
+    result: Correlations | Board | pd.DataFrame,
     *,
     order: Order = "study",
     coefficients: Sequence[str] | None = None,
@@ -66,18 +36,19 @@ def leaderboard(
     simulated: bool = False,
     signatures: Mapping[str, Mapping[str, Any]] | None = None,
     name: str = "",
-    by: By | None = None,
+    by: Cell | Sequence[str] | str | None = None,
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
     lost: Sequence[str] = (),
 ) -> Leaderboard:
-    """Put correlations into a table like that of a paper: blocks of evaluators, a column an aspect.
+    """Put results into tables like those of a paper: blocks of evaluators, a column an aspect.
 
     Parameters
     ----------
     result
         What `metaeval.correlate` returned, or a table with the columns of ``correlations.csv``, which does
-        not say how its numbers were made: the leaderboard then says that this is not known.
+        not say how its numbers were made: the leaderboard then says that this is not known. Or the board of
+        another kind of study.
     order
         Of the evaluators in a block: ``study``, as they come, or ``estimate``, the best first.
     coefficients
@@ -101,37 +72,42 @@ def leaderboard(
     MetaevalError
         If ``result`` or ``tests`` is something else, or the table cannot be read (`DataError`).
     """
-    result = _correlations(result, simulated)
     if tests is not None and not isinstance(tests, Comparisons):
         raise MetaevalError(
             "tests are what compare returned, not its frame, which does not say how they were made; "
             "make them of a frame with Comparisons.of_frame(frame, policy)"
         )
-    found = standings(
-        result,
-        order=order,
-        coefficients=coefficients,
-        title=title,
-        dataset=dataset,
-        truth=truth,
-        simulated=simulated,
-        signatures=signatures,
-        name=name,
-        by=by if by is None else By(*by),
-        tests=tests,
-        costs=costs,
-        lost=lost,
+    board = _board(result, simulated)
+    made, ranked = Standings.none(Correlation._fields), None
+    if board is not None:
+        board = replace(board, simulated=board.simulated | Simulation(simulated))
+        shown = board if coefficients is None else board.only("coefficient", coefficients)
+        made = standings(shown, order=order, truth=truth, dataset=dataset)
+        ranked = ranking(board, by=by, tests=tests, costs=costs)
+    return Leaderboard(
+        *made,
+        ranked,
+        board.notes if board else (),
+        title,
+        dataset,
+        truth,
+        board.simulated if board else Simulation(simulated),
+        dict(signatures or {}),
+        tuple(lost),
+        name,
     )
-    return Leaderboard(**{f.name: getattr(found, f.name) for f in fields(found)})
 
 
-def _correlations(given: object, simulated: bool) -> Correlations:
+def _board(given: object, simulated: bool) -> Board | None:
+    """Return the board of a result; None for one without rows."""
     import pandas as pd
 
-    if isinstance(given, Correlations):
+    if isinstance(given, Board):
         return given
     if isinstance(given, pd.DataFrame):
-        return Correlations.of_frame(given, simulated=simulated)
+        given = Correlations.of_frame(given, simulated=simulated)
+    if isinstance(given, Correlations):
+        return correlation_board(given) if len(given) else None
     raise MetaevalError(
         f"leaderboard takes what correlate returned, or its frame, not a {type(given).__name__}"
     )

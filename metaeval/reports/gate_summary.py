@@ -7,8 +7,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.counts import counted
+from metaeval.engine.sheet import value_text
 from metaeval.reports import escapes
-from metaeval.reports.sheets import sheet_to_markdown, value_text
+from metaeval.reports.sheets import sheet_to_markdown
 from metaeval.trust.gate.sheet import asked, gate_sheet, place
 
 if TYPE_CHECKING:

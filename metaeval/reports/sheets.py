@@ -2,109 +2,98 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from metaeval.base.formulas import to_csv
-from metaeval.reports import escapes, latex, words
+from metaeval.engine.sheet import NOTHING, value_text
+from metaeval.reports import escapes, latex
 from metaeval.reports.templates import template
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from metaeval.engine.sheet import Column, Form, Sheet
+    from metaeval.engine.sheet import Column, Mark, Sheet
 
 
-def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the cell of a frame holds
-    """Return a value as it is printed; `words.NOTHING` for one that is missing."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return words.NOTHING
-    match form:
-        case "text":
-            text = {"True": "yes", "False": "no"}.get(str(value), str(value))
-        case "count":
-            text = f"{round(value):,}"
-        case "hundred":
-            text = f"{100 * value:.2f}"
-        case "share":
-            text = f"{100 * value:.1f} %"
-        case "number":
-            text = _four_digits(value)
-        case "hundredths":
-            text = f"{value:.2f}"
-        case "decimal":
-            text = f"{value:.4f}"
-        case "p":
-            text = "< 0.001" if value < 0.001 else f"{value:.3f}"
-        case "usd":
-            text = _dollars(value)
-    # A minus before zero alone says nothing.
-    return text.lstrip("-") if form != "text" and not any(c in "123456789∞" for c in text) else text
+_Escape: TypeAlias = "Callable[[str], str]"
+_MARKDOWN: Mapping[Mark, str] = {"best": "**{}**", "second": "<u>{}</u>"}
+_LATEX: Mapping[Mark, str] = {"best": r"\textbf{{{}}}", "second": r"\underline{{{}}}"}
+_HTML: Mapping[Mark, str] = {"best": "<b>{}</b>", "second": "<u>{}</u>"}
 
 
-def _four_digits(value: float) -> str:
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if value == 0:
-        return "0"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.4g}".rstrip(".")
+def cells(
+    sheet: Sheet,
+    text: _Escape = str,
+    number: _Escape = str,
+    marks: Mapping[Mark, str] = MappingProxyType({}),
+) -> list[list[str]]:
+    """Return the printed cells of a sheet, with their intervals; each value is escaped on its own.
 
+    Parameters
+    ----------
+    text, number
+        What escapes a value of a column with text or numbers.
+    marks
+        What is put around a marked value, which stands for the braces.
+    """
 
-def _dollars(value: float) -> str:
-    """Return four digits of a price, and cents at least; never an exponent."""
-    sign, size = "-" if value < 0 else "", abs(value)
-    if size >= 1000 or math.isinf(size):
-        return f"{sign}${_four_digits(size)}"
-    decimals = 2 if size == 0 else max(2, 3 - math.floor(math.log10(size)))
-    whole, _, cents = f"{size:.{decimals}f}".partition(".")
-    return f"{sign}${whole}.{cents.rstrip('0').ljust(2, '0')}"
+    def value(i: int, row: Mapping[Any, Any], column: Column, name: str) -> str:
+        escaped = (text if _is_text(column) else number)(value_text(row[name], column.form))
+        mark = sheet.marks.get((i, name))
+        return marks[mark].format(escaped) if mark and marks else escaped
 
+    def cell(i: int, row: Mapping[Any, Any], column: Column) -> str:
+        values = [value(i, row, column, name) for name in (column.name, *column.beside)]
+        shown = " / ".join(values)
+        if not (column.low and column.high):
+            return shown
+        low, high = (value_text(row[name], column.form) for name in (column.low, column.high))
+        if low == high == NOTHING:
+            return shown
+        return f"{shown} {number('[')}{number(low)}, {number(high)}{number(']')}"
 
-def cell(row: Mapping[Any, Any], column: Column, escape: Callable[[str], str]) -> str:
-    """Return a cell with its interval, if the column has one; each number escaped on its own."""
-    value = value_text(row[column.name], column.form)
-    if not (column.low and column.high):
-        return escape(value)
-    low, high = (value_text(row[name], column.form) for name in (column.low, column.high))
-    if low == high == words.NOTHING:
-        return escape(value)
-    return f"{escape(value)} {escape('[')}{escape(low)}, {escape(high)}{escape(']')}"
-
-
-def _rows(sheet: Sheet, escape: Callable[[Column], Callable[[str], str]]) -> list[list[str]]:
-    escapes = [escape(c) for c in sheet.columns]
-    return [
-        [cell(row, c, e) for c, e in zip(sheet.columns, escapes, strict=True)]
-        for row in sheet.frame.to_dict("records")
-    ]
+    return [[cell(i, row, c) for c in sheet.columns] for i, row in enumerate(sheet.frame.to_dict("records"))]
 
 
 def _is_text(column: Column) -> bool:
     return column.form == "text"
 
 
+def _heads(sheet: Sheet) -> list[str]:
+    """Return the words above each row; empty where the row before has the same."""
+    if not sheet.heads:
+        return [""] * len(sheet.frame)
+    heads = sheet.frame[sheet.heads].tolist()
+    return [head if i == 0 or head != heads[i - 1] else "" for i, head in enumerate(heads)]
+
+
+def _sentences(sheet: Sheet) -> list[str]:
+    return [*filter(None, [sheet.caption]), *sheet.notes]
+
+
 def sheet_to_markdown(sheet: Sheet) -> str:
     """Return a section with a table as GitHub shows it, and the notes below."""
 
-    def line(cells: Sequence[str]) -> str:
-        return f"| {' | '.join(cells)} |"
+    def line(row: Sequence[str]) -> str:
+        return f"| {' | '.join(row)} |"
 
-    def escape(column: Column) -> Callable[[str], str]:
-        # Two dollars in a line would make a formula; brackets and "< 0.001" do no harm.
-        return escapes.markdown if _is_text(column) else lambda text: text.replace("$", r"\$")
-
-    table = [
+    rows = [
         line([escapes.markdown(c.title) for c in sheet.columns]),
         line([":---" if _is_text(c) else "---:" for c in sheet.columns]),
-        *map(line, _rows(sheet, escape)),
     ]
+    # Two dollars in a line would make a formula; brackets and "< 0.001" do no harm.
+    body = cells(sheet, escapes.markdown, lambda text: text.replace("$", r"\$"), _MARKDOWN)
+    for head, row in zip(_heads(sheet), body, strict=True):
+        rows += [line([f"*{escapes.markdown(head)}*", *[""] * (len(row) - 1)])] if head else []
+        rows.append(line(row))
     parts = [f"## {escapes.markdown(sheet.title)}"]
     if sheet.simulated:
         parts.append(f"> **{sheet.simulated.loud}** {escapes.markdown(sheet.simulated.sentence)}")
-    parts.append("\n".join(table))
-    if sheet.notes:
-        parts.append(" ".join(map(escapes.markdown, sheet.notes)))
+    parts.append("\n".join(rows))
+    if said := _sentences(sheet):
+        parts.append(" ".join(map(escapes.markdown, said)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -138,31 +127,40 @@ def _latex(sheets: Sequence[Sheet], of: str = "") -> str:
 
 
 def _latex_number(text: str) -> str:
-    return latex.escaped(text) if text == words.NOTHING else latex.escaped(text).replace("-", "$-$")
+    return latex.escaped(text) if text == NOTHING else latex.escaped(text).replace("-", "$-$")
 
 
-def latex_tables(sheet: Sheet, of: str = "") -> Iterator[str]:
+def latex_tables(
+    sheet: Sheet, of: str = "", more: Sequence[str] = (), *, comment: bool = True
+) -> Iterator[str]:
     """Yield the lines of ``table*`` environments; a long table goes on in further ones.
 
-    Labels begin with ``of``, the run or study that the sheet is about.
+    Labels begin with ``of``, the run or study that the sheet is about. Sentences ``more`` come after the
+    notes. A ``comment`` above says what is simulated.
     """
-    rows = _rows(sheet, lambda c: latex.escaped if _is_text(c) else _latex_number)
-    head = " & ".join(latex.escaped(c.title) for c in sheet.columns)
+    rows = [" & ".join(row) for row in cells(sheet, latex.escaped, _latex_number, _LATEX)]
+    titles = " & ".join(latex.escaped(c.title) for c in sheet.columns)
+    heads = sheet.frame[sheet.heads].tolist() if sheet.heads else [""] * len(rows)
     title = sheet.title.rstrip(".")
     told = [sheet.simulated.sentence] if sheet.simulated else []
-    if sheet.simulated:
+    if sheet.simulated and comment:
         yield f"% {sheet.simulated.loud}"
     step = latex.rows_a_table(len(rows))
     for first in range(0, max(1, len(rows)), step):
-        page = rows[first : first + step]
+        body = [rf"    {titles} \\"] + ([] if rows else [r"    \midrule"])
+        for i in range(first, min(first + step, len(rows))):
+            if i == first or heads[i] != heads[i - 1]:
+                body.append(r"    \midrule")
+                if heads[i]:
+                    words = rf"\textit{{{latex.escaped(heads[i])}}}"
+                    body.append(rf"    \multicolumn{{{len(sheet.columns)}}}{{l}}{{{words}}} \\")
+            body.append(rf"    {rows[i]} \\")
         yield from latex.environment(
-            caption=f"{title} (continued)." if first else f"{title}.",
+            caption=f"{title} (continued)." if first else sheet.caption or f"{title}.",
             label=latex.label_of(of, sheet.name),
             alignment="".join("l" if _is_text(c) else "r" for c in sheet.columns),
-            body=[
-                rf"    {line} \\" if line else r"    \midrule" for line in (head, "", *map(" & ".join, page))
-            ],
-            notes="" if first else " ".join([*sheet.notes, *told]),
+            body=body,
+            notes="" if first else " ".join([*sheet.notes, *told, *more]),
             continued=first > 0,
             simulated=sheet.simulated,
         )
@@ -170,8 +168,12 @@ def latex_tables(sheet: Sheet, of: str = "") -> Iterator[str]:
 
 def sheet_to_html(sheet: Sheet) -> str:
     """Return a section with a table, to be put into a page."""
-    rows = _rows(sheet, lambda _: str)  # the template escapes
-    return template("sheet.html").render(sheet=sheet, rows=rows)
+    from markupsafe import Markup, escape
+
+    rows = [[Markup(c) for c in row] for row in cells(sheet, escape, escape, _HTML)]  # noqa: S704 - escaped
+    name = "leaderboard.html" if sheet.heads else "sheet.html"
+    listed = list(zip(_heads(sheet), rows, strict=True))
+    return template(name).render(sheet=sheet, rows=listed, sentences=_sentences(sheet))
 
 
 def to_page(sheets: Sequence[Sheet]) -> str:

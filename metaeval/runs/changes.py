@@ -174,7 +174,7 @@ def _scale(record: Record) -> dict[str, Any]:
 
 
 def _truth(record: Record) -> dict[str, Any]:
-    unanswered = {k: v for k, v in record.policy["n_truth_missing"].items() if v}
+    unanswered = {k: v for k, v in record.policy.get("n_truth_missing", {}).items() if v}
     return {**record.truth.signature, "spec": record.truth.spec, "unanswered": unanswered}
 
 

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 from metaeval.base.formulas import read_csv
 from metaeval.base.keys import nouns_of
 from metaeval.base.records import Correlations, ScoreTable
+from metaeval.engine.board import ESTIMATES, Board
 from metaeval.engine.comparison import Comparisons
+from metaeval.engine.correlation_board import correlation_board
 from metaeval.engine.matched import Matched
 from metaeval.runs.folder import (
+    BOARD,
     CORRELATIONS,
     RATERS,
     SCORES,
@@ -91,6 +94,22 @@ class OpenRun:
     def correlations(self) -> Correlations:
         """What the run found."""
         return read_correlations(self.folder, self.record)
+
+    @cached_property
+    def board(self) -> Board:
+        """What the run found, whatever its kind."""
+        facts = self.record
+        if facts.board is None:
+            return correlation_board(self.correlations, facts.study.order_by)
+        frame = read_csv(read_output(self.folder, BOARD, facts), ESTIMATES)
+        for count in frame.columns[frame.columns.str.startswith("n_")]:
+            frame[count] = frame[count].astype("int64")
+        return Board.of_record(frame, facts.board, facts.kinds, facts.simulation)
+
+    @property
+    def order(self) -> Mapping[str, str]:
+        """The cell that orders the leaderboard."""
+        return self.record.order or self.record.study.order_by
 
     def tests(self) -> Comparisons | None:
         """Return the tests of the run, by the column that orders its leaderboard; None if it made none."""

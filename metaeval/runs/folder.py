@@ -28,6 +28,7 @@ RECORD = "run.json"
 SCORES = "scores.parquet"
 TRUTH = "truth.parquet"
 CORRELATIONS = "correlations.csv"
+BOARD = "board.csv"
 COSTS = "cost.csv"
 COST_TABLE = "cost.md"
 RATERS = "raters.parquet"
@@ -39,7 +40,7 @@ REPORT = "report.html"
 LEADERBOARDS = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex")
 OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, REPORT)
 """What every run leaves beside its record."""
-OPTIONAL = (RATERS, VERDICTS, TESTS, DETAILS, COSTS, COST_TABLE, CALIBRATION)
+OPTIONAL = (BOARD, RATERS, VERDICTS, TESTS, DETAILS, COSTS, COST_TABLE, CALIBRATION)
 """What a run leaves if there are annotators, judges or pairwise ones, and if tests and details are wanted;
 and what `metaeval calibrate` leaves beside it."""
 _LOCK = ".lock"

@@ -10,6 +10,10 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.keys import key_columns
 from metaeval.base.records import ScoreTable
+from metaeval.engine.cells import CorrelationCells
+from metaeval.engine.matched import Matched
+from metaeval.kinds.kind import kind_named
+from metaeval.kinds.study import make_study
 from metaeval.runs.changes import evaluators_of
 from metaeval.runs.finished import OpenRun, open_run
 
@@ -20,11 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.records import Kind
-    from metaeval.engine.policy import Policy
+    from metaeval.engine.cells import Cells
     from metaeval.runs.record import Record, StudyFacts
 
 _POLICY = ("missing", "undefined_groups", "units")
-_SCORED = ("evaluator", "aspect", "score", "status")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,9 +59,20 @@ class JoinedRuns:
         """The study that rules, as resolved."""
         return self.runs[self.ruling].record.study
 
-    def policy(self, level: str, coefficient: str) -> Policy:
-        """Return the policy that rules, for one column of a leaderboard."""
-        return self.runs[self.ruling].policy(levels=[level], coefficients=[coefficient])
+    @property
+    def cells(self) -> Cells:
+        """What can be estimated and tested of the scores of all runs, as the study that rules says."""
+        return cells_of(self.runs[self.ruling], self.scores, self.truth)
+
+
+def cells_of(run: OpenRun, scores: ScoreTable | None = None, truth: pd.DataFrame | None = None) -> Cells:
+    """Return what can be estimated and tested as the study of a run says, of its own scores if left out."""
+    scores, truth = scores or run.scores, run.truth if truth is None else truth
+    facts = run.record
+    if facts.board is None:
+        return CorrelationCells(Matched(scores, truth, facts.study.policy()), facts.study.bootstrap)
+    study = make_study(facts.study.content())
+    return kind_named(facts.study.kind).cells(study, scores, truth, facts.data.cluster)
 
 
 def run_names(folders: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
@@ -207,7 +221,7 @@ def _joined_scores(runs: Mapping[str, OpenRun], columns: Mapping[str, Mapping[st
     for run, opened in runs.items():
         label = {evaluator: of_run[run] for evaluator, of_run in columns.items() if run in of_run}
         frame = opened.scores.frame
-        wanted = [*key_columns(frame), *(c for c in _SCORED if c in frame.columns)]
+        wanted = [*opened.scores.keys, "evaluator", "aspect", "score", "status"]
         frames.append(frame[wanted].assign(evaluator=frame["evaluator"].map(label)))
         signatures |= {label[e]: s for e, s in opened.scores.signatures.items()}
         kinds |= {label[e]: k for e, k in opened.scores.kinds.items()}

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from metaeval.base.records import Kind, Scale
+from metaeval.base.keys import DATASET
+from metaeval.base.records import COEFFICIENTS, Kind, Scale
 from metaeval.base.simulation import Simulation
 from metaeval.judging.lost import LostCalls, lost_sentences
+from metaeval.judging.replies import RepliesState  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metaeval.engine.comparison import By
     from metaeval.engine.policy import Policy
 
 
@@ -75,13 +76,6 @@ class EvaluatorFacts(Facts):
     """Status → how many scores have it."""
 
 
-class ReplyFacts(Facts):
-    """What tells whether a store still has the replies that were used."""
-
-    file: list[int] | None
-    digest: str | None
-
-
 class StudyFacts(Facts):
     """The study as resolved."""
 
@@ -100,23 +94,16 @@ class StudyFacts(Facts):
     tests: dict[str, Any] | None = None
     judging: dict[str, Any] = Field(default_factory=dict)
 
-    @property
-    def by(self) -> By:
-        """The column that orders the leaderboard."""
-        # Here and below, for these take long to load and few readers of a record need them.
-        from metaeval.engine.comparison import By
-
-        return By(**self.order_by)
-
     def policy(
         self, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
     ) -> Policy:
-        """Return the policy, with these levels and coefficients or its own."""
+        """Return the policy, with these levels and coefficients or its own; else Pearson's r of all units."""
+        # Here, for it takes long to load and few readers of a record need it.
         from metaeval.engine.policy import Policy
 
         return Policy.of(
-            list(levels or self.levels),
-            list(coefficients or self.coefficients),
+            list(levels or self.levels or [DATASET]),
+            list(coefficients or self.coefficients or COEFFICIENTS[:1]),
             self.missing,
             self.undefined_groups,
             self.units,
@@ -140,12 +127,16 @@ class Record(Facts):
     lost: list[LostCalls] = Field(default_factory=list)
     again: str = ""
     """The command that asks for lost calls again."""
-    replies: ReplyFacts | None = None
+    replies: RepliesState | None = None
     inputs: str = ""
     """A SHA-256 of all that the outputs depend on; empty where that cannot be told."""
     policy: dict[str, Any] = Field(default_factory=dict)
     """How missing scores, missing truth and undefined groups were treated."""
     tests: dict[str, Any] | None = None
+    board: dict[str, Any] | None = None
+    """What ``board.csv`` does not say of a board; None of correlations, which have a file of their own."""
+    order: dict[str, str] = Field(default_factory=dict)
+    """The cell of that board that orders the leaderboard."""
     outputs: dict[str, str] = Field(default_factory=dict)
     """Name of a file → its SHA-256."""
     stopped: str = ""

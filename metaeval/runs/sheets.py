@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import MARK
-from metaeval.engine.comparison import compare_prepared
-from metaeval.engine.ranking import interval_sentence, tests_sentence
+from metaeval.engine.board import ESTIMATES
+from metaeval.engine.sentences import tests_sentence
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.resampling.multiplicity import benjamini_hochberg, holm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.base.records import Correlations
-    from metaeval.base.simulation import Simulation
-    from metaeval.engine.comparison import By, Comparisons, Tests
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.board import Board, Cell
+    from metaeval.engine.cells import Cells
+    from metaeval.engine.comparison import Comparisons, Tests
     from metaeval.stats.coefficients.tables import Floats
-
-_ESTIMATE = ("estimate", "ci_low", "ci_high")
-_COUNTS = {"n_units": "", "n_undefined": "undefined groups", "n_missing": "missing scores"}
-"""Counts of a run → how they are titled where there are any; those without a title are not printed."""
 
 
 def side_by_side(
-    data: Prepared,
-    result: Correlations,
+    cells: Cells,
+    board: Board,
     columns: Mapping[str, Mapping[str, str]],
-    by: By,
     tests: Tests,
     *,
     changed: Mapping[str, Sequence[str]] | None = None,
@@ -44,14 +35,12 @@ def side_by_side(
 
     Parameters
     ----------
-    data
-        Scores of all runs, aligned with one truth; an evaluator of a run goes by a name of its own.
-    result
-        Their correlations by the same column and under the same policy.
+    cells
+        Scores of all runs and one truth; an evaluator of a run goes by a name of its own.
+    board
+        What they gave, in the cell that it shows first.
     columns
-        Evaluator → run → its name in ``data``, of those runs that have it; all in the order to be shown.
-    by
-        The column of a leaderboard that is shown and tested.
+        Evaluator → run → its name in ``cells``, of those runs that have it; all in the order to be shown.
     tests
         How is tested; p-values are corrected over the evaluators whose scores are not the same in both runs.
     changed
@@ -62,25 +51,24 @@ def side_by_side(
     Returns
     -------
     Sheet
-        ``runs``: a row an evaluator, with ``estimate``, ``ci_low``, ``ci_high``, ``n_units``, ``n_undefined``
-        and ``n_missing`` ``@ RUN`` for each run; ``difference`` of the ``last`` run that has it less the
+        ``runs``: a row an evaluator, with ``estimate``, ``ci_low``, ``ci_high`` and counts ``@ RUN`` for each
+        run; ``difference`` of the ``last`` run that has it less the
         ``first``, ``p`` and ``p_corrected``.
     """
+    cell = {d.name: d.first for d in board.dimensions}
+    counts = {"n_units": "", **board.counts}
     runs = list(dict.fromkeys(run for of_run in columns.values() for run in of_run))
-    cells = [f"{field} @ {run}" for run in runs for field in (*_ESTIMATE, *_COUNTS)]
-    chosen = np.logical_and.reduce([result.frame[field] == value for field, value in by._asdict().items()])
-    numbers = result.frame[chosen].set_index("evaluator")
+    numbers = board.of(cell).set_index("evaluator")
+    fields = [*ESTIMATES, *(c for c in counts if c in numbers)]
     together = sum(len(of_run) > 1 for of_run in columns.values())
-    tested = {e: _tested(data, [*of_run.values()], by, tests, together) for e, of_run in columns.items()}
+    tested = {e: _tested(cells, cell, [*of_run.values()], tests, together) for e, of_run in columns.items()}
     rows: list[dict[str, Any]] = []
     for evaluator, of_run in columns.items():
         in_runs = list(of_run)
         defined = bool(numbers.loc[[*of_run.values()], "estimate"].notna().all())
         row: dict[str, Any] = {
             "evaluator": evaluator,
-            "label": f"{evaluator}{MARK}"
-            if result.simulation.among(of_run.values()).evaluators
-            else evaluator,
+            "label": f"{evaluator}{MARK}" if board.simulated.among(of_run.values()).evaluators else evaluator,
             "first": in_runs[0],
             "last": in_runs[-1],
             "difference": tested[evaluator].difference if defined else math.nan,
@@ -88,41 +76,43 @@ def side_by_side(
             "changed": ", ".join((changed or {}).get(evaluator, ())),
         }
         for run, name in of_run.items():
-            row |= {f"{field} @ {run}": numbers.loc[name, field] for field in (*_ESTIMATE, *_COUNTS)}
+            row |= {f"{field} @ {run}": numbers.loc[name, field] for field in fields}
         rows.append(row)
-    names = ["evaluator", "label", *cells, "first", "last", "difference", "p", "p_corrected", "changed"]
+    of_runs = [f"{field} @ {run}" for run in runs for field in fields]
+    names = ["evaluator", "label", *of_runs, "first", "last", "difference", "p", "p_corrected", "changed"]
     frame = pd.DataFrame(rows, columns=names)
     frame["p_corrected"] = _corrected(frame["p"].to_numpy(), tests)
     return Sheet(
         "runs",
         "Evaluators in each run",
         frame,
-        _columns(frame, runs, tests),
-        (*notes, *_said(result, by, data, [*tested.values()]), *_unpaired(columns, runs)),
-        result.simulation,
+        _columns(frame, runs, tests, board),
+        (*notes, *_said(board, cells, cell, [*tested.values()]), *_unpaired(columns, runs)),
+        board.simulated,
     )
 
 
-def pairs_sheet(tests: Comparisons, *, simulated: Simulation) -> Sheet:
+def pairs_sheet(tests: Comparisons, board: Board) -> Sheet:
     """Return the tests of every two evaluators: sheet ``tests``, with the columns of `Comparisons.frame`."""
     frame = tests.frame
     for side in ("first", "second"):
-        frame[f"{side}_label"] = [simulated.label(name) for name in frame[side]]
+        frame[f"{side}_label"] = [board.simulated.label(name) for name in frame[side]]
     corrected = {"holm": "p_holm", "bh": "p_bh"}.get(tests.policy["correction"])
     columns = [
         Column("first_label", "evaluator"),
         Column("second_label", "against"),
-        Column("difference", "difference", "hundred"),
+        Column("difference", "difference", board.form),
         Column("p", "p", "p"),
     ]
     if corrected:
         columns.append(Column(corrected, "corrected p", "p"))
     if frame["p_williams"].notna().any():
         columns.append(Column("p_williams", "Williams' p", "p"))
-    notes = [f"Differences of {tests.by.words}, × 100; the better of the two stands first."]
+    said = board.words(board.cell(tests.by))
+    notes = [f"Differences of {said}; the better of the two stands first."]
     if len(frame):
         notes.append(tests_sentence(tests.policy))
-    return Sheet("tests", "Paired tests", frame, tuple(columns), tuple(notes), simulated)
+    return Sheet("tests", "Paired tests", frame, tuple(columns), tuple(notes), board.simulated)
 
 
 class _Tested(NamedTuple):
@@ -133,37 +123,15 @@ class _Tested(NamedTuple):
     policy: Mapping[str, Any] | None = None
 
 
-def _tested(data: Prepared, names: Sequence[str], by: By, tests: Tests, together: int) -> _Tested:
+def _tested(cells: Cells, cell: Cell, names: Sequence[str], tests: Tests, together: int) -> _Tested:
     if len(names) < 2:
         return _Tested()
-    at = [data.evaluators.index(name) for name in (names[-1], names[0])]
-    if _same_scores(data, at, by):
+    last, first = names[-1], names[0]
+    if cells.same(cell, last, first):
         # No test, and so none to correct the others for.
         return _Tested(difference=0.0)
-    both = replace(
-        data,
-        evaluators=[data.evaluators[i] for i in at],
-        scores=data.scores[at],
-        mask=None if data.mask is None else data.mask[at],
-        n_missing=data.n_missing[at],
-    )
-    found = compare_prepared(both, by, tests, corrected_with=together)
+    found = cells.compare(cell, tests, evaluators=[last, first], corrected_with=together)
     return _Tested(float(found.difference[0, 1]), float(found.p[0, 1]), found.policy)
-
-
-def _same_scores(data: Prepared, at: Sequence[int], by: By) -> bool:
-    """Say whether two evaluators gave the same score to every unit that enters for both."""
-    aspects = _aspects(data, by)
-    one, other = (data.scores[i, aspects] for i in at)
-    differs = one != other
-    if data.mask is not None:
-        differs &= data.mask[at[0], aspects] & data.mask[at[1], aspects]
-    return not differs.any()
-
-
-def _aspects(data: Prepared, by: By) -> slice | list[int]:
-    """Return an index of the aspects that a column of a leaderboard is made of."""
-    return slice(None) if by.aspect == AVERAGE else [data.aspects.index(by.aspect)]
 
 
 def _corrected(p: Floats, tests: Tests) -> Floats:
@@ -172,35 +140,35 @@ def _corrected(p: Floats, tests: Tests) -> Floats:
     return (holm if tests.correction == "holm" else benjamini_hochberg)(p)
 
 
-def _columns(frame: pd.DataFrame, runs: Sequence[str], tests: Tests) -> tuple[Column, ...]:
+def _columns(frame: pd.DataFrame, runs: Sequence[str], tests: Tests, board: Board) -> tuple[Column, ...]:
     columns = [Column("label", "evaluator")]
     columns += [
-        Column(f"estimate @ {run}", run, "hundred", f"ci_low @ {run}", f"ci_high @ {run}") for run in runs
+        Column(f"estimate @ {run}", run, board.form, f"ci_low @ {run}", f"ci_high @ {run}") for run in runs
     ]
     if frame["difference"].notna().any():
-        columns.append(Column("difference", "difference", "hundred"))
+        columns.append(Column("difference", "difference", board.form))
     if frame["p"].notna().any():
         columns.append(Column("p", "p", "p"))
         if tests.correction != "none":
             columns.append(Column("p_corrected", "corrected p", "p"))
     if frame["changed"].any():
         columns.append(Column("changed", "what changed"))
-    for count, title in _COUNTS.items():
+    for count, title in board.counts.items():
         for run in runs:
-            if title and frame[f"{count} @ {run}"].fillna(0).any():
+            if frame[f"{count} @ {run}"].fillna(0).any():
                 columns.append(Column(f"{count} @ {run}", f"{title}, {run}", "count"))
     return tuple(columns)
 
 
-def _said(result: Correlations, by: By, data: Prepared, tested: Sequence[_Tested]) -> list[str]:
-    said = [f"Cells hold {by.words}, × 100."]
-    if data.policy.common and data.mask is not None:
-        entering = int(data.mask[:, _aspects(data, by)].any(axis=(0, 1)).sum())
+def _said(board: Board, cells: Cells, cell: Cell, tested: Sequence[_Tested]) -> list[str]:
+    said = [f"Cells hold {board.words(cell)}."]
+    if (entering := cells.entering(cell)) is not None:
         said.append(f"{entering:,} units enter: those that all evaluators of all runs scored.")
-    if result.frame["ci_low"].notna().any():
-        said.append(interval_sentence(result.policy["bootstrap"], [by.level]))
+    if board.frame["ci_low"].notna().any():
+        second = board.second_of(cell)
+        said += filter(None, [board.intervals, second.intervals if second else ""])
     if any(not math.isnan(test.difference) for test in tested):
-        units = "" if data.policy.common else ", on the units that it scored in both"
+        units = "" if cells.common else ", on the units that it scored in both"
         said.append(
             f"The difference is that of the last run that has the evaluator less the first{units}; one that "
             "gave the same scores in both is not tested."

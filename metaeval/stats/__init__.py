@@ -1,4 +1,4 @@
-"""Statistics on arrays: numpy and scipy in, numbers out; nothing here knows what an explanation is."""
+"""Statistics on arrays; nothing here depends on the kind of study."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from metaeval.evaluators.ensemble import Ensemble
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import Scoring
 from metaeval.runs.folder import RECORD, is_whole, read_record
-from metaeval.study.replies import same_replies, store_path
+from metaeval.runs.replies import calls_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,11 +39,12 @@ def finished(todo: Plan, *, offline: bool = False) -> Record | None:
     record = read_record(todo.out)
     if not record.is_done or record.lost or not record.inputs:
         return None
+    kept = record.replies
     scoring = Scoring(todo.data, todo.specs, todo.aspects, todo.known)
     same = (
         record.inputs == inputs_of(todo, scoring, offline=offline)
         and is_whole(todo.out, record)
-        and same_replies(store_path(todo.study.judging), todo.out, record)
+        and (kept is None or kept.holds(todo.study.judging.path, lambda: calls_of_run(todo.out, record)))
     )
     return record if same else None
 

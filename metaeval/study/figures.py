@@ -12,7 +12,7 @@ from metaeval.analysis.agreement.user_bias import user_bias
 from metaeval.analysis.ensembles.spread import ensemble_spread, judges_to_combine
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE, Kind
-from metaeval.engine.ranking import interval_sentence
+from metaeval.engine.sentences import interval_sentence
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.explanations.cost_accuracy import cost_accuracy
 from metaeval.kinds.explanations.prompting import prompting
@@ -77,7 +77,7 @@ class _Material:
         return [self.labels[name] for name in evaluators]
 
 
-def figures_of(
+def sheets_of(
     matched: Matched,
     raters: pd.DataFrame | None,
     record: Record,
@@ -85,8 +85,8 @@ def figures_of(
     *,
     names: Sequence[str] = (),
     first: Mapping[str, str] | None = None,
-) -> list[Figure]:
-    """Return the figures of a run, without those that its data have nothing for.
+) -> list[Sheet]:
+    """Return the sheets of a run's figures, without those that its data have nothing for.
 
     Parameters
     ----------
@@ -116,13 +116,13 @@ def figures_of(
         {**order, **(first or {})},
     )
     sheets = (_SHEETS[name](of) for name in CATALOGUE if not names or name in names)
-    return [figure_of(sheet, of.first) for sheet in sheets if sheet is not None]
+    return [sheet for sheet in sheets if sheet is not None]
 
 
 def figures_of_run(
     run: OpenRun, *, names: Sequence[str] = (), first: Mapping[str, str] | None = None
 ) -> list[Figure]:
-    """Return the figures of a finished run; the arguments are those of `figures_of`.
+    """Return the figures of a finished run; the arguments are those of `sheets_of`.
 
     Raises
     ------
@@ -139,7 +139,8 @@ def figures_of_run(
             raise MetaevalError(
                 f"the run has no {column} {value!r}{nearest(value, have)} (it has: {', '.join(have)})"
             )
-    return figures_of(run.matched, run.raters, run.record, run.correlations.frame, names=names, first=first)
+    found = sheets_of(run.matched, run.raters, run.record, run.correlations.frame, names=names, first=first)
+    return [figure_of(sheet, {**run.record.study.order_by, **(first or {})}) for sheet in found]
 
 
 def _known(study: StudyFacts, column: str) -> list[str]:

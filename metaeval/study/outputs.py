@@ -5,26 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
-from metaeval.base.records import USER_RATER
-from metaeval.engine.correlation import correlated
-from metaeval.engine.matched import Matched
+from metaeval.base.records import Correlation, Correlations
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.reports import FORMATS
 from metaeval.reports.cost_table import cost_table
-from metaeval.reports.html_page import to_html
+from metaeval.reports.figures import figure_of
 from metaeval.reports.report.page import report_page
 from metaeval.reports.sheets import sheet_to_csv, to_markdown
 from metaeval.reports.words import notice
 from metaeval.runs.folder import (
+    BOARD,
     CORRELATIONS,
     COST_TABLE,
     COSTS,
     DETAILS,
     RANKING,
-    RATERS,
     REPORT,
     SCORES,
     TESTS,
@@ -34,18 +34,16 @@ from metaeval.runs.folder import (
     write_csv,
     write_parquet,
 )
-from metaeval.study.commands.details import details_of
-from metaeval.study.figures import figures_of
+from metaeval.study.explanations import explanation_results
 from metaeval.study.report import report_of
-from metaeval.study.results import Run, board_of, tests_of
+from metaeval.study.results import Run, board_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import pandas as pd
-
     from metaeval.base.records import ScoreTable
+    from metaeval.engine.results import Results
     from metaeval.runs.record import Record
     from metaeval.study.plan import Plan
 
@@ -65,62 +63,61 @@ def write_outputs(
         What was scored, and the truth (key columns, ``aspect``, ``rating``).
     """
     study = todo.study
-    if not isinstance(study, ExplanationStudy):
-        raise NotImplementedError
-    policy = study.policy
-    with progress("correlating"):
-        matched = Matched(scores, ratings, policy)
-        result = correlated(matched.prepared, scores, study.bootstrap)
-    with progress("testing"):
-        tests = tests_of(matched.prepared, study.by, study.tests)
-    record = record.having(policy=dict(result.policy), tests=dict(tests.policy) if tests else None)
+    found = (
+        explanation_results(study, todo.data, scores, ratings, record)
+        if isinstance(study, ExplanationStudy)
+        else todo.kind.results(study, todo.data, scores, ratings)
+    )
+    tests = found.tests
+    record = record.having(
+        policy=dict(found.policy),
+        tests=dict(tests.policy) if tests else None,
+        **({"board": found.board.record(), "order": dict(found.order)} if found.kept else {}),
+    )
     costs = costs_of(scores)
-    board = board_of(result, record, tests=tests, costs=costs)
+    board = board_of(found.board, record, by=found.order, tests=tests, costs=costs)
     # Seconds differ from run to run; these files are to depend on the scores alone.
     steady = replace(board, ranking=board.ranking and board.ranking.without("seconds_per_text"))
-    raters = todo.data.ratings[todo.data.ratings["rater"] != USER_RATER]
-    rated = raters if len(raters) else None
-    with progress("details"):
-        details = details_of(matched, rated, record) if study.details else []
-    with progress("figures"):
-        figures = figures_of(matched, rated, record, result.frame)
     with progress("report"):
+        figures = [figure_of(sheet, found.order) for sheet in found.figures]
         report = report_of(
-            todo.data,
-            matched,
-            result,
-            record,
-            board=board,
-            tests=tests,
-            costs=costs,
-            figures=figures,
-            sheets=details,
+            todo.kind, todo.data, scores, ratings, found, record, board=board, costs=costs, figures=figures
         )
-        page = report_page(report.payload(), static=to_html(board))
-    writers = {
-        SCORES: lambda file: write_parquet(scores.frame, file),
-        TRUTH: lambda file: write_parquet(ratings, file),
-        **({RATERS: lambda file: write_parquet(raters, file)} if rated is not None else {}),
-        **({VERDICTS: _parquet_writer(scores.verdicts)} if scores.verdicts is not None else {}),
-        CORRELATIONS: lambda file: write_csv(result.frame, file),
-        **({RANKING: _writer(sheet_to_csv(board.ranking))} if board.ranking else {}),
-        **({TESTS: _writer(to_csv(tests.frame))} if tests else {}),
-        **(
-            {COSTS: lambda file: write_csv(costs, file), COST_TABLE: _writer(cost_table(costs))}
-            if len(costs)
-            else {}
-        ),
-        **({DETAILS: _writer(notice(record.lost_sentences) + to_markdown(details))} if details else {}),
-        **{f"leaderboard.{suffix}": _writer(FORMATS[suffix](steady)) for suffix in ("csv", "md", "tex")},
-        REPORT: _writer(page),
+        page = report_page(report.payload(), static=board.to_html())
+    told = notice(record.lost_sentences) + to_markdown(found.sheets) if found.sheets else ""
+    files: dict[str, pd.DataFrame | str] = {
+        SCORES: scores.frame,
+        TRUTH: ratings,
+        **({VERDICTS: scores.verdicts} if scores.verdicts is not None else {}),
+        **found.files,
+        **({BOARD: found.board.frame} if found.kept else {}),
+        **({RANKING: sheet_to_csv(board.ranking)} if board.ranking else {}),
+        **({TESTS: to_csv(tests.frame)} if tests else {}),
+        **({COSTS: costs, COST_TABLE: cost_table(costs)} if len(costs) else {}),
+        **({DETAILS: told} if told else {}),
+        **{f"leaderboard.{suffix}": FORMATS[suffix](steady) for suffix in ("csv", "md", "tex")},
+        REPORT: page,
     }
     with progress("writing"):
-        return Run(todo.out, folder.finish(writers, record), scores, result, board)
+        done = folder.finish({name: _writer(content) for name, content in files.items()}, record)
+        return Run(todo.out, done, scores, _correlations(found, done), board)
 
 
-def _writer(text: str) -> Callable[[Path], object]:
-    return lambda file: file.write_text(text, encoding="utf-8", newline="\n")
+def _correlations(found: Results, record: Record) -> Correlations:
+    """Return what the board holds as correlations; of another kind of study there are none."""
+    frame, simulated = found.files.get(CORRELATIONS), record.simulation
+    if not isinstance(frame, pd.DataFrame):
+        frame = pd.DataFrame(columns=Correlation._fields)
+    return Correlations(frame, record.policy, record.kinds, simulated.data, frozenset(simulated.evaluators))
 
 
-def _parquet_writer(frame: pd.DataFrame) -> Callable[[Path], object]:
-    return lambda file: write_parquet(frame, file)
+def _writer(content: pd.DataFrame | str) -> Callable[[Path], object]:
+    def write(file: Path) -> None:
+        if isinstance(content, str):
+            file.write_text(content, encoding="utf-8", newline="\n")
+        elif file.suffix == ".parquet":
+            write_parquet(content, file)
+        else:
+            write_csv(content, file)
+
+    return write

@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__
 from metaeval.base.errors import StoppedError
-from metaeval.base.keys import key_columns
 from metaeval.base.progress import progress
 from metaeval.base.records import ScoreTable, Status
 from metaeval.judging.lost import lost_calls
+from metaeval.judging.replies import calls_in, replies_state
+from metaeval.judging.settings import judging_of
 from metaeval.kinds.scoring import Scoring, joined, judges_of
 from metaeval.kinds.study import Study, make_study
 from metaeval.runs.folder import RECORD, RunFolder, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
 from metaeval.study.completion import finished, inputs_of
-from metaeval.study.judges import judging_of
 from metaeval.study.plan import Plan, plan
-from metaeval.study.replies import calls_in, replies_state, store_path
 
 if TYPE_CHECKING:
     import os
@@ -125,7 +124,7 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
             of_truth = Scoring(todo.data, {"truth": str(todo.truth)}, todo.aspects, todo.known)
             with contextlib.ExitStack() as stack:
                 if judges_of([*scoring.named.values(), *of_truth.named.values()]):
-                    stack.enter_context(judging_of(todo.study, offline=offline))
+                    stack.enter_context(judging_of(todo.study.judging, offline=offline))
                 truth = of_truth.table("truth")
                 if not finished_before:
                     folder.write_record(record)
@@ -153,7 +152,7 @@ def counts_of(table: ScoreTable) -> dict[str, dict[str, int]]:
 def truth_ratings(truth: ScoreTable) -> pd.DataFrame:
     """Return the scores of one evaluator as ratings of the truth; a question without an answer is NaN."""
     frame = truth.frame.drop(columns=["evaluator", "status"]).rename(columns={"score": "rating"})
-    return frame[[*key_columns(frame), "aspect", "rating"]]
+    return frame[[*truth.keys, "aspect", "rating"]]
 
 
 def _score(folder: RunFolder, scoring: Scoring, done: list[str]) -> ScoreTable:
@@ -226,7 +225,7 @@ def _asked(todo: Plan, scoring: Scoring, of_truth: Scoring, scores: ScoreTable, 
     asked = of_truth.asked() | scoring.asked()
     if not asked:
         return {}
-    store = store_path(todo.study.judging)
+    store = todo.study.judging.path
     lost = lost_calls(asked, store)
     if lost:
         return {"lost": lost, "again": _command(todo) or again}

@@ -13,6 +13,7 @@ from metaeval.base.progress import progress
 from metaeval.base.resources import bundled
 from metaeval.kinds.kind import kind_named
 from metaeval.kinds.registry import COMMON
+from metaeval.kinds.scoring import judges_of, resolve
 from metaeval.kinds.study import Study, make_study, read_study, unknown_word
 from metaeval.runs.folder import check_usable
 from metaeval.study.specs import resolve_evaluators, resolve_truth
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import DataOfKind, DataSet
     from metaeval.base.spec import EvaluatorSpec
+    from metaeval.judging.model_evaluator import ModelEvaluator
     from metaeval.kinds.kind import Factory, StudyKind
 
 
@@ -47,6 +49,10 @@ class Plan:
     def known(self) -> Mapping[str, Factory]:
         """The evaluators that specs may name."""
         return {**COMMON, **self.kind.evaluators}
+
+    def judges(self) -> list[ModelEvaluator]:
+        """Return all evaluators that ask a model, those inside ensembles too."""
+        return judges_of(resolve(self.specs, self.known).values())
 
     def as_record(self) -> dict[str, Any]:
         """Return the study as resolved, as plain JSON values."""

@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.analysis.agreement.by_group import bias_by_group, by_group
-from metaeval.analysis.agreement.forest import CELL
+from metaeval.analysis.agreement.by_group import bias_by_group
 from metaeval.analysis.agreement.measures import on_scale
+from metaeval.base.counts import counted
 from metaeval.base.records import Kind, Status
-from metaeval.engine.comparison import By, Tests, compare_prepared
-from metaeval.engine.correlation_board import correlation_board
 from metaeval.engine.drilldown import GroupColumn
-from metaeval.engine.ranking import ranking, tests_sentence
-from metaeval.engine.results import PeopleLine, RankedCell
 from metaeval.evaluators.grid import grid_of, unit_positions
-from metaeval.kinds.explanations.reading import LEVEL_MEANINGS, clusters, size_text, unit_view
 from metaeval.llm.store.replies import Store, default_path
 from metaeval.llm.store.tools import Conversation, conversations
 from metaeval.reports import words
@@ -27,57 +22,51 @@ from metaeval.reports.report.model import COSTS, ListedEvaluator, Report
 from metaeval.reports.report.units import Sample, Units, sample
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
-    from metaeval.base.records import Correlations, ScoreTable
-    from metaeval.engine.board import Board
-    from metaeval.engine.comparison import Comparisons
-    from metaeval.engine.drilldown import Groups
-    from metaeval.engine.matched import Matched
-    from metaeval.engine.policy import Prepared
-    from metaeval.engine.sheet import Sheet
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+    from metaeval.base.records import DataOfKind, DataSet, ScoreTable
+    from metaeval.engine.drilldown import Groups, UnitView
+    from metaeval.engine.results import Results
+    from metaeval.kinds.kind import StudyKind
     from metaeval.reports import Leaderboard
     from metaeval.reports.figures import Figure
     from metaeval.runs.record import Record
 
-_MOST_PERMUTATIONS = 10_000  # in columns other than the one that orders the leaderboard
-_MOST_TESTED = 32  # evaluators, above which only that column is tested
 
-
-def report_of(
-    data: ExplanationSet,
-    matched: Matched,
-    result: Correlations,
+def report_of(  # noqa: PLR0917 - all that a report is made of
+    kind: StudyKind,
+    data: DataOfKind,
+    scores: ScoreTable,
+    truth: pd.DataFrame,
+    found: Results,
     record: Record,
     *,
     board: Leaderboard,
-    tests: Comparisons | None,
     costs: pd.DataFrame,
     figures: Sequence[Figure] = (),
-    sheets: Sequence[Sheet] = (),
 ) -> Report:
     """Put together what the page of a run shows.
 
     Parameters
     ----------
-    data, matched
-        What was scored; with what, and the truth.
-    result, board, tests, costs
+    kind, data, scores, truth
+        What was scored, with what, and the truth.
+    found, board, costs
         What was found out.
     record
         What ``run.json`` says.
-    figures, sheets
-        Further things to show.
+    figures
+        Drawn.
     """
-    study, scores, prepared = record.study, matched.scores, matched.prepared
-    cells = correlation_board(result, study.by)
-    units = units_of(data, scores, matched.truth, study.aspects)
-    shown = sample(*clusters(data))
+    aspects = record.study.aspects
+    view = kind.unit_view(data, aspects)
+    units = units_of(view, data, scores, truth, aspects)
+    clusters = data.units[data.cluster].astype(str).tolist()
+    shown = sample(clusters, f"{data.nouns[data.cluster]}s")
     entries = list(_entries(data, scores, units, record))
-    keys = [_calls(scores, name, data, study.aspects) for name in scores.evaluators]
+    keys = [_calls(scores, name, data, aspects) for name in scores.evaluators]
     return Report(
         title=record.title,
         dataset=record.data.name,
@@ -85,25 +74,27 @@ def report_of(
         truth=record.truth.spec,
         version=record.metaeval,
         facts=list(_facts(data, record)),
-        glossary=_glossary(entries, study.levels, costs),
+        glossary=_glossary(entries, found.glossary, costs, view.texts[0].title),
         policy=board.policy,
         lost=board.lost,
         evaluators=entries,
-        board=cells,
+        board=found.board,
         costs=costs,
-        ranked=list(_ranked(result, cells, prepared, tests, study.tests)),
-        people=list(_people(figures)),
-        groups=[_with_bias(g, units, entries) for g in by_group(prepared)],
+        ranked=found.ranked,
+        people=found.people,
+        groups=[_with_bias(g, units, entries) for g in found.groups],
         units=units,
         shown=shown,
-        calls=Calls(_conversations(keys, shown, study.judging.get("store"))),
+        calls=Calls(_conversations(keys, shown, record.study.judging.get("store"))),
         keys=keys,
         figures=figures,
-        sheets=sheets,
+        sheets=found.sheets,
     )
 
 
-def units_of(data: ExplanationSet, scores: ScoreTable, truth: pd.DataFrame, aspects: Sequence[str]) -> Units:
+def units_of(
+    view: UnitView, data: DataSet, scores: ScoreTable, truth: pd.DataFrame, aspects: Sequence[str]
+) -> Units:
     """Lay scores and truth out over the units of the data.
 
     Raises
@@ -113,15 +104,13 @@ def units_of(data: ExplanationSet, scores: ScoreTable, truth: pd.DataFrame, aspe
     """
     frames = dict(iter(scores.frame.groupby("evaluator", sort=False, observed=True)))
     return Units(
-        unit_view(data, aspects),
+        view,
         grid_of(truth.rename(columns={"rating": "score"}), data, aspects, "the truth"),
         tuple(grid_of(frames[name], data, aspects, name) for name in scores.evaluators),
     )
 
 
-def _entries(
-    data: ExplanationSet, scores: ScoreTable, units: Units, record: Record
-) -> Iterator[ListedEvaluator]:
+def _entries(data: DataSet, scores: ScoreTable, units: Units, record: Record) -> Iterator[ListedEvaluator]:
     for (name, evaluator), grid in zip(record.evaluators.items(), units.scores, strict=True):
         yield ListedEvaluator(
             name,
@@ -133,10 +122,10 @@ def _entries(
         )
 
 
-def _facts(data: ExplanationSet, record: Record) -> Iterator[tuple[str, str]]:
+def _facts(data: DataSet, record: Record) -> Iterator[tuple[str, str]]:
     scale = data.scale
     yield "Data set", data.name
-    yield "Size", size_text(data)
+    yield "Size", _size_text(data)
     yield "Truth", record.truth.spec
     yield "Scale", f"{scale.min:g} to {scale.max:g}{', whole numbers' if scale.integer else ''}"
     yield "Source", data.source
@@ -144,18 +133,21 @@ def _facts(data: ExplanationSet, record: Record) -> Iterator[tuple[str, str]]:
     yield "Fingerprint of the data", record.data.fingerprint
 
 
+def _size_text(data: DataSet) -> str:
+    """Return how many units there are, and how many of each key."""
+    counts = [(len(data), "unit"), *((data.units[k].nunique(), data.nouns[k]) for k in data.keys)]
+    *most, last = [counted(n, noun) for n, noun in counts if n]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def _glossary(
-    entries: Sequence[ListedEvaluator], levels: Sequence[str], costs: pd.DataFrame
+    entries: Sequence[ListedEvaluator], of_kind: Sequence[tuple[str, str]], costs: pd.DataFrame, text: str
 ) -> list[tuple[str, str]]:
     failures = {status for e in entries for status, n in e.statuses.items() if n and status != Status.OK}
     priced = len(costs) and costs[[c.name for c in COSTS]].notna().to_numpy().any()
     return [
         ("truth", "the ratings that scores are compared with"),
-        ("level", words.meanings(LEVEL_MEANINGS, levels)),
-        (
-            "undefined groups",
-            "groups of a level where truth or scores are all equal, so without a coefficient",
-        ),
+        *of_kind,
         ("missing scores", "what the evaluator should have scored in this column and did not"),
         (
             "not scored",
@@ -163,41 +155,9 @@ def _glossary(
         ),
         (
             "USD, tokens, seconds",
-            "what one explanation costs on average, all aspects together" if priced else "",
+            f"what one {text} costs on average, all aspects together" if priced else "",
         ),
     ]
-
-
-def _ranked(
-    result: Correlations,
-    board: Board,
-    data: Prepared,
-    tests: Comparisons | None,
-    options: Mapping[str, Any] | None,
-) -> Iterator[RankedCell]:
-    """Test the columns of the leaderboard, but for ranks over all units, which take long."""
-    if tests is None or options is None:
-        return
-    yield _tested(result, tests)
-    if len(data.evaluators) > _MOST_TESTED:
-        return
-    how = Tests(**{**options, "permutations": min(options["permutations"], _MOST_PERMUTATIONS)})
-    for by in (By(*row) for row in board.frame[CELL].drop_duplicates().itertuples(index=False)):
-        if by != tests.by and (by.coefficient == "pearson" or by.level != "dataset"):
-            yield _tested(result, compare_prepared(data, by, how))
-
-
-def _tested(result: Correlations, tests: Comparisons) -> RankedCell:
-    sheet = ranking(result, by=tests.by, tests=tests)
-    return RankedCell(tests.by._asdict(), sheet, tests.policy["alpha"], tests_sentence(tests.policy))
-
-
-def _people(figures: Sequence[Figure]) -> Iterator[PeopleLine]:
-    """Yield what people reach in each column: the line that the figure of the ranking has."""
-    for sheet in (figure.sheet for figure in figures if figure.sheet.name == "ranking"):
-        lines = sheet.frame.dropna(subset=["human"]).drop_duplicates(CELL)
-        for line in lines.to_dict("records"):
-            yield PeopleLine(str(line["human_who"]), {k: str(line[k]) for k in CELL}, line["human"])
 
 
 def _with_bias(groups: Groups, units: Units, entries: Sequence[ListedEvaluator]) -> Groups:
@@ -221,7 +181,7 @@ def _with_bias(groups: Groups, units: Units, entries: Sequence[ListedEvaluator])
     return replace(groups, columns=(*groups.columns, column))
 
 
-def _calls(scores: ScoreTable, name: str, data: ExplanationSet, aspects: Sequence[str]) -> Any:  # noqa: ANN401 - str of shape (aspects, units), or None
+def _calls(scores: ScoreTable, name: str, data: DataSet, aspects: Sequence[str]) -> Any:  # noqa: ANN401 - str of shape (aspects, units), or None
     """Return the key of the call behind each score of a judge; None for an evaluator that asks nobody."""
     if "call" not in scores.frame or scores.kinds.get(name) != Kind.JUDGE:
         return None

@@ -8,26 +8,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from metaeval.base.errors import MetaevalError, nearest
+import pandas as pd
+
+from metaeval.base.errors import one_of
+from metaeval.base.records import Correlation, Correlations
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.comparison import By, Tests, compare_prepared
-from metaeval.engine.ranking import check_by
+from metaeval.engine.comparison import Tests
 from metaeval.judging.cost import costs_of
 from metaeval.reports import Leaderboard, leaderboard
 from metaeval.runs.finished import open_run, read_correlations
 from metaeval.runs.folder import REPORT, read_record
+from metaeval.runs.joint import cells_of
 from metaeval.study.specs import parts_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    import pandas as pd
-
-    from metaeval.base.records import Correlations, ScoreTable
+    from metaeval.base.records import ScoreTable
+    from metaeval.engine.board import Board, Cell
     from metaeval.engine.comparison import Comparisons
-    from metaeval.engine.policy import Prepared
-    from metaeval.runs.finished import OpenRun
     from metaeval.runs.record import Record
 
 
@@ -60,18 +60,13 @@ class Run:
         return f"{self.leaderboard._repr_html_()}<p>The whole report: {where}</p>"
 
 
-def tests_of(data: Prepared, by: By, options: Tests | None) -> Comparisons | None:
-    """Test the evaluators of a run against each other by one column; None if the study wants no tests."""
-    return None if options is None else compare_prepared(data, by, options)
-
-
 def board_of(
-    result: Correlations,
+    result: Board,
     record: Record,
     coefficients: Sequence[str] | None = None,
     *,
     name: str = "",
-    by: By | None = None,
+    by: Cell | None = None,
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
 ) -> Leaderboard:
@@ -88,7 +83,7 @@ def board_of(
         simulated=record.data.simulated,
         name=name or record.study.name,
         signatures=record.signatures,
-        by=by or record.study.by,
+        by=by or record.order or record.study.order_by,
         tests=tests,
         costs=costs,
         lost=record.lost_sentences,
@@ -115,9 +110,11 @@ def read_back(folder: str | os.PathLike[str]) -> Run:
         If it is no run folder, the run is not finished, or its files are not those that it wrote.
     """
     opened = open_run(folder)
-    result, record = opened.correlations, opened.record
-    board = board_of(result, record, tests=opened.tests(), costs=costs_of(opened.scores))
-    return Run(opened.folder, record, opened.scores, result, board, already=True)
+    record = opened.record
+    board = board_of(opened.board, record, tests=opened.tests(), costs=costs_of(opened.scores))
+    none = Correlations(pd.DataFrame(columns=Correlation._fields), record.policy, record.kinds)
+    found = opened.correlations if record.board is None else none
+    return Run(opened.folder, record, opened.scores, found, board, already=True)
 
 
 def read_board(
@@ -131,25 +128,19 @@ def read_board(
         If it is no finished run, or it has no such coefficient or column to order by.
     """
     opened = open_run(folder)
-    result, record = opened.correlations, opened.record
+    board, record = opened.board, opened.record
     for name in coefficients or ():
-        have = record.study.coefficients
-        if name not in have:
-            raise MetaevalError(
-                f"the run has no coefficient {name!r}{nearest(name, have)} (it has: {', '.join(have)})"
-            )
-    ordered = record.study.by
-    by = check_by(By.read(order_by, ordered), result)
-    tests = opened.tests() if by == ordered else _tests_by(opened, by)
+        one_of(name, record.study.coefficients, "the run has no coefficient")
+    ordered = board.cell(opened.order)
+    by = board.cell(order_by, ordered)
+    options = record.study.tests
+    if by == ordered:
+        tests = opened.tests()
+    else:
+        tests = cells_of(opened).compare(by, Tests(**options)) if options else None
     costs = costs_of(opened.scores)
     name = Path(folder).resolve().name
-    return board_of(result, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
-
-
-def _tests_by(run: OpenRun, by: By) -> Comparisons | None:
-    options = run.record.study.tests
-    wanted = Tests(**options) if options else None
-    return tests_of(run.matched.prepared, by, wanted)
+    return board_of(board, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 
 
 def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, Record]:

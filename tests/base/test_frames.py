@@ -154,8 +154,8 @@ def test_a_leaderboard_of_a_table(change):
     board = me.leaderboard(change(result.frame))
     expected = me.leaderboard(result)
     pd.testing.assert_frame_equal(board.frame, expected.frame)
-    assert [row.cells for row in board.tables[0].rows] == [row.cells for row in expected.tables[0].rows]
-    assert {b.kind for t in board.tables for b in t.blocks} == {Kind.RECORDED}
+    pd.testing.assert_frame_equal(board.tables[0].frame, expected.tables[0].frame)
+    assert {block for t in board.tables for block in t.frame["block"]} == {Kind.RECORDED}
     assert "Policy: not known, for the numbers came as a table." in board.to_markdown()
 
 

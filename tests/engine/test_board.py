@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from metaeval.base.records import Correlations
+from metaeval.base.errors import MetaevalError
+from metaeval.base.records import Correlations, Kind
+from metaeval.base.simulation import Simulation
 from metaeval.engine.board import Board, BoardDimension, SecondEstimate
-from metaeval.engine.comparison import By
+from metaeval.engine.comparison import correlation_cell
 from metaeval.engine.correlation_board import correlation_board
 
 FRAME = pd.DataFrame(
@@ -23,6 +26,15 @@ FRAME = pd.DataFrame(
         "n_questions": 8,
     }
 )
+INTERVALS = {
+    "cluster": "item",
+    "n_clusters": 8,
+    "resamples": 20,
+    "confidence": 0.9,
+    "method": "percentile",
+    "expand": False,
+    "seed": 0,
+}
 TOPIC = BoardDimension("topic", {"plot": "questions on plot", "cast": "questions on cast"}, first="cast")
 
 
@@ -67,7 +79,7 @@ def test_correlations_give_their_board(aspects: list[str], shown: list[str]) -> 
         for v in ("dataset", "user")
     ]
     frame = pd.DataFrame(rows).assign(ci_low=0.0, ci_high=0.2, corrected=float("nan"))
-    board = correlation_board(Correlations.of_frame(frame), By(shown[-1], "user", "kendall"))
+    board = correlation_board(Correlations.of_frame(frame), correlation_cell(shown[-1], "user", "kendall"))
     assert [list(d.choices) for d in board.dimensions] == [shown, ["dataset", "user"], ["kendall"]]
     assert [d.first for d in board.dimensions] == [shown[-1], "user", "kendall"]
     assert set(board.frame["aspect"]) == set(shown)
@@ -80,9 +92,49 @@ def test_what_is_corrected_stands_beside_the_plain_estimate() -> None:
     frame = pd.DataFrame(
         [{**row, "level": "user"}, {**row, "level": "generator", "corrected": 0.15}],
     ).assign(ci_low=0.0, ci_high=0.2)
-    found = replace(Correlations.of_frame(frame), policy={"bootstrap": {"cluster": "item"}})
-    board = correlation_board(found, By("fit", "user", "pearson"))
+    found = replace(Correlations.of_frame(frame), policy={"bootstrap": INTERVALS})
+    board = correlation_board(found, correlation_cell("fit", "user", "pearson"))
     assert board.second is not None
     assert board.frame[board.second.name].dropna().tolist() == [0.15]
     assert "very many items" in board.second.hint
     assert "very many items" in board.second.note
+
+
+def test_a_cell_is_read_by_its_values() -> None:
+    task = BoardDimension("task", {"all": "all tasks"}, total="mean", spoken={"all": "any task"})
+    board = Board(FRAME.assign(task="all"), (TOPIC, task), form="hundred")
+    assert board.cell() == {"topic": "cast", "task": "all"}
+    assert board.cell("plot,") == board.cell(["plot"]) == board.cell({"topic": "plot"})
+    assert board.cell(",", {"topic": "plot"}) == {"topic": "plot", "task": "all"}
+    assert board.cell({"task": "mean"}) == board.cell(), "of one value, it is the mean"
+    assert board.words(board.cell("plot")) == "questions on plot, any task, × 100"
+    assert board.of(board.cell("plot"))["estimate"].tolist() == [0.5, 0.25]
+    for wanted, said in (
+        ("a,b,c", "--by is 'a,b,c'; give topic,task, such as cast,all"),
+        ("plt", r"no topic 'plt' to order by; did you mean 'plot'\? \(it has: plot, cast\)"),
+        ({"level": "user"}, r"no 'level' to order by \(it has: topic, task\)"),
+    ):
+        with pytest.raises(MetaevalError, match=said):
+            board.cell(wanted)
+
+
+def test_a_board_is_read_back_from_its_record() -> None:
+    second = SecondEstimate("adjusted", "adjusted", at={"topic": "cast"}, made=("So.",))
+    board = Board(
+        FRAME.assign(adjusted=0.5),
+        (TOPIC,),
+        estimate="share",
+        second=second,
+        form="share",
+        higher_is_better=False,
+        columns=("topic",),
+        sums={"n_questions": ("questions", "None.")},
+        notes=("One.", "Two."),
+        kinds={"one": Kind.JUDGE},
+        simulated=Simulation(True),
+    )
+    plain = json.loads(json.dumps(board.record()))
+    again = Board.of_record(board.frame, plain, board.kinds, board.simulated)
+    assert (again.dimensions, again.second, again.notes) == ((TOPIC,), second, ("One.", "Two."))
+    assert json.loads(json.dumps(again.record())) == plain
+    assert (again.kinds, again.simulated) == (board.kinds, board.simulated)

@@ -8,10 +8,10 @@ from statsmodels.stats.multitest import multipletests
 import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import AVERAGE
-from metaeval.engine.comparison import By, Comparisons, compare_prepared
+from metaeval.engine.comparison import Comparisons, compare_prepared, correlation_cell
 from metaeval.engine.comparison import Tests as How  # under its own name it would be collected
 from metaeval.engine.policy import Policy, prepare
-from metaeval.engine.ranking import tests_sentence as sentence
+from metaeval.engine.sentences import tests_sentence as sentence
 from tests.stats import naive
 
 KEYS = ["user_id", "item_id", "generator"]
@@ -264,10 +264,6 @@ def test_options_are_checked(options, message):
         me.compare(*judges(users=4), **options)
 
 
-def test_a_column_prints_as_words():
-    assert str(By()) == "average, dataset level, pearson"
-
-
 def test_own_units_are_compared_on_those_that_both_have():
     """One of two equally good evaluators has no scores for the users that are hard: that must not help it."""
     significant = 0
@@ -300,8 +296,8 @@ def test_so_many_permutations_are_made_that_a_correction_with_others_leaves_some
     """One of 703 tests: with 10,000 permutations no p that is corrected with the others is below 0.07."""
     scores, truth = judges()
     data = prepare(scores, truth, Policy.of(["dataset"], ["pearson"], None, "skip", "common"))
-    alone = compare_prepared(data, By(AVERAGE), How(permutations=50))
-    together = compare_prepared(data, By(AVERAGE), How(permutations=50), corrected_with=703)
+    alone = compare_prepared(data, correlation_cell(AVERAGE), How(permutations=50))
+    together = compare_prepared(data, correlation_cell(AVERAGE), How(permutations=50), corrected_with=703)
     assert together.policy["permutations"] > alone.policy["permutations"]
     assert 703 * together.policy["least_p"] <= 0.05
 

@@ -232,7 +232,10 @@ def test_resamples_that_are_not_kept_are_drawn_again(monkeypatch):
         (100, r"bootstrap must be a mapping, such as \{'resamples': 10000\}, not 100"),
         ({"resample": 100}, r"'resample' is not allowed \(allowed: resamples, .*did you mean.*'?resamples"),
         ({"cluster": "users"}, "no users to resample by; .*did you mean 'user'"),
-        ({"cluster": ["user"]}, "bootstrap cluster is"),
+        (
+            {"cluster": ["user"]},
+            "cluster is .'user'.; give what a key names, such as user, or unit",
+        ),
         ({"method": "basic"}, r"bootstrap method: 'basic' is not allowed \(allowed: percentile, bca\)"),
         ({"resamples": 0}, "bootstrap resamples is 0; give a whole number, 1 or more"),
         ({"resamples": 1e4}, "bootstrap resamples is 10000.0; give a whole number"),

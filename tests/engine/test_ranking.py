@@ -7,17 +7,22 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import AVERAGE, Correlations
-from metaeval.engine.comparison import By
-from metaeval.engine.ranking import default_by, ranking
-from metaeval.engine.standings import policy_sentences
+from metaeval.engine.comparison import correlation_cell
+from metaeval.engine.correlation_board import correlation_board
+from metaeval.engine.ranking import ranking as ranking_of
+from metaeval.engine.sentences import policy_sentences
 from tests.engine.test_comparison import judges
+
+
+def ranking(result, **options):
+    return ranking_of(correlation_board(result), **options)
 
 
 def ranked(data=None, by=None, **options):
     data = data or judges()
     result = me.correlate(*data, levels=["dataset", "user", "pair"], bootstrap={"resamples": 300})
-    by = by or By()
-    tests = me.compare(*data, **by._asdict(), permutations=1000, **options)
+    by = by or correlation_cell()
+    tests = me.compare(*data, **by, permutations=1000, **options)
     return ranking(result, tests=tests)
 
 
@@ -28,7 +33,7 @@ def cluster_of(sheet):
 @pytest.mark.parametrize("level", ["dataset", "user", "pair"])
 def test_twins_share_a_cluster_and_a_shuffled_judge_is_with_random(level):
     """In nearly all studies: at 5 %, a study in forty tells twins apart by chance."""
-    by = By(level=level)
+    by = correlation_cell(level=level)
     together = 0
     for seed in range(12):
         data = judges(seed)
@@ -49,11 +54,11 @@ def test_rows_come_best_first_with_their_verdict():
     assert (frame["verdict"].iloc[2:].str.startswith("worse, p ")).all()
     assert frame["worse_than_best"].tolist() == [False, False, True, True, True]
     assert [c.name for c in sheet.columns] == ["rank", "cluster", "label", "estimate", "verdict"]
-    assert sheet.columns[3][3:] == ("ci_low", "ci_high")
+    assert sheet.columns[3][3:5] == ("ci_low", "ci_high")
 
 
 def test_notes_say_what_was_done():
-    notes = " ".join(ranked(by=By("clear", "user", "kendall"), correction="bh").notes)
+    notes = " ".join(ranked(by=correlation_cell("clear", "user", "kendall"), correction="bh").notes)
     for part in (
         "Ordered by clear, user level, kendall, × 100.",
         "95 % bootstrap intervals (percentiles, widened for few clusters; 300 resamples of 30 users, seed 0)",
@@ -72,30 +77,35 @@ def test_without_tests_and_intervals_there_is_the_order_alone():
 
 def test_any_column_may_order_the_board():
     result = me.correlate(*judges())
-    for by in (By("clear", "pair", "spearman"), By(AVERAGE, "user", "kendall")):
+    for by in (correlation_cell("clear", "pair", "spearman"), correlation_cell(AVERAGE, "user", "kendall")):
         frame = ranking(result, by=by).frame
         found = result.frame
         chosen = found[
-            (found["aspect"] == by.aspect)
-            & (found["level"] == by.level)
-            & (found["coefficient"] == by.coefficient)
+            (found["aspect"] == by["aspect"])
+            & (found["level"] == by["level"])
+            & (found["coefficient"] == by["coefficient"])
         ].sort_values("estimate", ascending=False)
         assert frame["evaluator"].tolist() == chosen["evaluator"].tolist()
 
 
 def test_the_default_column_is_the_average_or_the_only_aspect():
     scores, truth = judges()
-    assert default_by(me.correlate(scores, truth)) == By()
+    assert correlation_board(me.correlate(scores, truth)).cell() == correlation_cell()
     one = me.correlate(scores, truth[truth["aspect"] == "true"], levels=["user"], coefficients=["kendall"])
-    assert default_by(one) == By("true", "user", "kendall")
+    board = correlation_board(one)
+    assert board.cell() == correlation_cell("true", "user", "kendall")
+    assert board.cell("average") == board.cell(), "the average of one aspect is that aspect"
 
 
 @pytest.mark.parametrize(
     ("by", "message"),
     [
-        (By("cleer"), r"no aspect 'cleer' to order by.*clear.*\(it has: clear, true, average\)"),
-        (By(level="item"), r"no level 'item' to order by.*\(it has: dataset, user, pair\)"),
-        (By(coefficient="tau"), "no coefficient 'tau' to order by"),
+        (
+            correlation_cell("cleer"),
+            r"no aspect 'cleer' to order by.*clear.*\(it has: clear, true, average\)",
+        ),
+        (correlation_cell(level="item"), r"no level 'item' to order by.*\(it has: dataset, user, pair\)"),
+        (correlation_cell(coefficient="tau"), "no coefficient 'tau' to order by"),
     ],
 )
 def test_a_column_that_is_not_there(by, message):
@@ -107,9 +117,10 @@ def test_tests_of_another_column_are_refused():
     data = judges(users=4)
     tests = me.compare(*data, level="user", permutations=10)
     with pytest.raises(
-        MetaevalError, match="tests are by average, user level, pearson, not by average, dataset"
+        MetaevalError,
+        match=r"tests are by the average over aspects, user level, pearson.*not by .* dataset level",
     ):
-        ranking(me.correlate(*data), by=By(), tests=tests)
+        ranking(me.correlate(*data), by=correlation_cell(), tests=tests)
     assert (
         ranking(me.correlate(*data), tests=tests)
         .notes[0]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
 
 import metaeval as me
 from metaeval.base.records import Correlation, Correlations, Kind
-from metaeval.engine.standings import Mark, policy_sentences, standings
+from metaeval.engine.correlation_board import correlation_board
+from metaeval.engine.sentences import policy_sentences
+from metaeval.engine.standings import standings
+
+if TYPE_CHECKING:
+    from metaeval.engine.sheet import Sheet
 
 NAN = math.nan
 
@@ -36,9 +41,19 @@ def correlations(
     return Correlations(pd.DataFrame(rows, columns=Correlation._fields), policy or {}, kinds or {}, simulated)
 
 
+def tables(result: Correlations, **options: Any) -> tuple[Sheet, ...]:
+    return standings(correlation_board(result), **options).tables
+
+
+def titles(table: Sheet) -> tuple[str, ...]:
+    return tuple(c.title for c in table.columns[1:])
+
+
 def marks(result: Correlations, level: int = 0) -> dict[str, str]:
-    (table,) = standings(result).tables
-    return {row.evaluator: str(row.cells[0][level].mark) for row in table.rows}
+    (table,) = tables(result)
+    cell = table.columns[1]
+    names = (cell.name, *cell.beside)
+    return {e: table.marks.get((i, names[level]), "") for i, e in enumerate(table.frame["evaluator"])}
 
 
 def test_best_and_second_are_marked_for_each_level() -> None:
@@ -59,8 +74,7 @@ def test_undefined_values_are_not_marked_nor_negative_zero_printed() -> None:
     result = correlations({"a": {"x": [NAN, NAN]}, "b": {"x": [-0.00001, NAN]}, "c": {"x": [-0.5, NAN]}})
     assert marks(result) == {"a": "", "b": "best", "c": "second"}
     assert set(marks(result, 1).values()) == {""}
-    (table,) = standings(result).tables
-    assert [row.cells[0][0].text for row in table.rows] == ["", "0.00", "-50.00"]
+    assert me.leaderboard(result).frame["printed"].tolist()[::2] == ["", "0.00", "-50.00"]
 
 
 def test_a_single_evaluator_is_not_the_best() -> None:
@@ -70,52 +84,55 @@ def test_a_single_evaluator_is_not_the_best() -> None:
 def test_blocks_come_in_the_order_of_kinds_and_rows_in_that_of_the_study() -> None:
     kinds = {"z": Kind.ANNOTATOR, "y": Kind.BASELINE, "x": Kind.ANNOTATOR, "w": Kind.JUDGE}
     result = correlations({e: {"x": [i / 10, 0]} for i, e in enumerate(kinds)}, kinds)
-    (table,) = standings(result).tables
-    assert [(b.kind, [r.evaluator for r in b.rows]) for b in table.blocks] == [
-        (Kind.BASELINE, ["y"]),
-        (Kind.ANNOTATOR, ["z", "x"]),
-        (Kind.JUDGE, ["w"]),
+    (table,) = tables(result)
+    assert table.frame[["block", "evaluator"]].to_numpy().tolist() == [
+        [Kind.BASELINE, "y"],
+        [Kind.ANNOTATOR, "z"],
+        [Kind.ANNOTATOR, "x"],
+        [Kind.JUDGE, "w"],
     ]
-    (table,) = standings(result, order="estimate").tables
-    assert [r.evaluator for r in table.rows] == ["y", "x", "z", "w"]
+    (table,) = tables(result, order="estimate")
+    assert table.frame["evaluator"].tolist() == ["y", "x", "z", "w"]
 
 
 def test_ordering_by_estimate_puts_the_undefined_last() -> None:
     result = correlations({"a": {"x": [NAN, 0]}, "b": {"x": [0.1, 0]}, "c": {"x": [0.2, 0]}})
-    (table,) = standings(result, order="estimate").tables
-    assert [r.evaluator for r in table.rows] == ["c", "b", "a"]
+    (table,) = tables(result, order="estimate")
+    assert table.frame["evaluator"].tolist() == ["c", "b", "a"]
 
 
 def test_the_average_is_the_last_column_and_left_out_beside_one_aspect() -> None:
     both = {"average": [0.1, 0.1], "x": [0.1, 0.1], "y": [0.1, 0.1]}
-    assert standings(correlations({"a": both})).tables[0].aspects == ("x", "y", "average")
+    assert titles(tables(correlations({"a": both}))[0]) == ("x", "y", "average")
     one = {"x": [0.1, 0.1], "average": [0.1, 0.1]}
-    assert standings(correlations({"a": one})).tables[0].aspects == ("x",)
+    assert titles(tables(correlations({"a": one}))[0]) == ("x",)
 
 
 def test_counts_that_are_the_same_are_said_once_and_others_have_a_column() -> None:
     estimates = {e: {a: [0.1, 0.1] for a in ("x", "y", "average")} for e in ("a", "b")}
-    same = standings(correlations(estimates)).tables[0]
-    assert same.count_columns == ()
-    assert same.counts == (
+    same = tables(correlations(estimates))[0]
+    assert titles(same) == ("x", "y", "average")
+    assert same.notes[2:] == (
         "Units in each of 2 aspects: 10.",
         "Groups in each of 2 aspects: 2.",
         "No group was undefined.",
         "No score was missing.",
     )
-    differ = standings(correlations(estimates, counts={"b": (1200, 2, 0, 3)})).tables[0]
-    assert differ.count_columns == ("units", "missing scores")
-    assert [row.counts for row in differ.rows] == [("10", "0"), ("1,200", "3")]
+    differ = tables(correlations(estimates, counts={"b": (1200, 2, 0, 3)}))[0]
+    assert titles(differ)[3:] == ("units", "missing scores")
+    assert differ.frame[["units", "missing scores"]].to_numpy().tolist() == [["10", "0"], ["1,200", "3"]]
 
 
 def test_a_table_a_coefficient_in_the_order_asked_for() -> None:
     result = correlations({"a": {"x": [0.1, 0.2]}}, coefficients=("pearson", "kendall"))
-    assert [t.coefficient for t in standings(result).tables] == ["pearson", "kendall"]
-    assert [t.coefficient for t in standings(result, coefficients=["kendall"]).tables] == ["kendall"]
+    assert [t.title for t in tables(result)] == ["Pearson's r", "Kendall's τ-b"]
+    for wanted in (["kendall"], ["kendall", "pearson"]):
+        shown = me.leaderboard(result, coefficients=wanted).tables
+        assert [t.name for t in shown] == [f"leaderboard-{c}" for c in wanted]
     with pytest.raises(ValueError, match="no coefficient 'spearman'"):
-        standings(result, coefficients=["spearman"])
+        me.leaderboard(result, coefficients=["spearman"])
     with pytest.raises(ValueError, match="order is 'study' or 'estimate'"):
-        standings(result, order="name")  # type: ignore[arg-type]
+        me.leaderboard(result, order="name")  # type: ignore[arg-type]
 
 
 def test_policy_is_said_in_words() -> None:
@@ -141,7 +158,7 @@ def test_the_frame_has_a_row_a_value() -> None:
     frame = board.frame
     assert list(frame.columns) == [*Correlation._fields, "block", "mark", "printed"]
     assert frame["printed"].tolist() == ["12.50", "", "50.00", "25.00"]
-    assert frame["mark"].tolist() == [Mark.SECOND, "", Mark.BEST, Mark.BEST]
+    assert frame["mark"].tolist() == ["second", "", "best", "best"]
     assert frame["estimate"].iloc[0] == 0.125
 
 

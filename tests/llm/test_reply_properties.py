@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaeval.llm.replies.reader import parse_reply
+from tests.llm.replies.reading import parse_reply
 from tests.llm.replies.test_reader import FOUR, values
 
 SCALES = st.sampled_from(

@@ -77,7 +77,7 @@ def test_long_tables_are_cut_and_short_ones_are_not(nasty):
     tests = shown(me.compare(scores, truth, permutations=20))
     assert len(tests.find_all("tr")) == 2
     assert "The first" not in tests.get_text()
-    assert "average, dataset level, pearson" in tests.get_text()
+    assert "by: average, dataset, pearson" in tests.get_text()
 
 
 @pytest.mark.parametrize(

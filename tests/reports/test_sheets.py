@@ -18,9 +18,8 @@ from click.testing import CliRunner
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.cli.group import talk
 from metaeval.cli.sheets import sheet_options, tell_sheets
-from metaeval.engine.sheet import Column, Form, Sheet
-from metaeval.reports import words
-from metaeval.reports.sheets import SHEET_FORMATS, files, render, to_markdown, value_text
+from metaeval.engine.sheet import NOTHING, Column, Form, Sheet, value_text
+from metaeval.reports.sheets import SHEET_FORMATS, files, render, to_markdown
 
 NASTY = "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z]"
 FRAME = pd.DataFrame(
@@ -53,13 +52,13 @@ def sheet(name: str = "tests", *, simulated: Simulation = REAL, frame: pd.DataFr
         ("x", "text", "x"),
         (True, "text", "yes"),
         (np.False_, "text", "no"),
-        (None, "text", words.NOTHING),
-        (math.nan, "count", words.NOTHING),
+        (None, "text", NOTHING),
+        (math.nan, "count", NOTHING),
         (1234.0, "count", "1,234"),
         (0, "count", "0"),
         (0.15164, "hundred", "15.16"),
         (-0.00001, "hundred", "0.00"),
-        (np.float64(math.nan), "hundred", words.NOTHING),
+        (np.float64(math.nan), "hundred", NOTHING),
         (0.1234, "share", "12.3 %"),
         (1, "share", "100.0 %"),
         (math.pi, "number", "3.142"),
@@ -76,7 +75,7 @@ def sheet(name: str = "tests", *, simulated: Simulation = REAL, frame: pd.DataFr
         (-0.0077, "decimal", "-0.0077"),
         (0, "decimal", "0.0000"),
         (-0.00001, "decimal", "0.0000"),
-        (math.nan, "decimal", words.NOTHING),
+        (math.nan, "decimal", NOTHING),
         (0.0009, "p", "< 0.001"),
         (0.001, "p", "0.001"),
         (1.0, "p", "1.000"),

@@ -94,7 +94,7 @@ def test_another_policy_is_refused_until_one_is_named(base: Path) -> None:
         join_runs([base / "base", other])
     for named in (other, "dropping"):
         joined = join_runs([base / "base", other], policy_of=named)
-        assert joined.policy("user", "pearson").missing == {"truth": "drop", "score": "drop"}
+        assert joined.study.missing == {"truth": "drop", "score": "drop"}
         assert "that of dropping holds for all (missing: truth drop, score drop" in " ".join(joined.notes)
     with pytest.raises(
         MetaevalError, match=r"no run 'droping' .*did you mean 'dropping'\? \(runs: base, dropp"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from metaeval.base.records import ScoreTable
-from metaeval.base.simulation import REAL, Simulation
-from metaeval.engine.comparison import By, compare
+from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.comparison import Tests as How  # under its own name it would be collected
-from metaeval.engine.correlation import correlate
-from metaeval.engine.policy import Policy, prepare
+from metaeval.engine.comparison import compare, correlation_cell
+from metaeval.engine.matched import Matched
+from metaeval.engine.policy import Policy
 from metaeval.reports.sheets import sheet_to_markdown
 from metaeval.runs.sheets import pairs_sheet, side_by_side
 
-BY = By("fit", "dataset", "pearson")
+BY = correlation_cell("fit", "dataset", "pearson")
 COLUMNS = {"judge": {"old": "judge @ old", "new": "judge @ new"}, "length": {"new": "length @ new"}}
 
 
@@ -35,15 +37,20 @@ def study() -> tuple[ScoreTable, pd.DataFrame]:
     return ScoreTable(pd.concat(frames, ignore_index=True), signatures), truth
 
 
+def cells(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, missing: Any = None) -> CorrelationCells:
+    """Hold scores against the truth; a table of them alone knows no signatures."""
+    table = scores if isinstance(scores, ScoreTable) else ScoreTable(scores)
+    policy = Policy.of(["dataset"], ["pearson"], missing, "skip", "common")
+    return CorrelationCells(Matched(table, truth, policy))
+
+
 def test_an_evaluator_is_tested_against_itself() -> None:
     scores, truth = study()
-    policy = Policy.of(["dataset"], ["pearson"], None, "skip", "common")
-    result = correlate(scores, truth, levels=["dataset"], coefficients=["pearson"])
+    held = cells(scores, truth)
     sheet = side_by_side(
-        prepare(scores, truth, policy),
-        result,
+        held,
+        held.board(BY),
         COLUMNS,
-        BY,
         How(permutations=999),
         changed={"judge": ["model"]},
         notes=["First."],
@@ -65,10 +72,9 @@ def test_an_evaluator_is_tested_against_itself() -> None:
 
 def test_without_anything_to_test() -> None:
     scores, truth = study()
-    policy = Policy.of(["dataset"], ["pearson"], None, "skip", "common")
-    result = correlate(scores, truth, levels=["dataset"], coefficients=["pearson"])
+    held = cells(scores, truth)
     alone = {"judge": {"old": "judge @ old"}, "length": {"new": "length @ new"}}
-    sheet = side_by_side(prepare(scores, truth, policy), result, alone, BY, How())
+    sheet = side_by_side(held, held.board(BY), alone, How())
     assert [c.title for c in sheet.columns] == ["evaluator", "old", "new"]
     assert sheet.notes[0] == "Cells hold fit, dataset level, pearson, × 100."
     assert [note.partition(";")[0] for note in sheet.notes[1:]] == ["Evaluators are matched by name"]
@@ -79,9 +85,8 @@ def test_what_is_undefined_has_no_difference() -> None:
     failed = scores.frame["evaluator"] == "judge @ new"
     for missing, told in ((None, 0), ({"score": 1}, 24)):
         frame = scores.frame.assign(score=scores.frame["score"].mask(failed))
-        policy = Policy.of(["dataset"], ["pearson"], missing, "skip", "common")
-        result = correlate(frame, truth, levels=["dataset"], coefficients=["pearson"], missing=missing)
-        sheet = side_by_side(prepare(frame, truth, policy), result, COLUMNS, BY, How(permutations=99))
+        held = cells(frame, truth, missing)
+        sheet = side_by_side(held, held.board(BY), COLUMNS, How(permutations=99))
         judge = sheet.frame.iloc[0]
         assert judge[["estimate @ new", "difference", "p", "p_corrected"]].isna().all()
         assert judge["estimate @ old"] > 0
@@ -92,12 +97,12 @@ def test_what_is_undefined_has_no_difference() -> None:
 def test_every_two() -> None:
     scores, truth = study()
     tests = compare(scores, truth, aspect="fit", permutations=999)
-    sheet = pairs_sheet(tests, simulated=Simulation(False, ("judge @ new",)))
+    sheet = pairs_sheet(tests, cells(scores, truth).board(BY))
     assert sheet.frame["first_label"].tolist().count("judge @ new (simulated)") == 2
     assert (sheet.frame["difference"] > 0).all()
     assert [c.title for c in sheet.columns][-2:] == ["corrected p", "Williams' p"]
     kendall = compare(scores, truth, aspect="fit", coefficient="kendall", permutations=99, correction="none")
-    assert [c.title for c in pairs_sheet(kendall, simulated=REAL).columns] == [
+    assert [c.title for c in pairs_sheet(kendall, cells(scores, truth).board(kendall.by)).columns] == [
         "evaluator",
         "against",
         "difference",
@@ -119,7 +124,6 @@ def test_evaluators_that_are_corrected_together_have_permutations_enough() -> No
         for name, sd in zip(of_run.values(), (9.0, 0.1), strict=True)
     ]
     scores = pd.concat(frames, ignore_index=True)
-    policy = Policy.of(["dataset"], ["pearson"], None, "skip", "common")
-    result = correlate(scores, truth, levels=["dataset"], coefficients=["pearson"])
-    sheet = side_by_side(prepare(scores, truth, policy), result, columns, BY, How(permutations=99))
+    held = cells(scores, truth)
+    sheet = side_by_side(held, held.board(BY), columns, How(permutations=99))
     assert (sheet.frame["p_corrected"] < 0.05).all()

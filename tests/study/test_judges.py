@@ -19,12 +19,13 @@ import pytest
 
 import metaeval as me
 from metaeval.cli import main
+from metaeval.judging.settings import judging_of
 from metaeval.kinds.explanations.data.loading import save
 from metaeval.kinds.explanations.data.studies.recexp import import_recexp
 from metaeval.kinds.study import make_study
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.store.replies import Store
-from metaeval.study.judges import export_run, judging_of
+from metaeval.runs.replies import export_run
 from tests.conftest import ROOT
 from tests.kinds.explanations.judge.test_judge import KEY, answer
 from tests.llm.server import HANG, Server, serving
@@ -230,7 +231,7 @@ def test_the_limits_of_a_study_reach_the_run(data: Path) -> None:
     times = {"connect_seconds": 1, "reply_seconds": 2, "call_seconds": 3, "patience_seconds": 4, "retries": 5}
     others = {"concurrency": 6, "requests_per_minute": 7, "tokens_per_minute": 8}
     study = make_study({"dataset": "sample", "evaluators": ["Length()"], "judging": {**times, **others}})
-    with judging_of(study) as settings:
+    with judging_of(study.judging) as settings:
         assert settings.limits == Limits(**times, **others)
 
 

@@ -1,4 +1,4 @@
-"""Correlations corrected for the unreliability of evaluator and truth, where it is known."""
+"""Correlations corrected for attenuation, where reliabilities are known."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ def attenuation(
     truth_name: str = "User()",
     simulated: Simulation = REAL,
 ) -> Sheet:
-    """Divide correlations by the root of the reliabilities that are known (Spearman 1904), by aspect.
+    """Divide correlations by the root of the known reliabilities (Spearman 1904), by aspect.
 
     Parameters
     ----------
     data
-        Its levels and coefficients are not read: corrected is Pearson's r at dataset level.
+        Aligned scores and truth; Pearson's r at dataset level is corrected, whatever its levels.
     of_evaluators
         Name → reliability, shape (A,). An evaluator without one is not corrected for its own.
     of_truth
-        Shape (A,); None if it is not known. Then evaluators without a reliability are left out.
+        Shape (A,); None if unknown. Then evaluators without a reliability are left out.
     parts
-        Evaluators that share ratings, and so errors, with the truth: they are not corrected.
+        Evaluators that share ratings, and so errors, with the truth. They are not corrected.
     truth_name
-        How the truth is called in a note.
-        simulated
-            What is: the data, or which evaluators.
+        Name of the truth in notes.
+    simulated
+        What of the run is simulated.
 
     Returns
     -------
     Sheet
-        A row an evaluator: ``correlation``, ``reliability``, ``truth_reliability``, ``corrected``, averaged
+        A row per evaluator: ``correlation``, ``reliability``, ``truth_reliability``, ``corrected``, averaged
         over aspects; the frame has every aspect too (``corrected: accuracy``), and these are printed where an
         aspect without a corrected value leaves no average.
     """

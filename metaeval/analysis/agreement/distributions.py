@@ -1,4 +1,4 @@
-"""How often each score is given: the evaluators' scores beside the ratings of the truth."""
+"""Histograms of the scores of evaluators, beside those of the true ratings."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _NOTHING = np.empty(0)
 
 
 def on_scale(scores: pd.DataFrame, scale: Scale, kinds: Mapping[str, Kind]) -> list[str]:
-    """Return the evaluators all of whose scores are ratings on a scale, or means of a few.
+    """Return the evaluators whose scores are all ratings on a scale, or means of a few ratings.
 
-    Reference-based evaluators never are: their scores may lie on the scale, but mean something else.
+    Reference-based evaluators are never among them, even if their scores lie on the scale.
     """
     found = []
     for name, own in scores.groupby("evaluator", sort=False, observed=True)["score"]:
@@ -38,7 +38,7 @@ def on_scale(scores: pd.DataFrame, scale: Scale, kinds: Mapping[str, Kind]) -> l
 
 
 def edges_of(scale: Scale) -> Floats:
-    """Return the borders of the bins: half-way between ratings, or 10 bins for a scale of many ratings."""
+    """Return the edges of the bins: half-way between ratings, or of 10 bins for a scale of many ratings."""
     steps = scale.max - scale.min
     if scale.integer and steps < _MOST_STEPS:
         return np.arange(scale.min - 0.5, scale.max + 1.0)
@@ -65,15 +65,15 @@ def distributions(
     kinds
         Of the evaluators.
     truth_name
-        How the truth is called.
+        Name of the truth.
     simulated
-        Whether anything of it is.
+        What of the run is simulated.
 
     Returns
     -------
     Sheet or None
-        A row an evaluator, aspect and bin: ``place`` of the evaluator (0 is the truth), the bin's ``low`` and
-        ``high`` end, the ``share`` of the scores in it, the ``truth_share`` of the ratings in it (NaN for
+        A row per evaluator, aspect and bin: ``place`` of the evaluator (0 is the truth), the bin's ``low``
+        and ``high`` end, the ``share`` of the scores in it, the ``truth_share`` of the ratings in it (NaN for
         evaluators that are not on the truth's scale, and have 10 bins over their own range) and ``n_scores``.
         None if the truth has no rating.
     """
@@ -138,7 +138,7 @@ def _by_aspect(frame: pd.DataFrame, column: str) -> dict[str, Floats]:
 def _own_edges(values: Floats) -> Floats:
     low, high = float(values.min()), float(values.max())
     edges = np.linspace(low, high, _BINS + 1)
-    # A constant score, or one that floats cannot part into bins, has one.
+    # A constant score, or a range too small for ten bins, has one bin.
     return edges if (np.diff(edges) > 0).all() else np.array([low - 0.5, high + 0.5])
 
 

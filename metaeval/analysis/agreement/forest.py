@@ -1,21 +1,20 @@
-"""The correlations of a run for a forest plot: an estimate with its interval, beside what people reach."""
+"""The correlations of a run for a forest plot, with the human reference."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from metaeval.analysis.agreement.people import people
+from metaeval.analysis.agreement.people import people_lines
 from metaeval.base.records import AVERAGE, Kind
 from metaeval.base.simulation import REAL
-from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from metaeval.analysis.agreement.people import Line
     from metaeval.base.simulation import Simulation
     from metaeval.engine.policy import Policy
 
@@ -31,7 +30,7 @@ ESTIMATE = (
 
 
 def without_lone_average(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Return correlations without the average over aspects where it is that of a single one."""
+    """Drop the average over aspects where there is a single aspect."""
     several = correlations["aspect"].nunique() > 2
     return correlations if several else correlations[correlations["aspect"] != AVERAGE]
 
@@ -44,7 +43,7 @@ def forest(
     intervals: str = "",
     simulated: Simulation = REAL,
 ) -> Sheet:
-    """Lay out the correlations of all evaluators with their kind and the human reference.
+    """Return the correlations of all evaluators, with their kinds and the human reference.
 
     Parameters
     ----------
@@ -57,13 +56,13 @@ def forest(
     intervals
         A sentence on how the intervals were made.
     simulated
-        Whether anything of it is.
+        What of the run is simulated.
 
     Returns
     -------
     Sheet
-        A row an evaluator, aspect, level and coefficient, with ``kind`` and, the same for all evaluators,
-        ``human`` and ``human_who``: the highest estimate of a person, or of several people's mean, and whose.
+        A row per evaluator, aspect, level and coefficient, with ``kind`` and, the same for all evaluators,
+        ``human`` and ``human_who``: the highest estimate of a person or of a mean of people, and whose it is.
     """
     frame = without_lone_average(correlations)
     frame = frame[["evaluator", *CELL, "estimate", "ci_low", "ci_high"]].merge(human, on=CELL, how="left")
@@ -97,11 +96,11 @@ def human_reference(
     *,
     truth_raters: Collection[str] = (),
 ) -> pd.DataFrame:
-    """Return what people reach in each column of a leaderboard.
+    """Return the human reference: the highest correlation of people in each column of a leaderboard.
 
-    It is the highest estimate of the annotators among the evaluators. Where there are none, or the truth is
-    made of their ratings, it is the highest of the lines of `metaeval.analysis.agreement.people.people`:
-    against the truth, or against the mean of the other annotators.
+    People are the annotators among the evaluators. If there are none, or their ratings make the truth, they
+    are the lines of `metaeval.analysis.agreement.people.people`, against the truth or against the mean of the
+    other annotators.
 
     Parameters
     ----------
@@ -113,7 +112,7 @@ def human_reference(
     Returns
     -------
     DataFrame
-        ``aspect, level, coefficient, human, human_who``; no row where nothing is known.
+        ``aspect, level, coefficient, human, human_who``; no row where it is unknown.
     """
     annotators = [name for name, kind in kinds.items() if kind == Kind.ANNOTATOR]
     frame = correlations[correlations["evaluator"].isin(annotators) & correlations["estimate"].notna()]
@@ -126,41 +125,22 @@ def human_reference(
 def _lines(
     truth: pd.DataFrame, raters: pd.DataFrame | None, policy: Policy, truth_raters: Collection[str]
 ) -> pd.DataFrame:
-    """Return the people's lines, long; without intervals, which cost the most."""
-    rows: list[dict[str, Any]] = []
-    aspects = [str(a) for a in truth["aspect"].unique()]
-    for coefficient in policy.coefficients:
-        sheet = people(
-            truth,
-            raters,
-            replace(policy, coefficients=(coefficient,)),
-            truth_raters=truth_raters,
-            truth_name=_TRUTH,
-            bootstrap=Bootstrap(resamples=1),
-        )
-        lines = [] if sheet is None else sheet.frame.to_dict("records")
-        # Pairs of people are a reference only where two of them are all there is.
-        told = [n for n in lines if n["against"] == _TRUTH or str(n["against"]).startswith("mean of ")]
-        rows += [
-            {
-                "evaluator": _named(line),
-                "aspect": aspect,
-                "level": level,
-                "coefficient": coefficient,
-                "estimate": line.get(level if aspect == AVERAGE else f"{level}: {aspect}", float("nan")),
-            }
-            for line in told or lines
-            for level in policy.levels
-            for aspect in [*aspects, AVERAGE]
-        ]
-    frame = pd.DataFrame(rows, columns=["evaluator", *CELL, "estimate"])
+    """Return the lines of people, long, without intervals, which take most of the time."""
+    lines = list(people_lines(truth, raters, policy, truth_raters=truth_raters, truth_name=_TRUTH))
+    # Pairs of people are a reference only where two of them are all there is.
+    told = [n for n in lines if n[0].against == _TRUTH or n[0].against.startswith("mean of ")]
+    parts = [found.assign(evaluator=_named(line)) for line, found in told or lines]
+    frame = (
+        pd.concat(parts, ignore_index=True)
+        if parts
+        else pd.DataFrame(columns=["evaluator", *CELL, "estimate"])
+    )
     return frame[frame["estimate"].notna()]
 
 
-def _named(line: Mapping[Any, Any]) -> str:
-    """Say whose line it is, and against whom where that is not the truth."""
-    who, against = str(line["who"]), str(line["against"])
-    named = who if who.startswith("mean of ") else f"annotator {who}"
-    if against == _TRUTH:
+def _named(line: Line) -> str:
+    """Return whose line it is, and against what, if that is not the truth."""
+    named = line.who if line.who.startswith("mean of ") else f"annotator {line.who}"
+    if line.against == _TRUTH:
         return named
-    return f"{named} against {'the ' if against.startswith('mean of ') else ''}{against}"
+    return f"{named} against {'the ' if line.against.startswith('mean of ') else ''}{line.against}"

@@ -1,4 +1,4 @@
-"""Which evaluators score alike: the correlation of every two, and of each with the truth."""
+"""Correlations between the scores of all evaluators, and with the truth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 MOST_ROWS = 20_000
-"""Rows of the sheet up to which there is one for every aspect and coefficient that was asked for."""
+"""Rows of the sheet at most; with more, only the first coefficient or aspect is shown."""
 
 
 def likeness(
@@ -33,29 +33,29 @@ def likeness(
 ) -> Sheet | None:
     """Correlate the scores of every two evaluators over all units that both scored, and with the truth.
 
-    Nothing is filled in for missing scores. Evaluators are ordered by hierarchical clustering (average
-    linkage of 1 − r), so that those that score alike stand together; the truth stands last.
+    Missing scores are not filled. Evaluators are ordered by hierarchical clustering (average linkage of
+    1 − r), so that similar ones are neighbours; the truth is last.
 
     Parameters
     ----------
     data
         The scores and the truth over the same units.
     aspects
-        The aspects that are wanted, the first the most; ``average`` is the mean over all of them.
+        Aspects, the most important first; ``average`` is the mean over all of them.
     coefficients
-        Those that are wanted, the first the most.
+        Coefficients, the most important first.
     truth_name
-        How the truth is called.
+        Name of the truth.
     simulated
-        Whether anything of it is.
+        What of the run is simulated.
 
     Returns
     -------
     Sheet or None
-        A row a pair, aspect and coefficient: ``first`` and ``second`` (evaluators) with their ``first_place``
-        and ``second_place`` in the order, ``r`` and ``n_units``. Where all wanted aspects and coefficients
-        take more than `MOST_ROWS` rows, only the first coefficient, and then the first aspect, are there.
-        None for fewer than two evaluators with scores.
+        A row per pair, aspect and coefficient: ``first`` and ``second`` (evaluators) with their
+        ``first_place`` and ``second_place`` in the order, ``r`` and ``n_units``. Where all wanted aspects and
+        coefficients take more than `MOST_ROWS` rows, only the first coefficient, and then the first aspect,
+        are there. None for fewer than two evaluators with scores.
     """
     scored = [e for e in range(len(data.evaluators)) if not np.isnan(data.scores[e]).all()]
     if len(scored) < 2:
@@ -94,7 +94,7 @@ def likeness(
 def _by_aspect(
     values: Floats, known: Sequence[str], wanted: Sequence[str], coefficient: str
 ) -> dict[str, tuple[Floats, Ints]]:
-    """Return the matrices of r and of the number of units, by aspect; only those that are needed."""
+    """Return the matrices of r and of the number of units for the aspects that are wanted."""
     needed = known if AVERAGE in wanted else wanted
     found = {a: correlation_matrix(values[:, known.index(a)], coefficient) for a in needed}
     if AVERAGE in wanted:
@@ -119,7 +119,7 @@ def _rows(r: Floats, n: Ints, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _clustered(r: Floats) -> list[int]:
-    """Order all rows but the last, the truth: alike ones together, those nearer to the truth later."""
+    """Order all rows but the last, the truth: similar ones together, those nearer to the truth later."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 

@@ -1,4 +1,4 @@
-"""Agreement with the truth beside correlations: in pairs of units, in generators, in ratings as such."""
+"""Further measures of agreement: pairwise accuracy, kappa, alpha, concordance, absolute error."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from metaeval.stats.weighted.statistic import Clusters
 
 N_FOLDS = 10
-"""Folds of users, each with a tie threshold from the others."""
+"""Folds of users; the tie threshold of each is chosen on the others."""
 N_RESAMPLES = 1000
 """Bootstrap resamples behind the p-values of soft pairwise accuracy."""
 
-_MOST_LABELS = 1_000  # of a scale; the table of what two raters said has the square of it
+_MOST_LABELS = 1_000  # of a scale; a contingency table has the square of it
 _MOST_RATINGS = 12  # means of up to so many whole ratings count as being on the scale
 _ON_SCALE = ("kappa", "alpha", "concordance", "mae")
 
@@ -47,8 +47,8 @@ _ON_SCALE = ("kappa", "alpha", "concordance", "mae")
 def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulation = REAL) -> Sheet:
     """Measure agreement in the order of pairs, in the order of generators, and in the ratings themselves.
 
-    A row an evaluator with averages over aspects, which are NaN where the measure of any aspect is. The frame
-    has every aspect too, in columns such as ``kappa: accuracy``.
+    There is a row per evaluator, with averages over aspects, which are NaN where the measure of any
+    aspect is. The frame has every aspect too, in columns such as ``kappa: accuracy``.
 
     - ``pairs_user``, ``pairs_pair``: pairwise accuracy (`tie_calibrated_accuracy`) within users, and within
       units of a user and item. Without users, ``pairs_item``.
@@ -64,13 +64,13 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
     Parameters
     ----------
     data
-        Any levels and coefficients; they are not read.
+        Aligned scores and truth, of any levels and coefficients.
     scale
         Of the truth's ratings.
     seed
         Of the folds and the resamples.
     simulated
-        What is: the data, or which evaluators.
+        What of the run is simulated.
     """
     who = data.cluster_name()
     clusters = data.clusters(who)
@@ -119,9 +119,9 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
 
 
 def on_scale(values: Floats, scale: Scale) -> bool:
-    """Say whether all values are ratings on a scale, or means of up to 12 of them.
+    """Say whether all values are ratings on a scale, or means of up to 12 ratings.
 
-    Scores of another kind that happen to lie between the ends of the scale are told from ratings by that.
+    Other scores may lie between the ends of the scale, but are no such fractions.
     """
     if values.size == 0 or values.min() < scale.min or values.max() > scale.max:
         return False
@@ -141,7 +141,7 @@ def _scored(data: Prepared, e: int, a: int, units: Ints, scale: Scale) -> Ints:
 
 
 def _values(x: Floats, y: Floats, group: Ints, n_groups: int, scale: Scale) -> dict[str, float]:
-    """Return the measures that compare ratings with ratings; none if these are none."""
+    """Return the measures that compare ratings with ratings; none if either are not ratings."""
     if not (on_scale(x, scale) and on_scale(y, scale)):
         return {}
     found = {"alpha": krippendorff_alpha(np.stack([x, y]), "ordinal")}
@@ -179,7 +179,7 @@ def _soft(data: Prepared, seed: int) -> tuple[Floats, float]:
 
 def _p_better(replicates: Floats) -> list[Floats]:
     """Return one-sided p-values that the row's generator has the higher mean, shape (G, G), by aspect."""
-    # A resample in which the row is not above the column speaks against it, an undefined one too.
+    # Resamples in which the row is not above the column, or either is undefined, count against it.
     return [
         np.stack([permutation_p(np.zeros(len(means)), means - own, "greater") for own in means])
         for means in replicates
@@ -209,7 +209,7 @@ def _columns(found: Mapping[str, Floats], data: Prepared) -> tuple[Column, ...]:
 
 
 def _of_none(data: Prepared, groupings: Mapping[str, Grouping], clusters: Clusters) -> dict[str, float]:
-    """Return what an evaluator reaches that tells no two units apart; means over aspects."""
+    """Return the measures of an evaluator that scores all units alike; means over aspects."""
     tied = np.full((len(groupings), len(data.aspects)), np.nan)
     errors = np.full(len(data.aspects), np.nan)
     for a in range(len(data.aspects)):

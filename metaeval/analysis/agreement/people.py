@@ -1,4 +1,4 @@
-"""What people reach: annotators held against the truth, each other, and the mean of the others."""
+"""Human reference: correlations of annotators with the truth, each other, and the mean of the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.base.simulation import REAL
 from metaeval.engine.correlation import correlate
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.ranking import GENERATOR_INTERVALS
+from metaeval.engine.sentences import GENERATOR_INTERVALS
 from metaeval.engine.sheet import Column, Sheet
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ MOST_IN_PAIRS = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """One person, or the mean of some, held against ratings."""
+    """The ratings of one person, or a mean of several, to be correlated with other ratings."""
 
     who: str
     against: str
@@ -49,13 +49,13 @@ def people(
     bootstrap: Bootstrap | None = None,
     simulated: Simulation = REAL,
 ) -> Sheet | None:
-    """Correlate what people say of the same units: the lines that an evaluator's correlations are read by.
+    """Correlate people's ratings of the same units, as a reference for the correlations of evaluators.
 
     - each annotator against the truth, and, of two or more, the mean of them;
     - each pair of annotators, of up to 8;
     - of three or more, each against the mean of the others.
 
-    An annotator whose ratings are in the truth is not held against it: a part agrees with its whole.
+    An annotator whose ratings are part of the truth is not correlated with it.
 
     Parameters
     ----------
@@ -64,33 +64,30 @@ def people(
     raters
         Key columns, ``rater``, ``aspect``, ``rating``. The rater ``user`` is no annotator.
     policy
-        Its levels, first coefficient, undefined groups and fill of the truth hold here. A missing rating of
-        an annotator is left out, and each line has all units that both sides rated.
+        Levels, first coefficient, undefined groups and fill of the truth. Missing ratings of annotators are
+        left out; each line has all units that both sides rated.
     truth_raters
         Annotators whose ratings make the truth; none if it is the users' own.
     truth_name
-        How the truth is called in the table.
+        Name of the truth in the table.
     bootstrap
         Of the intervals; 10,000 resamples of users, or of items without users, if None.
     simulated
-        What is: the data, or which evaluators.
+        What of the run is simulated.
 
     Returns
     -------
     Sheet or None
-        A row a line: ``who``, ``against``, and each level with ``<level>_low`` and ``<level>_high``, averaged
-        over aspects; the frame has every aspect too (``pair: accuracy``). None if there are no annotators.
+        A row per line: ``who``, ``against``, and each level with ``<level>_low`` and ``<level>_high``,
+        averaged over aspects; the frame has every aspect too (``pair: accuracy``). None if there are no
+        annotators.
     """
     asked = annotator_ratings(truth, raters)
     if asked is None:
         return None
-    names = sorted(asked["rater"].unique())
     given = bootstrap or Bootstrap()
     wanted = given.by(given.cluster or noun(key_columns(truth)[0]))
-    rows = [
-        _row(line, policy, wanted)
-        for line in _lines(truth, asked, names, frozenset(truth_raters), truth_name)
-    ]
+    rows = [_row(line, policy, wanted) for line in _lines(truth, asked, frozenset(truth_raters), truth_name)]
     if not rows:
         return None
     columns = [
@@ -120,6 +117,23 @@ def people(
     )
 
 
+def people_lines(
+    truth: pd.DataFrame,
+    raters: pd.DataFrame | None,
+    policy: Policy,
+    *,
+    truth_raters: Collection[str] = (),
+    truth_name: str = "the user",
+) -> Iterator[tuple[Line, pd.DataFrame]]:
+    """Yield each line of `people` with its correlations, by all coefficients and without intervals."""
+    asked = annotator_ratings(truth, raters)
+    if asked is not None:
+        for line in _lines(truth, asked, frozenset(truth_raters), truth_name):
+            found = _correlated(line, policy, policy.coefficients, None)
+            if found is not None:
+                yield line, found
+
+
 def annotator_ratings(truth: pd.DataFrame, raters: pd.DataFrame | None) -> pd.DataFrame | None:
     """Return what annotators rated of the truth's units and aspects, without NaN; None if there is nothing.
 
@@ -137,13 +151,14 @@ def annotator_ratings(truth: pd.DataFrame, raters: pd.DataFrame | None) -> pd.Da
 
 
 def _lines(
-    truth: pd.DataFrame, asked: pd.DataFrame, names: Sequence[str], in_truth: frozenset[str], truth_name: str
+    truth: pd.DataFrame, asked: pd.DataFrame, in_truth: frozenset[str], truth_name: str
 ) -> Iterator[Line]:
+    names = sorted(asked["rater"].unique())
     by = [*key_columns(truth), "aspect"]
     own = {n: asked.loc[asked["rater"] == n, [*by, "rating"]] for n in names}
 
     def mean(of: Sequence[str]) -> pd.DataFrame:
-        # Only units that all of them rated: means of fewer ratings would be noisier, and of other people.
+        # Only units that all of them rated: means of fewer ratings are noisier.
         ratings = asked[asked["rater"].isin(of)].groupby(by, sort=False, observed=True)["rating"]
         whole = ratings.mean()[ratings.size() == len(of)]
         return whole.reset_index()
@@ -172,22 +187,10 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _row(line: Line, policy: Policy, bootstrap: Bootstrap) -> dict[str, Any]:
-    by = [*key_columns(line.ratings), "aspect"]
     row: dict[str, Any] = {"who": line.who, "against": line.against, "n_units": 0}
-    # Aspects without a unit that both rated have no estimate, and so the average has none.
-    both = line.ratings.merge(line.scores[by], on=by)
-    if both.empty:
+    found = _correlated(line, policy, policy.coefficients[:1], bootstrap)
+    if found is None:
         return row
-    found = correlate(
-        line.scores.assign(evaluator=line.who),
-        both[[*by, "rating"]],
-        levels=policy.levels,
-        coefficients=policy.coefficients[:1],
-        missing={"truth": policy.truth, "score": "drop"},
-        undefined_groups="zero" if policy.undefined == "zero" else "skip",
-        units="own",
-        bootstrap=bootstrap.model_dump(),
-    ).frame
     for cell in found.to_dict("records"):
         level = str(cell["level"])
         if cell["aspect"] == AVERAGE:
@@ -195,6 +198,27 @@ def _row(line: Line, policy: Policy, bootstrap: Bootstrap) -> dict[str, Any]:
             row["n_units"] = cell["n_units"]
     of_aspects = found[found["aspect"] != AVERAGE]
     return row | {f"{c['level']}: {c['aspect']}": c["estimate"] for c in of_aspects.to_dict("records")}
+
+
+def _correlated(
+    line: Line, policy: Policy, coefficients: Sequence[str], bootstrap: Bootstrap | None
+) -> pd.DataFrame | None:
+    """Correlate what two sides say; None if they have no unit in common."""
+    by = [*key_columns(line.ratings), "aspect"]
+    # Aspects without a unit that both rated have no estimate, and so the average has none.
+    both = line.ratings.merge(line.scores[by], on=by)
+    if both.empty:
+        return None
+    return correlate(
+        line.scores.assign(evaluator=line.who),
+        both[[*by, "rating"]],
+        levels=policy.levels,
+        coefficients=coefficients,
+        missing={"truth": policy.truth, "score": "drop"},
+        undefined_groups="zero" if policy.undefined == "zero" else "skip",
+        units="own",
+        bootstrap=bootstrap.model_dump() if bootstrap else None,
+    ).frame
 
 
 def _notes(

@@ -1,4 +1,4 @@
-"""How reliable annotators are, and judges over replicates."""
+"""Reliability of annotators, and of judges over replicates."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Annotators:
     names: tuple[str, ...]
     aspects: tuple[str, ...]
     single: Floats
-    """ICC(3, 1): of one annotator's ratings, whatever is the same for all units apart."""
+    """ICC(3, 1): reliability of one annotator's ratings, up to a constant."""
     columns: Mapping[str, Floats]
     """Name of each further column → its values."""
 
@@ -54,7 +54,7 @@ class Annotators:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Retest:
-    """Evaluators that are repetitions of one another; arrays have shape (A,)."""
+    """Evaluators that differ only in the replicate; arrays have shape (A,)."""
 
     evaluators: tuple[str, ...]
     correlation: Floats
@@ -75,27 +75,27 @@ def reliability(
     truth_made_of: MadeOf | None = None,
     truth_name: str = "User()",
 ) -> list[Sheet]:
-    """Measure reliability where the data tell of it, and correct correlations for the lack of it.
+    """Measure reliabilities where the data allow it, and correct correlations for attenuation.
 
     Parameters
     ----------
     data
-        Aligned scores and truth under the run's policy; its levels are not read.
+        Aligned scores and truth under the run's policy, of any levels.
     scores
         With signatures: evaluators whose signatures differ in ``replicate`` alone are repetitions.
     truth, raters
         As for `metaeval.analysis.agreement.people.people`.
     made_of
-        Name of an evaluator → the annotators in it; those that are not named hold none.
+        Name of an evaluator → the annotators in it; none for an evaluator that is not named.
     truth_made_of
         The same for the truth; none if it is the users' own.
     truth_name
-        How the truth is called in notes.
+        Name of the truth in notes.
 
     Returns
     -------
     list of Sheet
-        Those that the data have something for, of ``annotators`` (intraclass correlations, with two or more
+        Those for which there are data, of ``annotators`` (intraclass correlations, with two or more
         annotators), ``retest`` (with repetitions) and ``attenuation`` (correlations corrected for what
         reliabilities are known).
     """
@@ -146,7 +146,7 @@ def annotators_of(truth: pd.DataFrame, raters: pd.DataFrame | None) -> Annotator
 
 
 def retests(scores: ScoreTable, truth: pd.DataFrame) -> list[Retest]:
-    """Find evaluators that repeat one another, and correlate what they scored of the truth's units."""
+    """Find evaluators that differ only in the replicate, and correlate their scores."""
     groups: dict[str, list[str]] = {}
     for name in scores.evaluators:
         signature = dict(scores.signatures.get(name, {}))

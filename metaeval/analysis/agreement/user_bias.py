@@ -1,4 +1,4 @@
-"""By how much an evaluator rates higher or lower than each user does."""
+"""Bias of evaluators by user: the mean of score − rating."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from metaeval.base.simulation import Simulation
 
 MOST_GROUPS = 200
-"""Users that are shown for each evaluator; of more, so many at even steps of the order."""
+"""Users shown per evaluator; of more, so many at even steps of the order."""
 
 
 def user_bias(
@@ -34,7 +34,7 @@ def user_bias(
 ) -> Sheet | None:
     """Average score − truth by user, or by item in data without users.
 
-    Only evaluators on the truth's scale are in it; units without a score or a rating are left out.
+    Only evaluators on the truth's scale are included; units without a score or a rating are left out.
 
     Parameters
     ----------
@@ -44,10 +44,10 @@ def user_bias(
     Returns
     -------
     Sheet or None
-        A row an evaluator, aspect and user: ``who`` (the user), ``bias`` in points of the scale, ``n_units``,
-        and, the same in all rows of an evaluator and aspect, ``mean``, ``q1``, ``median`` and ``q3`` over all
-        users. The aspect ``average`` is the mean over the aspects of users who have all of them. None if no
-        evaluator is on the scale.
+        A row per evaluator, aspect and user: ``who`` (the user), ``bias`` in points of the scale,
+        ``n_units``, and, the same in all rows of an evaluator and aspect, ``mean``, ``q1``, ``median`` and
+        ``q3`` over all users. The aspect ``average`` is the mean over the aspects of users who have all of
+        them. None if no evaluator is on the scale.
     """
     names = on_scale(scores, scale, kinds)
     keys = key_columns(truth)
@@ -105,7 +105,7 @@ def user_bias(
 
 
 def _summed_up(part: pd.DataFrame) -> pd.DataFrame:
-    """Sort the users of an evaluator and aspect by bias, and add what sums them up."""
+    """Sort the users of an evaluator and aspect by bias, and add their mean and quartiles."""
     ordered = part.sort_values(["bias", "who"], kind="stable")
     q1, median, q3 = np.quantile(ordered["bias"], [0.25, 0.5, 0.75])
     ordered = ordered.assign(mean=ordered["bias"].mean(), q1=q1, median=median, q3=q3)

@@ -1,4 +1,4 @@
-"""Where the variance of truth and scores lies: between users, items, generators, or in the single unit."""
+"""Variance components of truth and scores: users, items, generators, and the residual."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TRUTH = "truth"
 def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
     """Split the variance of the truth and of each evaluator's scores among users, items and generators.
 
-    A row for the truth and for each evaluator. Columns are shares of the variance
+    There is a row for the truth and for each evaluator. Columns are shares of the variance
     (`metaeval.stats.regression.variance`, Henderson's method I, negative components as zero), averaged over
     aspects; the frame has every aspect too, in columns such as ``user: accuracy``. Factors that the data do
     not have are left out. The share is NaN where the data do not tell a component apart, or where values are
@@ -37,9 +37,9 @@ def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
     Parameters
     ----------
     data
-        Its levels are named in the note on why levels differ.
+        Aligned scores and truth; a note explains why its levels differ.
     simulated
-        What is: the data, or which evaluators.
+        What of the run is simulated.
     """
     factors: dict[str, Ints] = {noun(k): codes.astype(np.int64) for k, codes in data.keys.items()}
     called = {name: f"{plural_of(name)}" for name in factors}
@@ -81,7 +81,7 @@ def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
 
 
 def _alike(data: Prepared, aspect: int) -> Iterator[tuple[list[int], Ints]]:
-    """Yield rows, 0 for the truth and then the evaluators, that have the same units, with these units."""
+    """Group rows (0 is the truth, then the evaluators) by their units; yield rows and units."""
     rows = range(1 + len(data.evaluators))
     if data.mask is None:
         yield list(rows), np.arange(data.truth.shape[1])

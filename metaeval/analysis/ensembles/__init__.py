@@ -1,1 +1,1 @@
-"""Means of several judges: every subset, what each judge adds, and what accuracy costs."""
+"""Ensembles, means of several judges: every subset, contributions of judges, accuracy against cost."""

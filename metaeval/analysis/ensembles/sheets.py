@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from metaeval.base.counts import plural_of
 from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import REAL
-from metaeval.engine.ranking import NO_BOOTSTRAP
+from metaeval.engine.sentences import NO_BOOTSTRAP
 from metaeval.engine.sheet import Column, Sheet
 
 if TYPE_CHECKING:
@@ -31,18 +31,18 @@ _NOISIER = (
     "Generators' means over a fold are noisier than over all, which lowers accuracy there; optimism is free "
     "of that."
 )
-_UNEQUAL = 3.0  # times another's spread, from which on a judge has most of the say in a mean
+_UNEQUAL = 3.0  # ratio of standard deviations from which on one judge dominates a mean
 
 
 def ensemble_sheets(found: Ensembles, *, simulated: Simulation = REAL) -> list[Sheet]:
-    """Lay out what was found: by size, by judge, errors, frontier and choices.
+    """Return the tables: by size, by judge, errors, frontier and choices.
 
     Parameters
     ----------
     found
         Result of `metaeval.analysis.ensembles.subsets.ensembles`.
     simulated
-        What is: the data, or which evaluators.
+        What of the run is simulated.
     """
     return [
         _sizes(found, simulated),
@@ -221,7 +221,7 @@ def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
 
 
 def _what(found: Ensembles) -> list[str]:
-    """Say what accuracy is, and of which units."""
+    """Define accuracy, and count the units."""
     fewest, most = min(found.n_units), max(found.n_units)
     units = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
     missing = (
@@ -274,7 +274,7 @@ def _no_users(found: Ensembles) -> list[str]:
 
 
 def _who(members: Sequence[str], judges: Sequence[str]) -> str:
-    """Name the members of an ensemble, or those that are not in it if they are fewer."""
+    """Name the members of an ensemble, or the other judges if these are fewer."""
     others = [j for j in judges if j not in members]
     if not others:
         return f"all {len(judges)}"

@@ -1,7 +1,6 @@
-"""How the accuracy of the means of several judges is spread, by their number.
+"""The distribution of the accuracy of ensembles, by the number of judges.
 
-This is Figure 4 of the study of LLM judges of explanations at RecSys 2024. Every subset of the
-judges is looked at, as in `metaeval.analysis.ensembles.subsets`.
+This is Figure 4 of the study of LLM judges of explanations at RecSys 2024.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats
 
 MOST_COMBINED = 12
-"""Judges of which every subset is looked at: 4,095 of them take a fraction of a second."""
+"""Judges whose subsets are all computed: 4,095 take a fraction of a second."""
 
 
 def judges_to_combine(judges: Sequence[str], signatures: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -48,19 +47,19 @@ def ensemble_spread(
     n_judges
         How many judges the run has, if these are not all.
     simulated
-        What is: the data, or which evaluators.
+        What of the run is simulated.
 
     Returns
     -------
     Sheet or None
-        A row a level, aspect and number of judges: ``n_subsets`` with a defined accuracy, and their
+        A row per level, aspect and number of judges: ``n_subsets`` with a defined accuracy, and their
         ``mean, minimum, q1, median, q3, maximum``. None where ensembles cannot be compared: fewer than two
         judges, no unit that all have, or a single user.
     """
     if not 2 <= len(data.evaluators) <= MOST_COMBINED:
         return None
     try:
-        # Intervals and choices are not looked at here, so that one resample will do.
+        # Intervals and choices are not used here: one resample is enough.
         found = ensembles(data, how=Choosing(resamples=1, resamples_in_fold=1, folds=2, repeats=1))
     except MetaevalError:
         return None

@@ -1,4 +1,4 @@
-"""Ensembles of judges: the accuracy of the mean of every subset, what each judge adds, and what it costs.
+"""Ensembles of judges: the accuracy of the mean of every subset, contributions of judges, and costs.
 
 By size this is Figure 4 of the study of LLM judges of explanations at RecSys 2024.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from metaeval.analysis.ensembles.frontier import Accuracy, Choice, Choosing, Point, chosen, frontier
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import AVERAGE
 from metaeval.stats.coefficients.exact import squarable
 from metaeval.stats.coefficients.levels import Grouping
@@ -53,33 +53,33 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What a judge adds, by the average over the aspects."""
+    """The contribution of a judge, by the average over aspects."""
 
     level: str
     judge: str
     alone: float
     shapley: float
-    """What it adds on average over all orders in which the judges may join."""
+    """Mean gain when it joins, over all orders of the judges."""
     joining: float
-    """What it adds on average over the subsets of one or more others."""
+    """Mean gain when it joins a non-empty subset of the others."""
     cost: float
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """How far the judges err alike."""
+    """Correlation of the errors of the judges."""
 
     aspect: str
     n_judges: int
     mean_correlation: float
     """Between the errors of two judges: standardised score less standardised truth."""
     effective: float
-    """The number of judges with independent errors that they are worth (Kish 1965)."""
+    """Effective number of judges (Kish 1965)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What each judge costs."""
+    """Costs of the judges."""
 
     of_judge: Mapping[str, float]
     unit: Unit
@@ -136,11 +136,11 @@ def ensembles(
     data
         The judges' scores and the truth; every evaluator in it is a judge, 2 to 16 of them.
     aspects
-        Those to look at, and to average over; all, if left out.
+        The aspects to use, and to average over; all if None.
     costs
-        What each judge costs; without it each costs one.
+        Costs of the judges; each costs 1 if None.
     cluster
-        What is resampled and held out; users, or items where the data have no users, if left out.
+        What is resampled and held out; users, or items in data without users, if None.
     how
         Resamples, folds, level of significance and seed.
 
@@ -195,9 +195,7 @@ def ensembles(
 
 def _aspects(data: Prepared, aspects: Sequence[str] | None) -> list[int]:
     for aspect in aspects or ():
-        if aspect not in data.aspects:
-            hint = nearest(aspect, data.aspects)
-            raise MetaevalError(f"there is no aspect {aspect!r} (allowed: {', '.join(data.aspects)}){hint}")
+        one_of(aspect, data.aspects, "there is no aspect", "allowed")
     return [a for a, aspect in enumerate(data.aspects) if not aspects or aspect in aspects]
 
 
@@ -217,7 +215,7 @@ def _common_units(data: Prepared, aspects: Sequence[int]) -> list[Bools]:
 
 
 def _unequal(data: Prepared, aspects: Sequence[int], units: Sequence[Bools]) -> float:
-    """Return how many times as widely as another's a judge's scores spread, constant ones left out."""
+    """Return the largest ratio of the judges' standard deviations, without constant scores."""
     found = [1.0]
     for a, there in zip(aspects, units, strict=True):
         spread = squarable(data.scores[:, a, there]).std(axis=1)
@@ -227,7 +225,7 @@ def _unequal(data: Prepared, aspects: Sequence[int], units: Sequence[Bools]) -> 
 
 
 def _clusters(data: Prepared, cluster: str, units: Sequence[Bools]) -> Clusters:
-    """Return the clusters that have a unit, numbered; those of units that do not enter do not matter."""
+    """Return the clusters that have a unit, numbered; units that do not enter get any of the numbers."""
     given = data.clusters(cluster)
     used = np.unique(given.of_unit[np.logical_or.reduce(units)])
     if len(used) < 2:
@@ -277,7 +275,7 @@ def _sizes(
 
 
 def _contributions(level: str, names: Sequence[str], values: Floats, cost: Floats) -> list[Contribution]:
-    known = np.where(np.isnan(values), 0.0, values)  # what cannot be judged is worth nothing
+    known = np.where(np.isnan(values), 0.0, values)  # an undefined accuracy counts as 0
     return [
         Contribution(level, name, float(values[2**j - 1]), float(s), float(g), float(cost[j]))
         for j, (name, s, g) in enumerate(zip(names, shapley(known), joining(known), strict=True))

@@ -1,4 +1,4 @@
-"""How the ranking of generators by an evaluator agrees with that by the ratings."""
+"""Agreement between the rankings of generators by an evaluator and by the ratings."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from metaeval.stats.ranking.orders import soft_pairwise_accuracy, weighted_kenda
 from metaeval.stats.regression.effects import top_agreement
 from metaeval.stats.regression.noisy_means import NoisyMeans
 from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
+from metaeval.stats.resampling.cluster_sums import ratio
 
 if TYPE_CHECKING:
     from metaeval.analysis.generators.draws import Draws
@@ -85,10 +86,10 @@ def agreement_of(
 
 
 def _noisy(truth: Draws, score: Draws, aspect: int, there: Ints) -> NoisyMeans:
-    """Return the means of scores and of ratings with their errors, which the resamples show."""
+    """Return the means of scores and of ratings, with errors from the resamples."""
     replicates = np.stack([d.replicates[aspect, there] for d in (score, truth)])
     known = replicates[:, :, ~np.isnan(replicates).any(axis=(0, 1))]
-    # A bootstrap of n clusters has (n - 1) / n of the variance that it should have.
+    # The bootstrap variance of n clusters is too small by (n - 1) / n.
     n, k = float(truth.n_clusters[aspect, there].mean()) if there.size else 0.0, known.shape[2]
     by = np.sqrt(n / max(1.0, n - 1) / max(1, k))
     errors = (known - known.mean(axis=2, keepdims=True)) * by if k else known
@@ -133,6 +134,4 @@ def kendall_of_draws(x: Floats, y: Floats) -> Floats:
         together += (dx * dy).sum(axis=0)
         of_x += np.abs(dx).sum(axis=0)
         of_y += np.abs(dy).sum(axis=0)
-    untied = np.sqrt(of_x * of_y)
-    found: Floats = np.divide(together, untied, out=np.full(untied.shape, np.nan), where=untied > 0)
-    return found
+    return ratio(together, np.sqrt(of_x * of_y))

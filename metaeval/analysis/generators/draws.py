@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Resampler
 
-_DIGITS = 12  # of the largest mean count: what is beyond is rounding, and would break ties
-_FARTHEST = 300  # powers of ten that a float can hold both ways
+_DIGITS = 12  # significant digits of the largest mean; later ones are rounding errors, and break ties
+_FARTHEST = 300  # powers of ten, positive and negative, that a float can hold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """Means of generators and their bootstrap replicates; equal means are equal to the last digit."""
+    """Means of generators and their bootstrap replicates, rounded so that equal means tie."""
 
     mean: Floats
     """Shape (aspects, G)."""
@@ -40,19 +40,19 @@ class Draws:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GeneratorDesign:
-    """Who wrote each unit, whose effect is removed, and what is resampled."""
+    """The generator of each unit, the users whose effects are removed, and the resampled clusters."""
 
     generator: Ints
     n_generators: int
     users: bool
     """Whether the clusters are users, whose effects are removed."""
     clusters: Clusters
-    """-1 for a unit that nowhere enters."""
+    """-1 for a unit that never enters."""
     resampler: Resampler
 
     @classmethod
     def of(cls, data: Prepared, entering: Bools, options: Bootstrap) -> GeneratorDesign:
-        """Draw resamples of the users (items, without users) that have a unit that enters anywhere."""
+        """Prepare resamples of the users (without users, items) that have a unit that enters."""
         given = data.clusters(data.cluster_name())
         # Clusters without a unit that enters are not resampled.
         present = np.unique(given.of_unit[entering])
@@ -102,7 +102,7 @@ def _rounded(x: Floats, scale: Floats) -> Floats:
     """Round to `_DIGITS` decimal digits of ``scale``, so that 17/8 prints as 2.125."""
     places = _DIGITS - 1 - np.floor(np.log10(np.where(scale > 0, scale, 1.0)))
     places = np.clip(places, -_FARTHEST, _FARTHEST)
-    # A product with a power of ten is exact far enough, one with its inverse is not.
+    # Multiplying by a power of ten is precise enough, multiplying by its inverse is not.
     up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
     found: Floats = np.rint(x / down * up) / up * down
     return found

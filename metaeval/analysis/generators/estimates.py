@@ -1,4 +1,4 @@
-"""Means of generators from few ratings and many scores of a judge (prediction-powered), as a sheet."""
+"""Prediction-powered means of generators, from few ratings and many scores, as a sheet."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Units:
     name: str
     """What a cluster is: ``user`` or ``item``."""
     n_unasked: int
-    """Units and aspects with a score that the truth never asked about."""
+    """Scored units and aspects that are not in the truth."""
 
     @classmethod
     def of(cls, scores: pd.DataFrame, truth: pd.DataFrame, aspects: Sequence[str]) -> _Units:
@@ -90,7 +90,7 @@ class _Units:
 
 
 def _aligned(scores: pd.DataFrame, truth: pd.DataFrame) -> tuple[Aligned, int]:
-    """Align with a truth that knows every scored unit, and count the questions that were added to it."""
+    """Add scored units to the truth, without ratings; align, and count what was added."""
     keys = matched(truth, scores)
     scored = scores["score"].notna()
     if "status" in scores.columns:

@@ -10,7 +10,7 @@ import numpy as np
 from metaeval.analysis.generators.agreement import agreement_of
 from metaeval.analysis.generators.draws import GeneratorDesign
 from metaeval.base.counts import counted
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE
 from metaeval.engine.intervals import Bootstrap
@@ -83,9 +83,9 @@ def rank_generators(
 ) -> GeneratorRankings:
     """Rank generators by their means with the effects of users removed (`metaeval.stats.regression.effects`).
 
-    Every mean is recomputed in the same bootstrap resamples of users. That a generator is worse than another
-    is tested by Student's t with the standard error that these show, Holm-corrected over all pairs in both
-    directions, because the direction is read off the same data.
+    Every mean is recomputed in the same bootstrap resamples of users. Whether a generator is worse than
+    another is tested by Student's t with the bootstrap standard error, Holm-corrected over all ordered pairs,
+    because the direction comes from the same data.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def rank_generators(
     aspects
         Those to rank by; all if None.
     bootstrap
-        Resamples, confidence and seed; its cluster and method are not read. Intervals are percentiles.
+        Resamples, confidence and seed; its cluster and method have no effect. Intervals are percentiles.
     alpha
         Level of the rank clusters.
 
@@ -145,11 +145,7 @@ def rank_generators(
 
 
 def _index(aspect: str, known: Sequence[str]) -> int:
-    if aspect not in known:
-        raise MetaevalError(
-            f"there is no aspect {aspect!r} (allowed: {', '.join(known)}){nearest(aspect, known)}"
-        )
-    return known.index(aspect)
+    return known.index(one_of(aspect, known, "there is no aspect", "allowed"))
 
 
 def _entering(data: Prepared, evaluator: int, aspect: int) -> Bools:
@@ -173,7 +169,7 @@ def _p_better(mean: Floats, replicates: Floats) -> Floats:
     """Return p-values that the row's generator has the higher mean; NaN without a mean."""
     p = np.full((mean.size, mean.size), np.nan)
     for g in range(mean.size):
-        # A resample in which the row is not above the column speaks against it, an undefined one too.
+        # Resamples in which the row is not above the column, or either is undefined, count against it.
         p[g] = permutation_p(
             np.where(np.isnan(mean[g] + mean), np.nan, 0.0), replicates - replicates[g], "greater"
         )
@@ -184,8 +180,8 @@ def _p_better(mean: Floats, replicates: Floats) -> Floats:
 def _p_worse(mean: Floats, replicates: Floats, n_clusters: Ints) -> Floats:
     """Return p-values that the column's generator is worse than the row's, by Student's t.
 
-    Resamples give the standard errors alone: their tails are too thin for few clusters, and too coarse for
-    many pairs. Where no resample differs, all clusters agree, which signs by chance do in one of 2^n.
+    Only the standard errors come from resamples, whose tails are too thin for few clusters and too coarse for
+    many pairs. Where no resample differs, all n clusters agree: by chance this has probability 2^-n.
     """
     from scipy.special import stdtr
 

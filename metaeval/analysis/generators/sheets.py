@@ -86,7 +86,7 @@ def ranking_sheets(
     truth
         The evaluator spec of the ratings.
     simulated
-        What is: the data, or which evaluators.
+        What of the run is simulated.
     """
     whose = "the users' ratings" if truth == "User()" else truth
     shown = simulated.among(c.evaluator for c in found.evaluators)

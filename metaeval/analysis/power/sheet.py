@@ -19,7 +19,7 @@ _ENOUGH = f"{100 * ENOUGH:.0f} %"
 
 
 def power_sheet(found: Power, *, simulated: Simulation = REAL) -> Sheet:
-    """Put what is to be expected of studies of several sizes into a table."""
+    """Return the table of widths and power by the size of a study."""
     columns = (
         Column("users", f"{found.cluster.capitalize()}s", "count"),
         *([Column("units", f"Units per {found.cluster}", "count")] if found.sizes[0].units else []),
@@ -76,7 +76,7 @@ def _notes(found: Power) -> list[str]:
 
 
 def _enough(found: Power) -> list[str]:
-    """Say for each number of units how many users are enough."""
+    """Return a note per number of units: how many users are enough."""
     notes = []
     for kept, group in itertools.groupby(found.sizes, key=lambda s: s.units):
         at = f" with {kept} units each" if kept else ""

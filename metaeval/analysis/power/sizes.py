@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 ENOUGH = 0.8
 """The power that is usually asked for."""
-_FARTHEST = 10  # times the users of the run: what lies beyond says more of them than of a study
+_FARTHEST = 10  # times the users of the run: larger studies cannot be simulated from them
 _LEVEL = 0.05
 _CONFIDENCE = 1 - _LEVEL
 
 
 @dataclass(frozen=True, slots=True)
 class StudySize:
-    """What is to be expected of a study of one size."""
+    """Expected precision and power of a study of one size."""
 
     users: int
     units: int | None
-    """Units a user; None if each keeps all of its own."""
+    """Units per user; None if each keeps all of its own."""
     extrapolated: bool
     """Whether there are more users than in the run."""
     width_first: float
@@ -54,7 +54,7 @@ class StudySize:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """What is to be expected of studies of several sizes that compare two evaluators."""
+    """Expected precision and power of studies of several sizes that compare two evaluators."""
 
     first: str
     second: str
@@ -77,7 +77,7 @@ class Power:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A row a size, a column a field of `StudySize`, and what was compared."""
+        """A row per size: the fields of `StudySize`, and what was compared."""
         rows = pd.DataFrame([{name: getattr(s, name) for name in StudySize.__slots__} for s in self.sizes])
         rows["units"] = rows["units"].astype("Int64")
         asked = ("first", "second", "aspect", "level", "coefficient", "difference", "studies", "seed")
@@ -97,10 +97,10 @@ def power(
 ) -> Power:
     """Simulate studies of several sizes that compare two evaluators.
 
-    A study draws users with replacement, and of each, if ``units`` are given, so many units without. Both
-    evaluators meet the same draw. The width is that of the central 95 % of the studies' estimates. The power
-    is the share of studies whose difference lies beyond the central 95 % of |difference - mean difference|:
-    an approximation, which takes the run's difference for the true one.
+    A study draws users with replacement and, if ``units`` is given, so many units of each user without
+    replacement. Both evaluators are scored on the same draw. The width is that of the central 95 % of the
+    studies' estimates. The power is the share of studies whose difference is beyond the central 95 % of
+    |difference - mean difference|: an approximation that takes the run's difference as the true one.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def power(
     Raises
     ------
     MetaevalError
-        For an unknown name, a size that the run cannot tell of, or an evaluator without an estimate.
+        For an unknown name, a size that cannot be simulated, or an evaluator without an estimate.
     """
     for what, value, least in (("studies", studies, 100), ("seed", seed, 0)):
         if value < least:

@@ -1,4 +1,4 @@
-"""Simulated studies of any size: users of a run drawn anew, with all of their units or some of them."""
+"""Simulate studies of any size by resampling the users of a run, with all or some of their units."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.resampling.weights import Resamples
 from metaeval.stats.weighted.statistic import Clusters, Nested, statistic
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from metaeval.stats.resampling.bootstrap import Statistic
 
 _BLOCK = 2**21  # units drawn at a time
-_POOL = 2**20  # units of all subsamples that are made ahead, about
-_FEWEST, _MOST = 16, 4096  # subsamples of a user that are made ahead
+_POOL = 2**20  # units of all precomputed subsamples, about
+_FEWEST, _MOST = 16, 4096  # precomputed subsamples per user
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Pair:
 
     @classmethod
     def of(cls, data: Prepared, evaluators: tuple[int, int], aspects: Sequence[int], cluster: str) -> Pair:
-        """Take what is needed of the units that enter for either evaluator and any aspect.
+        """Select the units that enter for either evaluator and any aspect.
 
         Raises
         ------
@@ -98,7 +99,7 @@ class Pair:
         )
 
     def copies(self, units: Ints, copy: Ints) -> Pair:
-        """Take units, any of them several times; what is one group is as many as there are copies of it."""
+        """Select units, some of them several times; each copy of a group is a group of its own."""
         keys, group = np.unique(
             copy * np.int64(self.grouping.n_groups) + self.grouping.group[units], return_inverse=True
         )
@@ -123,10 +124,10 @@ class Substudies(Protocol):
 
 
 def substudies(pair: Pair, units: int | None, seed: int) -> Substudies:
-    """Return what draws clusters with replacement, and of each ``units`` units without; all units if None.
+    """Return a simulator that draws clusters, and of each some units (all if ``units`` is None).
 
-    A cluster that is drawn twice is two of them: its groups, at a level within clusters, count twice, and
-    its units are chosen anew.
+    Clusters are drawn with replacement, units without. A cluster that is drawn twice counts as two: its
+    groups, at a level within clusters, count twice, and its units are drawn independently.
     """
     if units is None:
         return _Whole(pair.statistics(pair.clusters), pair.clusters.n)
@@ -172,7 +173,7 @@ class _Subsampler:
         """Return units of each of the clusters, shape (len(clusters), units)."""
         chosen = np.empty((len(clusters), self.units), dtype=np.int64)
         sizes = self.sizes[clusters]
-        for size in np.unique(sizes):  # as many units of a cluster have the smallest of its random keys
+        for size in np.unique(sizes):  # the units with the smallest random keys
             rows = np.flatnonzero(sizes == size)
             keys = rng.random((len(rows), size), dtype=np.float32)
             place = np.argpartition(keys, self.units - 1, axis=1)[:, : self.units]
@@ -182,7 +183,7 @@ class _Subsampler:
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """Some units of each cluster, at a level that clusters cut across: each unit has a weight."""
+    """Some units of each cluster, where groups have units of several clusters: each unit has a weight."""
 
     statistics: list[list[Statistic]]
     subsampler: _Subsampler
@@ -205,9 +206,9 @@ class _Units:
 
 @dataclass(frozen=True, slots=True)
 class _Copies:
-    """Some units of each cluster, at a level within clusters: many subsamples of each are made ahead.
+    """Some units of each cluster, where groups lie in one cluster: subsamples are precomputed.
 
-    What a cluster's subsample adds to the mean over groups does not depend on the rest of the study.
+    The contribution of a cluster's subsample to the mean does not depend on the rest of the study.
     """
 
     totals: Floats
@@ -241,6 +242,6 @@ class _Copies:
         for at in range(0, studies, step):
             drawn = rng.integers(0, n * copies, (min(step, studies - at), n_clusters))
             total, of = (np.stack([[c[drawn].sum(axis=1) for c in e] for e in v]) for v in (totals, counts))
-            r = np.divide(total, of, out=np.full(total.shape, np.nan), where=of > 0)
+            r = ratio(total, of)
             parts.append(r.mean(axis=1))
         return np.concatenate(parts, axis=1)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.records import AVERAGE
+from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.comparison import OrderBy
+from metaeval.engine.matched import Matched
 from metaeval.kinds.explanations import reading
 from metaeval.kinds.explanations.data.loading import load
 from metaeval.kinds.explanations.study import ExplanationStudy
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import ScoreTable
     from metaeval.engine.drilldown import UnitView
-    from metaeval.engine.results import Results
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 
@@ -32,7 +33,6 @@ class Explanations(StudyKind):
     name = "explanations"
     study = ExplanationStudy
     evaluators = REGISTRY
-    board_file = "correlations.csv"
 
     def load(self, place: str | Path) -> ExplanationSet:
         """Load a folder, or a data set of the hub."""
@@ -65,11 +65,13 @@ class Explanations(StudyKind):
         )
         return study.model_copy(update={"levels": chosen, "order_by": order})
 
-    def results(
-        self, study: ExplanationStudy, data: ExplanationSet, scores: ScoreTable, truth: pd.DataFrame
-    ) -> Results:
+    def cells(
+        self, study: ExplanationStudy, scores: ScoreTable, truth: pd.DataFrame, cluster: str
+    ) -> CorrelationCells:
         """Correlate scores with the truth."""
-        raise NotImplementedError
+        del cluster  # that of the study's own options
+        options = study.bootstrap.model_dump() if study.bootstrap else None
+        return CorrelationCells(Matched(scores, truth, study.policy), options)
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""

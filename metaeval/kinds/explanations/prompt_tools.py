@@ -6,24 +6,25 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import DataError, Problem, PromptError, nearest
+from metaeval.base.errors import DataError, PromptError, nearest
+from metaeval.judging.prompts import check_file, is_single
 from metaeval.kinds.explanations.judge.prompt import (
     NEEDED,
     PLACEHOLDERS,
     example_of,
-    is_single,
     messages,
     profile_of,
 )
 from metaeval.kinds.explanations.pairwise.prompt import check_pairwise_prompt
 from metaeval.llm.prompts.file import read_prompt_file
 from metaeval.llm.prompts.rubric import vague
-from metaeval.llm.prompts.template import bundled_prompts, check_prompt, joined, load_prompt
+from metaeval.llm.prompts.template import joined, load_prompt
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from metaeval.base.errors import Problem
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.llm.prompts.template import PromptTemplate
 
@@ -37,25 +38,17 @@ def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
     read = read_prompt_file(Path(path))
     if {"first", "second"} <= {*read.required, *read.optional}:
         return check_pairwise_prompt(path)
-    rubric = read.rubric
-    found = check_prompt(path, needed=NEEDED, known=PLACEHOLDERS, samples=_samples(rubric is not None))
-    if found:
-        return found
-    file, template = Path(path), load_prompt(Path(path))
-    asked = [name for name in ("aspects", "aspect") if name in template.placeholders]
-    wrong = []
-    if len(asked) != 1:
-        wrong.append(f"uses {'both' if asked else 'neither'} 'aspects' and 'aspect'; it must use one of them")
-    if len(template.reply) > 1 and "reply_form" not in template.placeholders:
-        wrong.append("names two forms of reply and does not use 'reply_form', so both would ask for the same")
-    if rubric is not None:
-        wrong += vague(rubric)
-        if not _shows_anchors(template):
-            wrong.append("has dimensions and shows no anchors; print question and anchors of each aspect")
-    shipped = bundled_prompts().get(template.name)
-    if shipped is not None and load_prompt(template.name).hash != template.hash:
-        wrong.append(f"has the name of the bundled prompt {template.name!r} and is another; rename it")
-    return [Problem(file.name, None, None, message) for message in wrong]
+    samples = _samples(read.rubric is not None)
+    return check_file(path, needed=NEEDED, known=PLACEHOLDERS, samples=samples, more=_wrong_rubric)
+
+
+def _wrong_rubric(template: PromptTemplate) -> list[str]:
+    if template.rubric is None:
+        return []
+    values = {**_samples(rubric=True)[0], "reply_form": "json"}
+    filled = template.render({n: values[n] for n in template.placeholders if n in values})
+    unshown = "has dimensions and shows no anchors; print question and anchors of each aspect"
+    return [*vague(template.rubric), *([] if _ANCHOR in filled else [unshown])]
 
 
 def preview(
@@ -147,13 +140,8 @@ def _written(data: ExplanationSet, at: int) -> str:
 _ANCHOR = "The text of an anchor."
 
 
-def _shows_anchors(template: PromptTemplate) -> bool:
-    values = _samples(rubric=True)[0]
-    return _ANCHOR in template.render({n: values[n] for n in template.placeholders if n in values})
-
-
 def _samples(rubric: bool) -> list[dict[str, object]]:
-    """Return values with and without what is optional, in both forms of reply."""
+    """Return values with and without what is optional."""
     aspect: dict[str, object] = {"name": "clarity", "statement": "I understand it."}
     if rubric:
         aspect |= {"question": "Is it clear?", "anchors": [{"level": "5", "text": _ANCHOR}]}
@@ -178,4 +166,4 @@ def _samples(rubric: bool) -> list[dict[str, object]]:
         "item_title": "A title",
         "language": "en",
     }
-    return [values | {"reply_form": form} for form in ("json", "text") for values in (least, least | most)]
+    return [least, least | most]

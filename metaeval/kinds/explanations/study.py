@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from metaeval.base.errors import one_of
 from metaeval.base.records import COEFFICIENTS, LEVELS
 from metaeval.base.validation import Line
-from metaeval.engine.comparison import By, OrderBy
+from metaeval.engine.comparison import OrderBy
 from metaeval.engine.policy import Coefficient, Missing, Policy
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.study import Study, distinct
 
+if TYPE_CHECKING:
+    from metaeval.engine.board import Cell
+
 
 def _key_column(value: str) -> str:
-    return one_of("column", value, KEYS)
+    return one_of(value, KEYS, "unknown column", "allowed", error=ValueError)
 
 
 def _level(value: str) -> str:
-    return one_of("level", value, LEVELS)
+    return one_of(value, LEVELS, "unknown level", "allowed", error=ValueError)
 
 
 class ExplanationStudy(Study):
@@ -43,9 +46,9 @@ class ExplanationStudy(Study):
         return {"levels": ", ".join(self.levels or ())}
 
     @property
-    def by(self) -> By:
+    def by(self) -> Cell:
         """The column that orders the leaderboard, of a study that is resolved."""
-        return By(**self.order_by.model_dump())
+        return self.order_by.model_dump()
 
     @property
     def policy(self) -> Policy:

@@ -1,1 +1,1 @@
-"""Requests and how they are sent: client, caller, runner, limits, prices."""
+"""Requests, and how they are sent: client, caller, runner, limits, prices."""

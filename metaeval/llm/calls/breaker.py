@@ -1,7 +1,7 @@
-"""Whether requests go to a model at an address: not while it does not answer.
+"""A circuit breaker for each model at an address.
 
-Until a model has answered, few requests go to it at once. After a few failures with no answer between them
-one request goes at a time, with growing pauses, until one is answered or the time is up.
+Until a model has answered, few requests are sent to it at once. After a few failures in a row, one request is
+sent at a time, with growing pauses, until one is answered or the patience is used up.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 15.0
 _WRONG = {"connect", "invalid_body"}  # nobody listens, or something that is no model's server
 _WRONG_SECONDS = 2.0  # patience with these, where the model never answered
 _LAST_TRY = 1.0  # seconds that a try gets at least, however little time is left
-_QUIET = 5.0  # seconds without an answer that are worth a word
+_QUIET = 5.0  # seconds without an answer, after which the progress line says so
 
 
 class Breaker:
-    """Keeps requests back from a model that does not answer.
+    """Holds requests back while a model does not answer.
 
     Parameters
     ----------
     patience
-        Seconds without an answer, from when the first call was sent that failed.
+        Seconds without an answer, counted from when the first failed call was sent.
     clock, sleep
-        Seconds, and waiting.
+        Return the time in seconds; wait.
     network
-        Whether there is a server that may be down; if not, everything goes through.
+        Whether there is a server that may be down; if not, every request passes.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class Breaker:
         self.tries = 0
         """Failures since the last answer."""
         self.error: RetryableError | None = None
-        """The first failure of the last kind."""
+        """The first of the last failures that have the same code."""
         self.asked = 0.0
-        """Seconds that the provider asked last to wait."""
+        """Seconds that the provider last asked to wait."""
         self._doubts = 0  # calls that brought no answer, ever
         self._failed: set[str] = set()
         self._since = 0.0  # when the first of these failures was sent
@@ -69,7 +69,7 @@ class Breaker:
 
     @property
     def silent(self) -> bool:
-        """Whether the model stopped answering, so that one request goes at a time."""
+        """Whether the model stopped answering, so that one request is sent at a time."""
         return self._network and self.tries >= _TRIES
 
     @property
@@ -84,20 +84,20 @@ class Breaker:
 
     @contextlib.asynccontextmanager
     async def place(self, *, fresh: bool) -> AsyncIterator[float]:
-        """Wait until a request may be sent, for the length of a block.
+        """Wait until a request may be sent, and hold its place for the length of a block.
 
-        What it waits for are calls under way, each of which ends in time, and the pause before the next try.
+        It waits for calls under way, each of which has a time limit, and for the pause before the next try.
 
         Parameters
         ----------
         fresh
-            Whether the request was never sent. A fresh one is tried first, for others may fail through their
-            own fault; where too few have failed to blame the model, it is sent even if the time is up.
+            Whether the request was never sent. Fresh ones go first, because others may fail through their own
+            fault. While too few have failed to blame the model, a fresh one is sent even if the time is up.
 
         Yields
         ------
         float
-            Seconds that the try may take, infinite for no limit; 0 if the request must not be sent any more.
+            Seconds that the try may take, infinite for no limit; 0 if the request must not be sent.
         """
         self._fresh += fresh
         try:
@@ -129,12 +129,12 @@ class Breaker:
         self._alive()
 
     def refuse(self) -> None:
-        """Note that the server is there, though it does not take a request."""
+        """Note that the server answered by refusing a request."""
         self._doubts += 1
         self._alive()
 
     def fail(self, key: str, error: RetryableError, sent: float) -> None:
-        """Note that a try of the request of a key, sent at a time, brought no answer."""
+        """Note that the request of a key, sent at a given time, failed."""
         if self.tries == 0:
             self._since = sent
         self.tries += 1
@@ -147,12 +147,12 @@ class Breaker:
             self._asked_until = self._clock() + self.asked
 
     def end(self) -> None:
-        """Let nothing more through, and nobody wait."""
+        """Let no further request pass, and wake all that wait."""
         self._ended = True
         self._wake()
 
     def note(self) -> str:
-        """Return what is waited for, in a few words; empty if answers come."""
+        """Return what the requests wait for, in a few words; empty if answers come."""
         now = self._clock()
         if self._asked_until > now:
             return f"server asks to wait {self._asked_until - now:.0f} s"
@@ -171,7 +171,7 @@ class Breaker:
         self._wake()
 
     def _full(self, fresh: bool) -> bool:
-        """Say whether a request must wait for those that are under way, or have precedence."""
+        """Say whether a request must wait for those under way, or for fresh ones."""
         if self._ended or not self._network:
             return False
         if self.silent:
@@ -183,7 +183,7 @@ class Breaker:
         return self.silent and enough and self._left() <= 0
 
     def _left(self) -> float:
-        """Return the seconds until a silent model is given up."""
+        """Return the seconds until a silent model is given up; not above 0 if it is."""
         if self.impatient:
             return 0.0
         wrong = not self.answered and self.error is not None and self.error.code in _WRONG

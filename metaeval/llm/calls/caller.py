@@ -1,4 +1,4 @@
-"""One request, sent until there is a reply or no hope of one; and when to give up on all of them."""
+"""Send a request, with retries; give up on a request, or on a model that takes or answers none."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 _DENIED_AT_MOST = 3  # refusals in a row that say the next one comes too: key, model, account
 _REJECTED_AT_MOST = {False: 10, True: 30}  # alike in a row, by whether the model ever answered
 _CLOSE_SECONDS = 1.0
-_LONG_WAIT = 1.0  # seconds that are worth a word
+_LONG_WAIT = 1.0  # seconds, from which on the progress line mentions the wait
 
 
 @dataclass(slots=True)
 class _Model:
-    """What is known of a model at an address."""
+    """State of a model at an address."""
 
     client: Client
     breaker: Breaker
@@ -45,7 +45,7 @@ class Caller:
     clients
         Makes the client of a connection; called once for a provider and address.
     clock, sleep, draw
-        Seconds, waiting, and a random number from 0 to 1: given so that tests can do without real time.
+        Return the time in seconds; wait; return a random number from 0 to 1. Tests pass their own.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Caller:
         Raises
         ------
         StoppedError
-            If it is plain that no request to this model will be answered.
+            If the model answers no request, or takes none.
         """
         model = self._model(request)
         left, retry = self._limits.call_seconds, 0
@@ -110,13 +110,13 @@ class Caller:
             await (asyncio.sleep(0) if model.breaker.silent else self._sleep(wait))
 
     def stop(self, error: BaseException) -> None:
-        """Send nothing more; whoever waits to send gets the error."""
+        """Send nothing more; requests that wait raise the error."""
         self._stopped = error
         for model in self._models.values():
             model.breaker.end()
 
     def note(self) -> str:
-        """Return what is waited for, in a few words; may be called from another thread."""
+        """Return what the requests wait for, in a few words; may be called from another thread."""
         notes = [model.breaker.note() for model in list(self._models.values())]
         if self._paced:
             notes.append(f"{self._paced} held back by the limits per minute")
@@ -133,13 +133,13 @@ class Caller:
         return self._purse.spent
 
     async def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections."""
         for client in self._clients.values():
-            with contextlib.suppress(TimeoutError):  # a server that does not say goodbye keeps nobody waiting
+            with contextlib.suppress(TimeoutError):  # do not wait for a server that does not close
                 await asyncio.wait_for(client.close(), _CLOSE_SECONDS)
 
     def check(self) -> None:
-        """Raise `StoppedError` if a model never answered, and never will; for the end of a run."""
+        """Raise `StoppedError` if a model answered nothing and its last failure is permanent."""
         for (provider, name, _), model in self._models.items():
             last = model.last
             if (
@@ -152,7 +152,7 @@ class Caller:
     async def _send(
         self, request: Request, model: _Model, seconds: float, since: float
     ) -> tuple[Reply | CallError, float]:
-        """Send a request once, within the budget; return what came of it, and how many seconds it took."""
+        """Send a request once, within the budget; return the reply or the error, and the seconds it took."""
         reserved = await self._purse.reserve(request)
         if reserved is None:
             return Reply(error=CallFailure("budget", self._purse.empty)), 0.0
@@ -162,7 +162,7 @@ class Caller:
             await self._wait_for_place(estimate)
             if self._stopped is not None:
                 raise self._stopped
-            spent = reserved  # what became of a call that ends here by an error is not known
+            spent = reserved  # if this ends by an exception, the call may have been charged
             sent = self._clock()
             outcome = await self._try(model.client, request, seconds)
             took = self._clock() - sent
@@ -174,7 +174,7 @@ class Caller:
                 model.breaker.answer()
                 model.in_a_row = 0
                 return outcome._replace(queue_seconds=sent - since, service_seconds=took), took
-            # A lost call may be charged all the same, so it counts for what it can cost at most.
+            # A lost call may be charged, so it counts as the most that it can cost.
             spent = reserved if outcome.sent else 0
             if isinstance(outcome, RetryableError):
                 model.breaker.fail(request.key, outcome, sent)

@@ -1,4 +1,4 @@
-"""The one thing that a provider does, and how it can fail.
+"""What every provider's client does, and the errors that it raises.
 
 ::
 
@@ -35,7 +35,7 @@ class Client(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give connections back."""
+        """Close all connections."""
         ...
 
 
@@ -49,12 +49,12 @@ class CallError(Exception):
 
     @property
     def too_long(self) -> bool:
-        """Whether it is the length of this request, which says nothing of others."""
+        """Whether this request is too long; others may be fine."""
         return self.code.lower() in _TOO_LONG
 
 
 class RetryableError(CallError):
-    """It may go well in a while; ``retry_after`` are the seconds that the provider asks for."""
+    """A later try may succeed; ``retry_after`` are the seconds that the provider asks to wait."""
 
     def __init__(
         self, message: str, code: str = "", *, retry_after: float | None = None, sent: bool = False
@@ -152,9 +152,9 @@ def failed(
     wait: float | None = None,
     denied: Collection[str] = (),
 ) -> Reply:
-    """Turn an error that a provider answered with into what it means.
+    """Classify an error response of a provider.
 
-    A content filter's refusal is a reply: asking again in a while does not help. All else is raised.
+    A content filter's refusal is returned as a reply, because a retry does not help. All else is raised.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def failed(
     wait
         Seconds that the provider asks to wait.
     denied
-        Codes, in lower case, that mean an empty account at this provider, beyond those of all.
+        Further codes, in lower case, that mean an empty account at this provider.
 
     Raises
     ------

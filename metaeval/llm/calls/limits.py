@@ -1,4 +1,4 @@
-"""How fast may be asked, how long may be waited and how much may be spent."""
+"""Limits of a run: rates, time limits, retries and budget."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Seconds = Annotated[int | float, Field(gt=0, le=86_400, description="a number ab
 
 
 class Limits(Options):
-    """What a run keeps to.
+    """Rates, time limits and retries of a run.
 
     Parameters
     ----------
@@ -56,9 +56,8 @@ class Limits(Options):
     retries
         How often a request is sent again after a failure that may pass.
     patience_seconds
-        How long a model may give no answer at all before the run stops; also the longest wait that is granted
-        to a provider that asks for one. Longer than ``reply_seconds``, so that a server that hangs is asked
-        once more.
+        How long a model may give no answer at all before the run stops; also the longest wait that a provider
+        may ask for. Longer than ``reply_seconds``, so that a server that hangs is tried again.
 
     Raises
     ------
@@ -79,9 +78,9 @@ class Limits(Options):
 
 
 class Pace:
-    """Spreads amounts evenly over a minute.
+    """A rate limiter that spaces amounts evenly.
 
-    Even spacing rather than a bucket that fills: no minute, wherever it begins, has more than its share.
+    A token bucket would allow bursts; with even spacing, no window of a minute exceeds the rate.
     """
 
     def __init__(self, per_minute: float | None) -> None:
@@ -89,13 +88,13 @@ class Pace:
         self._free_at = 0.0
 
     def reserve(self, now: float, amount: float = 1.0) -> float:
-        """Take a place for an amount, and return how many seconds to wait for it."""
+        """Reserve the next slot for an amount, and return how many seconds to wait for it."""
         start = max(now, self._free_at)
         self._free_at = start + amount * self._interval
         return start - now
 
     def correct(self, amount: float) -> None:
-        """Add what was used beyond the amount that was reserved; negative: what was not used."""
+        """Add the amount that was used beyond the reserved one; negative if less was used."""
         self._free_at += amount * self._interval
 
 
@@ -107,8 +106,8 @@ def wait_before(retry: int, error: RetryableError, draw: float) -> float:
     retry
         0 for the first.
     error
-        What happened; the wait that a provider asked for is kept, with up to a tenth more, so that not all
-        who wait come back at once.
+        The failure. If the provider asked for a wait, it is kept, with up to a tenth more, so that not all
+        requests come back at once.
     draw
         A random number from 0 to 1.
 
@@ -133,15 +132,15 @@ class Budget(Options):
 
 
 def nano(usd: float) -> int:
-    """Return whole nano-dollars, rounded up: sums of them are exact, and none is left over."""
+    """Return whole nano-dollars, rounded up, so that sums are exact."""
     return math.ceil(round(usd * _NANO, 3))  # 3 digits more than are kept, so that 0.03 USD is no bit more
 
 
 class Purse:
-    """Keeps a run within its budget: sets aside what a call may cost at most before it is sent.
+    """Keeps a run within its budget: reserves the most that a call may cost before it is sent.
 
-    Every `reserve` that returns an amount must be followed by one `settle`, whatever becomes of the call: the
-    calls that wait for money wait for that.
+    Every `reserve` that returns an amount must be followed by one `settle`, whatever becomes of the call,
+    since other calls may wait for the money.
     """
 
     def __init__(self, budget: Budget, prices: Prices) -> None:
@@ -152,17 +151,17 @@ class Purse:
         self._changed = asyncio.Event()
         self.calls = 0
         self.empty = ""
-        """What ran out, as a sentence; empty if nothing did."""
+        """Which part of the budget is used up, as a sentence; empty if none is."""
 
     @property
     def spent(self) -> float:
-        """What counts against the budget, in USD: costs, and what lost calls may have cost at most."""
+        """USD that count against the budget: costs, and the most that lost calls may have cost."""
         return self._spent / _NANO
 
     async def reserve(self, request: Request) -> int | None:
-        """Return the nano-dollars that were set aside, or None if the request must not be sent.
+        """Reserve what a request may cost, in nano-dollars; None if the request must not be sent.
 
-        While other calls are under way it waits for them: most cost less than was set aside.
+        While other calls are under way it waits for them: most cost less than was reserved.
 
         Raises
         ------
@@ -186,7 +185,7 @@ class Purse:
         return bound
 
     def settle(self, reserved: int, spent: int) -> None:
-        """Replace what was set aside by what was spent, both in nano-dollars."""
+        """Replace a reserved amount by the spent one, both in nano-dollars."""
         self._reserved -= reserved
         self._spent += spent
         self._changed.set()

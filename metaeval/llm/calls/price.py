@@ -1,4 +1,4 @@
-"""What calls cost: by the prices of ``genai-prices``, or by those that the user gives."""
+"""What calls cost, by the prices of ``genai-prices`` or by those that the user gives."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.request import Reply, Request
 
 _MILLION = 1_000_000
-_A_MESSAGE = 16  # tokens that chat templates put around a message; four to ten at known models
-_A_REQUEST = 64  # and around the whole
+_A_MESSAGE = 16  # tokens that a chat template adds per message; four to ten at known models
+_A_REQUEST = 64  # and per request
 
 Usd = Annotated[int | float, Field(ge=0, lt=1e9, description="USD for a million tokens")]
 
@@ -28,7 +28,7 @@ class Price(Options):
     input: Usd
     output: Usd
     cached: Usd | None = None
-    """For prompt tokens that the provider had in its cache; None: as ``input``."""
+    """Of prompt tokens from the provider's cache; None: as ``input``."""
 
     def of(self, prompt: int, completion: int, cached: int = 0) -> float:
         """Return USD for numbers of tokens; ``cached`` are among those of the prompt."""
@@ -37,20 +37,23 @@ class Price(Options):
 
 
 def prompt_at_most(request: Request) -> int:
-    """Return a number that the prompt's tokens do not exceed: its bytes, a schema's, and a margin."""
+    """Return an upper bound of the prompt's tokens: the UTF-8 bytes of prompt and schema, and a margin.
+
+    No tokenizer in use makes more tokens than bytes. For English this is some four times the true number.
+    """
     texts = sum(len(m.content.encode()) + len(m.role) + _A_MESSAGE for m in request.messages)
     return texts + (0 if request.schema is None else 2 * len(str(request.schema))) + _A_REQUEST
 
 
 def tokens_about(request: Request) -> int:
-    """Return a guess at the prompt's tokens: a token for four Latin letters or one other character."""
+    """Return an estimate of the prompt's tokens: one per four Latin letters or one other character."""
     text = "".join(m.content for m in request.messages)
     latin = len(text.encode("ascii", "ignore"))
     return latin // 4 + (len(text) - latin) + 1
 
 
 def reply_limit(request: Request) -> int | None:
-    """Return the number of tokens that the reply was limited to."""
+    """Return the request's limit of reply tokens; None if it has none."""
     for name in ("max_completion_tokens", "max_tokens"):
         limit = request.parameters.get(name)
         if isinstance(limit, int):
@@ -59,17 +62,17 @@ def reply_limit(request: Request) -> int | None:
 
 
 class Prices:
-    """Prices of models; a model that has none is unknown, which is not free.
+    """Prices of models. The cost of a model without a price is unknown, not zero.
 
     Parameters
     ----------
     given
-        Prices that go before the library's: ``openai/gpt-4o``, or the model's name alone, to a mapping with
-        ``input``, ``output`` and optional ``cached``, in USD for a million tokens.
+        Prices that replace the library's: ``openai/gpt-4o``, or the model's name alone → a mapping with
+        ``input``, ``output`` and optional ``cached``, in USD per million tokens.
 
     Notes
     -----
-    A simulated model costs nothing, and that is known: it calls nobody.
+    A simulated model is known to cost nothing.
 
     Raises
     ------
@@ -86,7 +89,7 @@ class Prices:
         return self._usd(request, None, 1, 1, 0) is not None
 
     def cost(self, request: Request, reply: Reply) -> float | None:
-        """Return what a reply cost in USD; None if its price, or its number of tokens, is not known."""
+        """Return the cost of a reply in USD; None if the price or the number of tokens is not known."""
         if reply.error is not None or (reply.finish_reason == "content_filter" and not reply.text):
             return 0.0  # no provider bills an error
         if reply.prompt_tokens is None or reply.completion_tokens is None:
@@ -95,14 +98,14 @@ class Prices:
         return self._usd(request, reply.model, reply.prompt_tokens, reply.completion_tokens, cached)
 
     def at_most(self, request: Request) -> float | None:
-        """Return USD that the request cannot exceed; None if price or reply's limit are not known."""
+        """Return an upper bound of the cost in USD; None if price or reply limit are unknown."""
         limit = reply_limit(request)
         if limit is None:
             return 0.0 if request.provider == "simulated" else None
         return self._usd(request, None, prompt_at_most(request), limit, 0)
 
     def about(self, request: Request, completion: int) -> float | None:
-        """Return USD for the request's own tokens, guessed, and a reply of a number of tokens."""
+        """Return an estimate of the cost in USD, for a reply of a number of tokens."""
         return self._usd(request, None, tokens_about(request), completion, 0)
 
     def _usd(
@@ -121,13 +124,13 @@ class Prices:
     def _from_library(
         self, model: str, address: str, prompt: int, completion: int, cached: int
     ) -> float | None:
-        """Look the model up at the provider of the address; a server of one's own has no price."""
+        """Look the model up at the provider of the address; a self-hosted server has no price."""
         known = self._found.get((model, address), ())
         if known is None:
             return None
         if isinstance(known, Price):
             return known.of(prompt, completion, cached)
-        import genai_prices  # half a second, and only needed where money is
+        import genai_prices  # takes half a second, and is only needed for paid models
 
         usage = genai_prices.Usage(
             input_tokens=prompt, output_tokens=completion, cache_read_tokens=cached or None
@@ -142,7 +145,7 @@ class Prices:
         given = {"input": rates.input_mtok, "output": rates.output_mtok, "cached": cache}
         flat = {name: float(rate) for name, rate in given.items() if isinstance(rate, Decimal)}
         if len(flat) == len(given):
-            # The same for any number of tokens, so the library, which is slow, need not be asked again.
+            # The rates hold for any number of tokens: the library, which is slow, is not asked again.
             self._found[model, address] = Price(**flat)
         return float(found.total_price)
 

@@ -1,4 +1,4 @@
-"""What is asked and what came back."""
+"""A request to a model, and its reply."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Message(NamedTuple):
 
 
 def well_formed(text: str) -> str:
-    """Return a text that can be sent and stored: half of a surrogate pair becomes U+FFFD."""
+    """Return a text that can be encoded: a lone surrogate becomes U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        # Two halves that stand side by side are one character; only a lone half is beyond repair.
+        # A surrogate pair is one character; only a lone surrogate is replaced.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 
 
 def _plain(value: object) -> object:
-    """Return JSON values of which equal ones print alike: 0.0 is 0, and a tuple is a list."""
+    """Normalize JSON values, so that equal ones have equal text: 0.0 becomes 0, a tuple a list."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str):
@@ -59,10 +59,9 @@ def canonical(record: object) -> str:
 
 
 def key_of(record: Mapping[str, Any]) -> str:
-    """Return the key under which the reply to a request is kept, from the request's fields.
+    """Return the key of a request in the store, from the request's fields.
 
-    It is the SHA-256 of the `canonical` text in which each message's content stands as its own SHA-256:
-    to find a reply again takes no more than hashing what was asked.
+    It is the SHA-256 of the `canonical` text in which each message's content is replaced by its SHA-256.
     """
     hashed = [[role, _sha256(content)] for role, content in record["messages"]]
     return _sha256(canonical({**record, "messages": hashed}))
@@ -74,7 +73,7 @@ def _sha256(text: str) -> str:
 
 @dataclass(frozen=True)
 class Request:
-    """One call of a model, in full.
+    """One call of a model.
 
     Parameters
     ----------
@@ -91,7 +90,7 @@ class Request:
     replicate
         Number of the repetition, where the same is asked several times on purpose.
     attempt
-        Number of the try, where the same is asked again because the reply was of no use.
+        Number of the try, where the same is asked again because the reply could not be used.
 
     Raises
     ------
@@ -125,12 +124,12 @@ class Request:
 
     @property
     def address(self) -> str:
-        """Where it is sent; empty if it never leaves the process."""
+        """The server's address; empty for a model that runs in this process."""
         return self.base_url or ""
 
     @functools.cached_property
     def _frame(self) -> tuple[str, str]:
-        """What stands before and after the messages in `canonical`."""
+        """The text before and after the messages in `canonical`."""
         # Names come sorted, and "messages" third.
         names = sorted(n for n in self.__dataclass_fields__ if n != "messages")
         try:
@@ -147,7 +146,7 @@ class Request:
 
     @functools.cached_property
     def key(self) -> str:
-        """64 hex digits that stand for all that a reply may depend on (`key_of`); no API key is in it."""
+        """64 hex digits, a hash of all that a reply may depend on (`key_of`), without the API key."""
         head, tail = self._frame
         hashed = canonical([(role, _sha256(content)) for role, content in self.messages])
         return _sha256(f"{head}{hashed}{tail}")
@@ -157,7 +156,7 @@ class Request:
         return self if attempt == self.attempt else dataclasses.replace(self, attempt=attempt)
 
     def asking(self, messages: Iterable[tuple[str, str]]) -> Request:
-        """Return the same request with other messages; faster where many differ in these only."""
+        """Return the same request with other messages; faster than a new request."""
         other = object.__new__(type(self))
         kept = {name: self.__dict__[name] for name in self.__dataclass_fields__}
         other.__dict__.update(kept, messages=_clean(messages), _frame=self._frame)
@@ -173,37 +172,37 @@ class CallFailure(NamedTuple):
 
     kind: FailureKind
     message: str
-    """What the provider, or the way to it, said."""
+    """The error message of the provider or of the network."""
     code: str = ""
     """The provider's error code, else the HTTP status or a word such as ``timeout``."""
 
 
 class Reply(NamedTuple):
-    """What came back."""
+    """A model's reply, or why there is none."""
 
     text: str = ""
-    """What the model wrote; empty if nothing."""
+    """The generated text."""
     finish_reason: str | None = None
     refusal: str | None = None
-    """The provider's words where it or the model would not answer, such as those of a content filter."""
+    """The message of a refusal by the model or the provider, such as a content filter's."""
     model: str | None = None
     """The model as the provider named it; None if it did not."""
     fingerprint: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
-    """Those of the prompt tokens that the provider had in its cache."""
+    """Prompt tokens from the provider's cache."""
     queue_seconds: float = 0.0
-    """From when the request was taken up until it was sent for the last time: places, limits, waits."""
+    """From when the request was taken up until it was last sent, waits and retries included."""
     service_seconds: float = 0.0
-    """From when it was sent for the last time until the reply was there."""
+    """From when it was last sent until the reply was there."""
     raw: str = ""
     """The body as it was received."""
     error: CallFailure | None = None
 
     @property
     def total_tokens(self) -> int | None:
-        """Tokens of prompt and reply together, none of a failure; None if either is not known."""
+        """Tokens of prompt and reply, 0 of a failure; None if either is not known."""
         if self.error is not None:
             return 0
         known = self.prompt_tokens is not None and self.completion_tokens is not None
@@ -211,5 +210,5 @@ class Reply(NamedTuple):
 
     @property
     def final(self) -> bool:
-        """Whether a later run takes this reply as it is; a failure of transport is asked again."""
+        """Whether a later run uses this reply; failed calls are sent again."""
         return self.error is None

@@ -1,4 +1,4 @@
-"""Many requests: what the store has, and the rest from the providers, on file before it is used."""
+"""Run many requests: take replies from the store, ask providers for the rest, store each reply first."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ def _has_text(_index: int, reply: Reply) -> bool:
 
 
 class RequestRun:
-    """Requests on their way; iterate over it once for the `Answer` of each, in the order in which they come.
+    """A run of requests; iterate over it once for the `Answer` of each, in the order in which they come.
 
-    The work is done in a thread with an event loop of its own, so it can be used from a notebook. Whoever
-    stops iterating, by ``break`` or Ctrl-C, ends it: calls under way are dropped, what was answered is kept.
+    The work is done in a thread with an event loop of its own, so it can be used from a notebook. When the
+    iteration ends early, by ``break`` or Ctrl-C, calls under way are dropped; what was answered is kept.
 
     Parameters
     ----------
     requests
-        Taken one after the other as the work goes on.
+        Consumed one by one as the work goes on.
     store
-        Where replies are looked up and kept.
+        Where replies are looked up and stored.
     clients
-        Makes the client for a provider and address; tests and other transports give their own.
+        Makes the client for a provider and address.
     limits, budget, prices
-        What to keep to.
+        Limits of the run, its budget, and prices of models.
     usable
-        Says whether the reply to the request at a position will do; is called in the run's own thread. A
-        reply that will not is asked for again, as another attempt.
+        Says whether the reply to the request at a position can be used; called in the run's own thread. If it
+        cannot, the request is sent again, as another attempt.
     attempts
-        How often the same is asked at most.
+        How often a request is sent at most until a reply can be used.
     offline
         Take everything from the store; no client is made.
     description, total
-        For the progress bar: what it says, and how many requests there are; no bar without a total.
+        Label of the progress bar, and the number of requests; without a total there is no bar.
     clock, sleep, draw
-        Seconds, waiting, and a random number from 0 to 1, for tests.
+        As in `metaeval.llm.calls.caller.Caller`, for tests.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class RequestRun:
 
     def __iter__(self) -> Iterator[Answer]:
         """Yield the answer of each request."""
-        # A daemon: a program whose end finds the iteration left unfinished does not wait for it.
+        # A daemon: a program that ends in the middle of the iteration does not wait for it.
         work = threading.Thread(target=self._work, name="metaeval run", daemon=True)
         work.start()
         started = noted = time.monotonic()
@@ -118,7 +118,7 @@ class RequestRun:
                 while answers is not None:
                     try:
                         answers = self._out.get(timeout=_NOTE_SECONDS)
-                    except queue.Empty:  # what is waited for is shown all the same
+                    except queue.Empty:  # the progress line is updated all the same
                         answers = []
                     self._taken += len(answers or ())
                     steps += len(answers or ())
@@ -153,7 +153,7 @@ class RequestRun:
         )
 
     def _work(self) -> None:
-        """Do the work; whatever happens, whoever takes the answers is told that there are no more."""
+        """Do the work, and mark the end of the answers whatever happens."""
         try:
             with asyncio.Runner() as runner:
                 runner.run(self._main())

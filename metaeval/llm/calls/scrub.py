@@ -1,4 +1,4 @@
-"""Keys taken out of what providers say, in whatever form they repeat them."""
+"""Remove API keys from responses of providers, however they are encoded."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import json
 import re
 
 _LIKE_A_KEY = re.compile(r"(?i)\b(bearer\s+|sk-)[\w.~+/*-]{6,}")
-_SHORTEST = 8  # characters; a server of one's own is given words such as EMPTY, which are no secret
+_SHORTEST = 8  # characters; self-hosted servers take words such as EMPTY, which are no secret
 _ESCAPED = re.compile(r"(?i)\\(?:u00|x[0-9a-f]|[^\w\s\"])|%[0-9a-f]|&[#\w]")
 
 
 def scrub(text: str, secret: str) -> str:
-    """Return a text without the key, nor anything that looks like one.
+    """Return a text without the key, and without anything that looks like a key.
 
-    The key is found as it is, in base64 and in hexadecimal digits, and each of these with any of its
-    characters escaped as JSON, URLs and HTML do it, up to twice.
+    The key is found as it is, in base64 and in hexadecimal, each with any characters escaped as in JSON, URLs
+    and HTML, up to twice.
     """
     if len(secret) >= _SHORTEST:
         forms, pattern = _search(secret)
@@ -28,7 +28,7 @@ def scrub(text: str, secret: str) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _search(secret: str) -> tuple[list[str], re.Pattern[str]]:
-    """Return the forms of a key, and what finds them escaped."""
+    """Return the encodings of a key, and a pattern that also finds them escaped."""
     digits = secret.encode().hex()
     forms = [secret, json.dumps(secret)[1:-1], digits, digits.upper(), *_in_base64(secret.encode())]
     forms = list(dict.fromkeys(forms))
@@ -38,7 +38,7 @@ def _search(secret: str) -> tuple[list[str], re.Pattern[str]]:
 
 
 def _in_base64(secret: bytes) -> list[str]:
-    """Return what a text in base64 holds of a key within it, for each place where the key may begin."""
+    """Return the base64 text of a key inside a longer one, for each of the three alignments."""
     forms = []
     for offset in range(3):
         bits = 8 * (offset + len(secret))

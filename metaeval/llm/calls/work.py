@@ -1,4 +1,4 @@
-"""The tasks of a run: one looks requests up in the store, the others ask for what is not there."""
+"""The tasks of a run: one looks requests up in the store, the others send what is not there."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _GRACE = 3.0  # seconds that calls under way get when the run stops by itself
 
 
 class Answer(NamedTuple):
-    """What became of a request."""
+    """The replies to a request."""
 
     position: int
     """Place of the request among those given, from 0."""
     request: Request
     replies: tuple[Reply, ...]
-    """One an attempt; never empty."""
+    """One per attempt; never empty."""
     from_store: bool
     """Whether nothing was sent for it in this run."""
 
@@ -45,28 +45,27 @@ class Lost:
     """Requests to a model that brought no reply, all for the same reason."""
 
     message: str
-    """What the provider, or the way to it, said to the first of them."""
+    """The error message of the first of them."""
     count: int = 0
 
 
 @dataclass(slots=True)
 class Tally:
-    """Where a run stands."""
+    """Counts of a run so far."""
 
     done: int = 0
     failed: int = 0
-    """Requests without a usable reply; those not sent for want of budget among them."""
+    """Requests without a usable reply, those that the budget did not allow included."""
     from_store: int = 0
-    """Requests whose replies were there before; what is equal to one that was sent is not among them."""
+    """Requests whose replies were in the store before; repetitions of a request of this run do not count."""
     calls: int = 0
     """Requests sent, repeated ones included."""
     usd: float = 0.0
-    """What the replies of this run cost, as far as it is known."""
+    """Cost of the replies of this run, as far as it is known."""
     spent: float = 0.0
-    """What counts against the budget, in USD: ``usd``, and what lost calls may have cost at most."""
+    """USD that count against the budget: ``usd``, and the most that lost calls may have cost."""
     lost: dict[tuple[str, FailureKind, str], Lost] = field(default_factory=dict)
-    """By model, kind of failure and code: the requests that ended without a reply; not those that the budget
-    did not allow."""
+    """Model, kind of failure and code → requests that ended without a reply, except for lack of budget."""
     unpriced: int = 0
     """Replies whose cost is not known."""
 
@@ -92,9 +91,9 @@ class Work:
     Parameters
     ----------
     emit, behind
-        Passes answers on; and says whether whoever takes them is far behind.
+        Pass answers on; say whether their consumer is far behind.
     others_seconds
-        How long requests that another run is asking are waited for while none of them comes.
+        How long to wait for requests that another run has claimed while none of them is answered.
     """
 
     def __init__(
@@ -115,18 +114,18 @@ class Work:
         self._emit, self._behind = emit, behind
         self._others_seconds = others_seconds
         self._later: list[_Item] = []
-        self._moved = clock()  # when one of these was last brought to its end
+        self._moved = clock()  # when one of these was last answered
         self._sent: set[str] = set()  # keys, in this run
         self._online = False
         self.seen = self.missing = 0
 
     @property
     def asked_elsewhere(self) -> int:
-        """How many requests wait for somebody else who is asking the same."""
+        """How many requests wait for another run that has claimed the same."""
         return len(self._later)
 
     async def read(self, requests: Iterable[Request]) -> None:
-        """Take all answers from the store; count in ``missing`` those that it has not."""
+        """Take all answers from the store; count those that are not there in ``missing``."""
         await self._feed(requests, self._count_missing)
 
     async def ask(self, requests: Iterable[Request], caller: Caller, workers: int) -> None:
@@ -139,7 +138,7 @@ class Work:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
             broken = next((t.exception() for t in done if t.exception()), None)
             if broken is not None:
-                # The calls of the other tasks are paid for, so they may end; nothing new is sent.
+                # Calls under way are paid for, so they may end; nothing new is sent.
                 caller.stop(broken)
                 feeder.cancel()
                 _empty(todo, workers)
@@ -153,7 +152,7 @@ class Work:
                 raise error
 
     async def _feed(self, requests: Iterable[Request], pass_on: Callable[[_Item], Awaitable[None]]) -> None:
-        """Look requests up in batches; emit what is there, and pass on what is not."""
+        """Look requests up in batches; emit what the store has, and pass the rest on."""
         numbered = enumerate(requests)
         while batch := list(itertools.islice(numbered, _BATCH)):
             self.seen += len(batch)
@@ -175,7 +174,7 @@ class Work:
         self.missing += 1
 
     def _look_up(self, items: list[_Item]) -> list[_Item]:
-        """Pass on the answers that the store has, and return the requests that must be sent."""
+        """Emit the answers that the store has, and return the requests that must be sent."""
         answers: list[Answer] = []
         missing: list[_Item] = []
         while items:
@@ -191,7 +190,7 @@ class Work:
                     else:
                         items.append(item)
                 elif not self._online and item.replies:
-                    # What an earlier run got is all there is, though this one might have asked once more.
+                    # Offline there are no more attempts, even if fewer were made than are allowed now.
                     answers.append(self._answer(item))
                 else:
                     missing.append(item)
@@ -226,7 +225,7 @@ class Work:
             await self._ask_later(caller)
 
     async def _ask_later(self, caller: Caller) -> None:
-        """Take up one of those that somebody else was asking."""
+        """Try one of the requests that another run had claimed."""
         item = self._later.pop(0)
         if await self._ask(item, caller):
             self._moved = self._clock()
@@ -242,7 +241,7 @@ class Work:
         await asyncio.sleep(_LOOK_AGAIN)
 
     async def _ask(self, item: _Item, caller: Caller) -> bool:
-        """Get the replies of a request; false if somebody else is asking the same now."""
+        """Get the replies of a request; false if another run has claimed it."""
         while True:
             request = item.next
             taken = await self._claim(request.key)
@@ -261,7 +260,7 @@ class Work:
         try:
             return await self._store.claim(key)
         except asyncio.CancelledError:
-            # The claim is on its way to the file and nobody will use it; this follows it there.
+            # The claim may be written after this: the release follows it.
             self._store.release(key)
             raise
 
@@ -284,7 +283,7 @@ class Work:
 
 
 def _empty(todo: asyncio.Queue[_Item | None], workers: int) -> None:
-    """Leave nothing to do, and tell the workers so."""
+    """Empty the queue, and send the workers the end mark."""
     while not todo.empty():
         todo.get_nowait()
     for _ in range(workers):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Self
 
-from metaeval.base.errors import Problem, nearest
+from pydantic import AfterValidator, BeforeValidator, ValidationError, ValidationInfo, model_validator
+
+from metaeval.base.errors import Problem, nearest, unknown
 from metaeval.base.resources import bundled
-from metaeval.llm.prompts.rubric import read_rubric
+from metaeval.base.validation import Filled, Strict, sentences
+from metaeval.base.yaml_lines import YamlError, parse_yaml
+from metaeval.llm.prompts.rubric import RubricModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,13 +25,38 @@ ROLES: tuple[str, ...] = ("system", "user")
 
 _TITLE_KEYS = ("name", "version", "description")
 _OWN_KEYS = ("reply", "placeholders")
-_RUBRIC_KEYS = ("base", "scale", "dimensions")
-_KEYS = (*_TITLE_KEYS, *_OWN_KEYS, *_RUBRIC_KEYS)
 _FILE = re.compile(r"\A---[ \t]*\n(?P<header>.*?\n)---[ \t]*(?:\n(?P<body>.*))?\Z", re.DOTALL)
 _PART = re.compile(r"^<!--[ \t]*(?P<role>\w+)[ \t]*-->[ \t]*\n?", re.MULTILINE)
 _LONGEST = 200_000  # bytes; an A4 page has 3,000
-_MOST_VALUES = 10_000  # of a header, once its aliases are followed
 _NAME = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
+
+
+def _listed(value: object, info: ValidationInfo) -> object:
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list) or not all(isinstance(i, str) for i in items):
+        raise ValueError(f"{info.field_name} must be a list of words, not {value!r}")
+    for word in sorted({w for w in items if items.count(w) > 1}):
+        raise ValueError(f"{info.field_name} names {word!r} twice")
+    return tuple(items)
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+
+
+def _name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError(f"name is {value!r}; use small letters, digits and hyphens, such as 'my-prompt'")
+    return value
+
+
+def _forms(forms: tuple[str, ...]) -> tuple[str, ...]:
+    allowed = f"allowed: {', '.join(REPLY_FORMS)}, or a list of both"
+    for form in forms:
+        if form not in REPLY_FORMS:
+            raise ValueError(f"reply is {form!r}{nearest(form, REPLY_FORMS)}; {allowed}")
+    if not forms:
+        raise ValueError(f"reply is empty; {allowed}")
+    return forms
 
 
 @dataclass(slots=True)
@@ -88,81 +117,59 @@ def read_prompt_file(path: Path) -> PromptFile:
     return found
 
 
-def _read_header(header: str, found: PromptFile) -> None:
-    tree = _header_values(header, found)
-    if found.problems:
+class Placeholders(Strict):
+    """What a prompt is filled with."""
+
+    required: Words = ()
+    optional: Words = ()
+
+    @model_validator(mode="after")
+    def _apart(self) -> Self:
+        for name in self.required + self.optional:
+            if not name.isidentifier():
+                raise ValueError(f"the placeholder {name!r} must be of letters, digits and _")
+        for name in sorted(set(self.required) & set(self.optional)):
+            raise ValueError(f"the placeholder {name!r} is both required and optional; it can be one")
+        return self
+
+
+class Header(RubricModel):
+    """The keys of a header, in the order in which they are listed."""
+
+    name: Annotated[Filled, AfterValidator(_name)] = ""
+    version: Filled = ""
+    description: Filled = ""
+    reply: Annotated[Words, AfterValidator(_forms)] = ()
+    placeholders: Placeholders = Placeholders()
+    base: Filled = ""
+
+
+def _read_header(text: str, found: PromptFile) -> None:
+    try:
+        tree, lines = parse_yaml(text, found.file, first=2, numbers=True)
+    except YamlError as error:
+        found.wrong(error.message.replace("this is not YAML", "the header is not valid YAML"), error.line)
         return
     if not isinstance(tree, dict):
         found.wrong("the header must hold keys and values, such as `name: my-prompt`", 1)
         return
-    for key in tree:
-        if key not in _KEYS:
-            found.wrong(f"unknown key {str(key)!r}{nearest(str(key), _KEYS)}; allowed: {', '.join(_KEYS)}")
     for key in _TITLE_KEYS if "base" in tree else _TITLE_KEYS + _OWN_KEYS:
         if key not in tree:
             found.wrong(f"the key {key!r} is missing from the header")
-    found.name = _text(tree, "name", found)
-    found.version = _text(tree, "version", found)
-    found.description = _text(tree, "description", found)
-    if found.name and not _NAME.fullmatch(found.name):
-        found.wrong(f"name is {found.name!r}; use small letters, digits and hyphens, such as 'my-prompt'")
-    found.rubric = read_rubric(tree, found.wrong)
-    if "base" in tree:
-        _read_base(tree, found)
-        return
-    found.reply = _names(tree.get("reply", []), "reply", found)
-    for form in found.reply:
-        if form not in REPLY_FORMS:
-            found.wrong(
-                f"reply is {form!r}{nearest(form, REPLY_FORMS)}; allowed: {', '.join(REPLY_FORMS)}, "
-                "or a list of both"
-            )
-    if "reply" in tree and not found.reply:
-        found.wrong(f"reply is empty; allowed: {', '.join(REPLY_FORMS)}, or a list of both")
-    _read_placeholders(tree.get("placeholders", {}), found)
-
-
-def _header_values(header: str, found: PromptFile) -> object:
-    """Return what a header holds, with its aliases followed; a problem is noted if that cannot be."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
     try:
-        if _values_in(YAML(typ="safe").compose(header), {}) <= _MOST_VALUES:
-            return YAML(typ="safe").load(header)
-        found.wrong(
-            f"the header holds more than {_MOST_VALUES:,} values once its aliases are followed; "
-            "write them out"
-        )
-    except MarkedYAMLError as error:
-        line = error.problem_mark.line + 2 if error.problem_mark else None
-        found.wrong(f"the header is not valid YAML: {error.problem or error.context}", line)
-    except RecursionError:
-        found.wrong("the header is not valid YAML: its values are nested too deeply")
-    except (YAMLError, ValueError) as error:
-        found.wrong(f"the header is not valid YAML: {str(error).splitlines()[0]}")
-    return None
+        header = Header.model_validate(tree)
+    except ValidationError as error:
+        for where, message in sentences(error, tree, Header, whole=True):
+            found.wrong(message, lines.line(*where))
+    else:
+        found.name, found.version, found.description = header.name, header.version, header.description
+        found.reply, found.rubric = header.reply, header.rubric
+        found.required, found.optional = header.placeholders.required, header.placeholders.optional
+    if "base" in tree:
+        _find_base(tree, found)
 
 
-def _values_in(node: Any, counted: dict[int, int]) -> int:  # noqa: ANN401 - a node of YAML's graph, or None
-    """Return how many values a node stands for, once its aliases are followed; each node is counted once.
-
-    Raises
-    ------
-    ValueError
-        If it holds itself.
-    """
-    if id(node) not in counted:
-        counted[id(node)] = -1
-        parts = node.value if isinstance(getattr(node, "value", None), list) else []
-        inside = [part for pair in parts for part in (pair if isinstance(pair, tuple) else (pair,))]
-        counted[id(node)] = 1 + sum(_values_in(part, counted) for part in inside)
-    elif counted[id(node)] < 0:
-        raise ValueError("an alias stands inside what it names")
-    return counted[id(node)]
-
-
-def _read_base(tree: Mapping[object, object], found: PromptFile) -> None:
+def _find_base(tree: Mapping[object, object], found: PromptFile) -> None:
     """Find the bundled prompt whose text is used with the dimensions of this file."""
     for key in _OWN_KEYS:
         if key in tree:
@@ -171,12 +178,12 @@ def _read_base(tree: Mapping[object, object], found: PromptFile) -> None:
         found.wrong(
             "has a base and no dimensions of its own; name the base itself where a prompt is asked for"
         )
-    name = _text(tree, "base", found)
+    name = tree["base"]
     shipped = {p.stem: p for p in bundled("prompts").glob("*.md")}
-    base = read_prompt_file(shipped[name]) if name in shipped else None
+    base = read_prompt_file(shipped[name]) if isinstance(name, str) and name in shipped else None
     if base is not None and base.rubric is not None:
         found.base = base
-    elif name:
+    elif isinstance(name, str):
         rubrics = sorted(n for n, p in shipped.items() if read_prompt_file(p).rubric is not None)
         why = "is not a bundled prompt" if base is None else "has no dimensions"
         found.wrong(f"base is {name!r}, which {why}{nearest(name, rubrics)}; allowed: {', '.join(rubrics)}")
@@ -188,44 +195,6 @@ def _take_base(base: PromptFile, body: str, found: PromptFile) -> None:
     found.reply, found.required, found.optional = base.reply, base.required, base.optional
     found.parts = base.parts
     found.content += base.content  # a change of either is another prompt
-
-
-def _read_placeholders(tree: object, found: PromptFile) -> None:
-    kinds = ("required", "optional")
-    if not isinstance(tree, dict):
-        found.wrong("placeholders must hold two lists: `required: [...]` and `optional: [...]`")
-        return
-    for key in tree:
-        if key not in kinds:
-            found.wrong(f"unknown key {str(key)!r} under placeholders{nearest(str(key), kinds)}")
-    found.required = _names(tree.get("required", []), "placeholders.required", found)
-    found.optional = _names(tree.get("optional", []), "placeholders.optional", found)
-    for name in found.required + found.optional:
-        if not name.isidentifier():
-            found.wrong(f"the placeholder {name!r} must be of letters, digits and _")
-    for name in sorted(set(found.required) & set(found.optional)):
-        found.wrong(f"the placeholder {name!r} is both required and optional; it can be one")
-
-
-def _text(tree: Mapping[object, object], key: str, found: PromptFile) -> str:
-    value = tree.get(key, "")
-    if not isinstance(value, str):
-        found.wrong(f"{key} is {value!r}, which YAML takes for no text; put it in quotes")
-        return ""
-    if key in tree and not value.strip():
-        found.wrong(f"{key} is empty")
-    return value.strip()
-
-
-def _names(value: object, key: str, found: PromptFile) -> tuple[str, ...]:
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, list) or not all(isinstance(i, str) for i in items):
-        found.wrong(f"{key} must be a list of words, not {value!r}")
-        return ()
-    words = tuple(cast("list[str]", items))
-    for word in sorted({w for w in words if words.count(w) > 1}):
-        found.wrong(f"{key} names {word!r} twice")
-    return tuple(dict.fromkeys(words))
 
 
 def _read_parts(body: str, first_line: int, found: PromptFile) -> None:
@@ -246,7 +215,7 @@ def _read_parts(body: str, first_line: int, found: PromptFile) -> None:
         text = body[begin:end].strip("\n")
         blank = len(body[begin:end]) - len(body[begin:end].lstrip("\n"))
         if role not in ROLES:
-            found.wrong(f"unknown part {role!r}{nearest(role, ROLES)}; allowed: {', '.join(ROLES)}", line - 1)
+            found.wrong(unknown("unknown part", role, ROLES, "allowed"), line - 1)
         if role in [r for r, _ in parts]:
             found.wrong(f"the part {role!r} stands twice; it can stand once", line - 1)
         parts.append((role, text))

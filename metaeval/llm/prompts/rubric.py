@@ -18,20 +18,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import Annotated, Self
 
-from metaeval.base.errors import nearest
+from pydantic import BeforeValidator, Field, model_validator
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from metaeval.base.validation import Ends, Filled, Strict
 
-    Wrong = Callable[[str], None]
-
-_DIMENSION_KEYS = ("question", "anchors")
-_SCALE_KEYS = ("min", "max")
 _FEWEST = 2  # anchors that make a direction
 _BLANKET = re.compile(
     r"(?:overall|general|total)?[ _-]*(?:quality|goodness|overall|score|rating)", re.IGNORECASE
@@ -79,33 +73,52 @@ class Rubric:
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
 
-def read_rubric(tree: Mapping[object, object], wrong: Wrong) -> Rubric | None:
-    """Read ``scale`` and ``dimensions`` of a header, and tell ``wrong`` what cannot be used.
+class _DimensionModel(Strict):
+    question: str = ""
+    anchors: dict[Annotated[float, Field(allow_inf_nan=False)], str | None] | None = None
 
-    None if the header has neither, or they cannot be used.
-    """
-    if "dimensions" not in tree:
-        if "scale" in tree:
-            wrong("has a scale and no dimensions; name the dimensions that are judged on it")
-        return None
-    scale = _scale(tree.get("scale"), wrong)
-    given = tree["dimensions"]
-    if not isinstance(given, dict) or not given:
-        wrong("dimensions must hold a name and its anchors each, such as `clarity: {anchors: {5: …, 1: …}}`")
-        return None
-    dimensions = [_dimension(name, content, wrong) for name, content in given.items()]
-    whole = [d for d in dimensions if d is not None]
-    if scale is None or len(whole) < len(dimensions):
-        return None
-    low, high = scale
-    for dimension in whole:
-        for anchor in dimension.anchors:
-            if not low <= anchor.level <= high:
-                wrong(
-                    f"dimension {dimension.name!r} has an anchor at {anchor.level:g}, off the scale from "
-                    f"{low:g} to {high:g}"
-                )
-    return Rubric(low, high, tuple(whole))
+    def named(self, name: str) -> Dimension:
+        anchors = [Anchor(at, " ".join((text or "").split())) for at, text in (self.anchors or {}).items()]
+        anchors.sort(key=lambda anchor: -anchor.level)
+        return Dimension(name.strip(), " ".join(self.question.split()), tuple(anchors))
+
+
+def _or_empty(content: object) -> object:
+    return {} if content is None else content
+
+
+class RubricModel(Strict):
+    """The keys of a header that make a rubric."""
+
+    scale: Ends | None = None
+    dimensions: (
+        Annotated[dict[Filled, Annotated[_DimensionModel, BeforeValidator(_or_empty)]], Field(min_length=1)]
+        | None
+    ) = None
+
+    @model_validator(mode="after")
+    def _on_the_scale(self) -> Self:
+        if self.dimensions is None and self.scale is not None:
+            raise ValueError("has a scale and no dimensions; name the dimensions that are judged on it")
+        if self.dimensions is not None and self.scale is None:
+            raise ValueError("dimensions need a scale, such as `scale: {min: 1, max: 5}`")
+        for name, dimension in (self.dimensions or {}).items():
+            for level in dimension.anchors or {}:
+                if self.scale is not None and not self.scale.min <= level <= self.scale.max:
+                    raise ValueError(
+                        f"dimension {name!r} has an anchor at {level:g}, off the scale from "
+                        f"{self.scale.min:g} to {self.scale.max:g}"
+                    )
+        return self
+
+    @property
+    def rubric(self) -> Rubric | None:
+        """The rubric, if there is one."""
+        if self.scale is None or self.dimensions is None:
+            return None
+        return Rubric(
+            self.scale.min, self.scale.max, tuple(d.named(name) for name, d in self.dimensions.items())
+        )
 
 
 def vague(rubric: Rubric) -> list[str]:
@@ -142,62 +155,3 @@ def vague(rubric: Rubric) -> list[str]:
                 "parts by themselves"
             )
     return found
-
-
-def _scale(given: object, wrong: Wrong) -> tuple[float, float] | None:
-    if not isinstance(given, dict):
-        wrong("dimensions need a scale, such as `scale: {min: 1, max: 5}`")
-        return None
-    for key in given:
-        if key not in _SCALE_KEYS:
-            wrong(f"unknown key {str(key)!r} under scale{nearest(str(key), _SCALE_KEYS)}; allowed: min, max")
-    low, high = given.get("min"), given.get("max")
-    if not (_is_number(low) and _is_number(high) and cast("float", low) < cast("float", high)):
-        wrong(f"scale must have a number min below a number max, not min {low!r} and max {high!r}")
-        return None
-    return float(cast("float", low)), float(cast("float", high))
-
-
-def _dimension(name: object, content: object, wrong: Wrong) -> Dimension | None:
-    if not isinstance(name, str) or not name.strip():
-        wrong(f"the dimension {name!r} is no text; put it in quotes")
-        return None
-    given = {} if content is None else content
-    if not isinstance(given, dict):
-        wrong(f"dimension {name!r} must hold a question and anchors, not {str(content)[:40]!r}")
-        return None
-    for key in given:
-        if key not in _DIMENSION_KEYS:
-            wrong(
-                f"unknown key {str(key)!r} under dimension {name!r}{nearest(str(key), _DIMENSION_KEYS)}; "
-                f"allowed: {', '.join(_DIMENSION_KEYS)}"
-            )
-    question = given.get("question", "")
-    if not isinstance(question, str):
-        wrong(f"dimension {name!r}: the question {question!r} is no text; put it in quotes")
-        return None
-    anchors = given.get("anchors") or {}
-    if not isinstance(anchors, dict):
-        wrong(
-            f"dimension {name!r}: anchors must hold levels with their texts, such as `5: Every claim holds.`"
-        )
-        return None
-    read = [_anchor(name, level, text, wrong) for level, text in anchors.items()]
-    whole = [a for a in read if a is not None]
-    if len(whole) < len(read):
-        return None
-    return Dimension(name.strip(), " ".join(question.split()), tuple(sorted(whole, key=lambda a: -a.level)))
-
-
-def _anchor(name: str, level: object, text: object, wrong: Wrong) -> Anchor | None:
-    if not _is_number(level):
-        wrong(f"dimension {name!r}: the level {level!r} of an anchor is no number")
-        return None
-    if text is not None and not isinstance(text, str):
-        wrong(f"dimension {name!r}: the anchor at {level} is {text!r}, which is no text; put it in quotes")
-        return None
-    return Anchor(float(cast("float", level)), " ".join((text or "").split()))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jinja2 import StrictUndefined, TemplateSyntaxError, UndefinedError, meta, nodes, pass_context
 from jinja2.exceptions import SecurityError
 
+from metaeval.llm.prompts.fences import fenced
 from metaeval.llm.prompts.limits import LeftOut, LimitedContext, LimitedEnvironment, TooMuchError
 from metaeval.llm.prompts.limits import fill as limited_fill
 
@@ -17,22 +18,9 @@ if TYPE_CHECKING:
 
     from jinja2 import Template
 
-__all__ = ["LeftOut", "fenced", "fill", "template", "variables"]
+__all__ = ["LeftOut", "fill", "template", "variables"]
 
 _DEEPEST = 8
-
-
-def fenced(value: object, tag: str) -> str:
-    """Return a text between ``<tag>`` and ``</tag>``, each on its own line.
-
-    Where the text itself holds such a tag, a number is added to the name, so that no text can end its own
-    fence and go on as instructions.
-    """
-    text, name, number = str(value), tag, 1
-    while f"<{name}".casefold() in text.casefold() or f"</{name}".casefold() in text.casefold():
-        number += 1
-        name = f"{tag}-{number}"
-    return f"<{name}>\n{text}\n</{name}>"
 
 
 def variables(body: str) -> frozenset[str]:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import Problem, PromptError, nearest
+from metaeval.base.errors import Problem, PromptError, nearest, one_of, unknown
 from metaeval.base.resources import bundled
 from metaeval.llm.prompts.file import REPLY_FORMS, PromptFile, read_prompt_file
 
@@ -100,11 +100,7 @@ class PromptTemplate:
 
         known = self.placeholders
         for name in values:
-            if name not in known:
-                raise PromptError(
-                    f"prompt {self.name!r} has no placeholder {name!r}{nearest(name, known)} "
-                    f"(it has: {', '.join(known)})"
-                )
+            one_of(name, known, f"prompt {self.name!r} has no placeholder", error=PromptError)
         absent = [name for name in self.required if values.get(name) is None]
         if absent:
             raise PromptError(
@@ -194,10 +190,7 @@ def check_prompt(
                 found.wrong(f"does not use the placeholder {name!r}{nearest(name, names)}; it is needed")
         for name in names:
             if name not in fillable:
-                found.wrong(
-                    f"nothing fills the placeholder {name!r}{nearest(name, fillable)} "
-                    f"(there are: {', '.join(fillable)})"
-                )
+                found.wrong(unknown("nothing fills the placeholder", name, fillable, "there are"))
         if not found.problems:
             _try(template, samples, found)
     return found.problems

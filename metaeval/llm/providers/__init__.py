@@ -12,7 +12,7 @@ import os
 from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 
 
 class Provider(NamedTuple):
@@ -66,11 +66,7 @@ def provider_named(name: str) -> Provider:
     MetaevalError
         If there is none of this name.
     """
-    if name not in PROVIDERS:
-        raise MetaevalError(
-            f"there is no provider {name!r}{nearest(name, PROVIDERS)} (providers: {', '.join(PROVIDERS)})"
-        )
-    return PROVIDERS[name]
+    return PROVIDERS[one_of(name, PROVIDERS, "there is no provider", "providers")]
 
 
 def address_of(provider: str, base_url: str | None = None) -> str:

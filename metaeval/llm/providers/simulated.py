@@ -24,11 +24,13 @@ both, the name first, as in ``simulated/lenient,bias=0.1``. Settings are
 ``text``                  1: answer in prose that ends in ``Summary: 3 4 2``, even if a schema is given (0)
 ========================  ==============================================================================
 
-Without a schema it answers as many numbers as the parameter ``simulate`` says, on that scale:
-``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5 if there is none.
+What it is to give beside a schema stands in the parameter ``simulate``, see `instructions`. Without a schema
+it answers as many numbers as that says, on that scale: ``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5
+if there is none.
 
-With ``"pair": true`` in that parameter, and a scale from 0 to 2, it compares the last two texts that stand
-between tags on lines of their own: 1 says that the first is better, 2 the second, 0 neither.
+With ``"pair": true`` in that parameter it compares the last two texts that stand between tags on lines of
+their own. A number from 0 to 2 is then 1 if the first is better, 2 if the second is, 0 if neither; a choice
+of three is its first value for neither, its second for the first text, its third for the second.
 """
 
 from __future__ import annotations
@@ -37,19 +39,20 @@ import asyncio
 import hashlib
 import json
 import math
-import re
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.llm.calls.client import RetryableError
 from metaeval.llm.calls.request import Reply
+from metaeval.llm.prompts.fences import fenced_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.llm.calls.request import Request
     from metaeval.llm.providers import Connection
+    from metaeval.llm.replies.fields import Field
 
 Outcome: TypeAlias = Literal["refuse", "unparsed", "out_of_range", "truncated", "transport", "answer"]
 
@@ -70,9 +73,9 @@ SETTINGS: dict[str, float] = {
 }
 _SHARES: tuple[Outcome, ...] = ("refuse", "unparsed", "out_of_range", "truncated", "transport")
 _NOT_NEGATIVE = {"noise", "latency", "tie"}
-_FENCED = re.compile(r"^<([\w-]+)>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
 _LAST_LINES = 3  # the opening tag, the text, the closing tag
 _USUAL_LENGTH = 90.0  # characters of a short paragraph: the answer is in the middle of the scale there
+_QUOTED_WORDS = 6
 _REFUSAL = "I'm sorry, but I can't help with that."
 _PROSE = "There is something to be said for it, and something against it; a fair answer needs more context."
 
@@ -89,11 +92,7 @@ def settings_of(model: str) -> dict[str, float]:
     parts = [p.strip() for p in model.split(",") if p.strip()]
     for part in parts[1:] if parts and "=" not in parts[0] else parts:
         name, _, value = (p.strip() for p in part.partition("="))
-        if name not in SETTINGS:
-            raise MetaevalError(
-                f"model 'simulated/{model}': there is no setting {name!r}{nearest(name, SETTINGS)} "
-                f"(settings: {', '.join(SETTINGS)})"
-            )
+        one_of(name, SETTINGS, f"model 'simulated/{model}': there is no setting", "settings")
         try:
             found[name] = float(value)
         except ValueError:
@@ -104,6 +103,29 @@ def settings_of(model: str) -> dict[str, float]:
     if sum(found[s] for s in _SHARES) > 1:
         raise MetaevalError(f"model 'simulated/{model}': the shares of failures sum to more than 1")
     return found
+
+
+def instructions(fields: Sequence[Field], *, with_schema: bool, **more: object) -> dict[str, Any]:
+    """Return what a request tells this model beside its schema, as its parameter ``simulate``.
+
+    Parameters
+    ----------
+    fields
+        What the reply is to give.
+    with_schema
+        Whether the request has their schema.
+    **more
+        Further instructions, such as ``pair=True``.
+    """
+    from metaeval.llm.replies.fields import Text, json_schema
+
+    scales = {field.numbers for field in fields}
+    scale = scales.pop() if len(scales) == 1 else None
+    evidence = {f.name: list(f.evidence) for f in fields if isinstance(f, Text) and f.evidence}
+    if scale is None:
+        return {"schema": json_schema(fields), **({"evidence": evidence} if evidence else {}), **more}
+    told = {"values": len(fields), "min": scale.min, "max": scale.max}
+    return {} if with_schema and not more else told | more
 
 
 def _range(name: str) -> tuple[float, float, str]:
@@ -203,24 +225,38 @@ def _text(request: Request, settings: Mapping[str, float], outcome: Outcome) -> 
         return _PROSE
     last = request.messages[-1].content if request.messages else ""
     off_scale = outcome == "out_of_range"
-    if request.parameters.get("simulate", {}).get("pair"):
-        texts = [match[2] for match in _FENCED.finditer(last)][-2:]
+    told = request.parameters.get("simulate", {})
+    if told.get("pair"):
+        texts = [text for _, text in fenced_parts(last)][-2:]
         level, other = [_level(text, settings) for text in texts] if len(texts) == 2 else (0.5, 0.5)
         answer: _Answer = _Verdict(request.key, level - other, settings, off_scale)
     else:
         level = _level(last, settings)
         answer = _Answer(request.key, level + settings["bias"], settings["noise"], off_scale)
-    if request.schema is None or settings["text"]:
-        if request.schema is None:
-            wanted = {"values": 1, "min": 1, "max": 5, **request.parameters.get("simulate", {})}
-            scale = {"type": "integer", "minimum": wanted["min"], "maximum": wanted["max"]}
-            numbers = [answer.number(scale, f"value {i}", whole=True) for i in range(int(wanted["values"]))]
-        else:
-            numbers = list(_numbers(answer.value(request.schema, "reply")))
-        text = f"Read as a whole it {_verdict(level)}.\nSummary: {' '.join(map(str, numbers))}"
+    schema = request.schema or told.get("schema")
+    if schema is None:
+        wanted = {"values": 1, "min": 1, "max": 5, **told}
+        scale = {"type": "integer", "minimum": wanted["min"], "maximum": wanted["max"]}
+        value: Any = [answer.number(scale, f"value {i}", whole=True) for i in range(int(wanted["values"]))]
     else:
-        text = json.dumps(answer.value(request.schema, "reply"), ensure_ascii=False)
+        value = answer.value(schema, "reply")
+    if told.get("evidence"):
+        value |= {name: _quoted(last, tags) for name, tags in told["evidence"].items()}
+    if request.schema is not None and not settings["text"]:
+        text = json.dumps(value, ensure_ascii=False)
+    elif "schema" in told:
+        plain = {name: of["score"] if isinstance(of, dict) else of for name, of in value.items()}
+        said = "".join(f"\n{name}: {of}" for name, of in plain.items())
+        text = f"Read as a whole it {_verdict(level)}.\n{said}"
+    else:
+        text = f"Read as a whole it {_verdict(level)}.\nSummary: {' '.join(map(str, _numbers(value)))}"
     return text[: max(len(text) // 2, 1)] if outcome == "truncated" else text
+
+
+def _quoted(message: str, tags: Sequence[str]) -> str:
+    """Return the first words of the longest part of a message that stands under one of the tags."""
+    parts = [text for tag, text in fenced_parts(message) if tag in tags]
+    return " ".join(max(parts, key=_width, default="").split()[:_QUOTED_WORDS])
 
 
 def _verdict(level: float) -> str:

@@ -84,7 +84,7 @@ def claim_lines(raw: str, names: Names, scale: Scale, claim: Claim) -> list[Othe
             claim(field, value)
         return []
     lines = _Lines(names, scale, claim)
-    quoted = _is_partly_quoted(raw)
+    quoted = is_partly_quoted(raw)
     for line in _headings_marked(raw):
         lines.read(*line, quoted=quoted and line[1].lstrip().startswith(">"))
     if lines.listed and lines.ordered:
@@ -93,7 +93,7 @@ def claim_lines(raw: str, names: Names, scale: Scale, claim: Claim) -> list[Othe
     return lines.others
 
 
-def _is_partly_quoted(raw: str) -> bool:
+def is_partly_quoted(raw: str) -> bool:
     """Say whether some lines are quoted and others are not: what is quoted is then of somebody else."""
     said = [line.lstrip().startswith(">") for line in raw.split("\n") if line.strip()]
     return any(said) and not all(said)

@@ -12,6 +12,8 @@ from metaeval.llm.replies.words import tidy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from metaeval.llm.replies.fields import Field
+
 _SUFFIX = re.compile(r"(?:scores?|ratings?|评分|得分|分数)$")
 _PUNCTUATION = re.compile(r"[\s_\-.:*\"'`]+")
 
@@ -55,15 +57,14 @@ class Names:
         return self._field.get(key) or self._field.get(_SUFFIX.sub("", key))
 
 
-def names_of(fields: Sequence[str], aliases: Mapping[str, Iterable[str]] | None = None) -> Names:
+def names_of(fields: Sequence[Field]) -> Names:
     """Return the names of the fields; those that were asked for lately are kept."""
-    others = aliases or {}
-    return _names(tuple(fields), tuple(tuple(others.get(f, ())) for f in fields))
+    return _names(tuple((field.name, tuple(field.aliases)) for field in fields))
 
 
 @functools.lru_cache(maxsize=64)
-def _names(fields: tuple[str, ...], aliases: tuple[tuple[str, ...], ...]) -> Names:
-    return Names(fields, dict(zip(fields, aliases, strict=True)))
+def _names(fields: tuple[tuple[str, tuple[str, ...]], ...]) -> Names:
+    return Names([name for name, _ in fields], dict(fields))
 
 
 def _key(name: str) -> str:

@@ -83,12 +83,11 @@ def _claim_pairs(pairs: Pairs, names: Names, scale: Scale, claim: Claim, depth: 
     for key, value in pairs:
         field = names.field(key)
         if field is not None:
-            _claim_value(field, value, names, scale, claim)
+            claim_value(field, value, names, scale, claim)
         elif key.casefold() in _LIST_KEYS and _is_flat(value):
             _claim_list(value, pairs, names, scale, claim)
         else:
-            known = _ENVELOPE.fullmatch(_plain_key(key)) is not None
-            claim_json(value, names, scale, claim if known else _unclear(claim), depth + 1)
+            claim_json(value, names, scale, claim if holds_values(key) else _unclear(claim), depth + 1)
     if not named or len(names.fields) == 1:
         _claim_entry(pairs, names, scale, claim)
 
@@ -128,25 +127,31 @@ def _is_known(key: str, value: object, names: Names, scale: Scale) -> bool:
         return _is_the_scale(value, scale)
     if isinstance(value, str):
         is_name = plain in _NAME_KEYS and names.field(value) is not None
-        return is_name or (_is_remark_key(key, names) and _is_remark(value, names, scale))
+        return is_name or (is_remark_key(key, names) and _is_remark(value, names, scale))
     if isinstance(value, int | float) and not isinstance(value, bool):
         return (_ASIDE if len(names.fields) == 1 else _TOTAL).fullmatch(plain) is not None
-    return value is None and _is_remark_key(key, names)
+    return value is None and is_remark_key(key, names)
 
 
 def _is_known_list(key: str, value: list[object], names: Names, scale: Scale) -> bool:
     """Say whether a list or an object holds the values, their order or reasons for them."""
     plain = _plain_key(key)
     if isinstance(value, Pairs) or all(isinstance(v, list) for v in value):
-        return _ENVELOPE.fullmatch(plain) is not None
+        return holds_values(key)
     texts = [v for v in value if isinstance(v, str)]
     if len(texts) < len(value):
         return False
-    reasons = _is_remark_key(key, names) and all(_is_remark(v, names, scale) for v in texts)
+    reasons = is_remark_key(key, names) and all(_is_remark(v, names, scale) for v in texts)
     return reasons or plain in _ORDER_KEYS
 
 
-def _is_remark_key(key: str, names: Names) -> bool:
+def holds_values(key: str) -> bool:
+    """Say whether a key such as ``ratings`` may hold the object with the values."""
+    return _ENVELOPE.fullmatch(_plain_key(key)) is not None
+
+
+def is_remark_key(key: str, names: Names) -> bool:
+    """Say whether a key such as ``reason`` holds a remark on the values."""
     return _REMARK.fullmatch(_plain_key(names.search.sub("", key))) is not None
 
 
@@ -204,7 +209,8 @@ def _claim_entry(pairs: Pairs, names: Names, scale: Scale, claim: Claim) -> None
             claim(fields[0], UNCLEAR if odd else _scalar(score, scale))
 
 
-def _claim_value(field: str, value: object, names: Names, scale: Scale, claim: Claim) -> None:
+def claim_value(field: str, value: object, names: Names, scale: Scale, claim: Claim) -> None:
+    """Tell ``claim`` the number that stands under the name of a field."""
     if isinstance(value, Pairs):
         # {"clarity": {"score": 4, "reason": …}}; one without a score describes the field (a schema), no more.
         odd = _is_odd(value, names, scale)

@@ -10,11 +10,14 @@ from __future__ import annotations
 import functools
 import re
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from metaeval.base.records import Scale, Status
+from metaeval.base.records import Status
+from metaeval.llm.replies import mixed
 from metaeval.llm.replies.beside import sentences_of, speaks_of_another, takes_back
+from metaeval.llm.replies.evidence import parts_of, stands_in, without_parts
+from metaeval.llm.replies.fields import Choice, Number, Text
 from metaeval.llm.replies.json_claims import find_json
 from metaeval.llm.replies.line_claims import claim_lines
 from metaeval.llm.replies.marks import answer_in, unknown_mark
@@ -24,11 +27,12 @@ from metaeval.llm.replies.remarks import is_not_understood, withdraws
 from metaeval.llm.replies.words import UNCLEAR, tidy, with_stars_counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from metaeval.base.records import Scale
+    from metaeval.llm.replies.fields import Field, Given
     from metaeval.llm.replies.line_claims import Other
     from metaeval.llm.replies.names import Names
-    from metaeval.llm.replies.words import Value
 
 PARSER = "2"
 """Version of the reading of replies; raised when the same reply may be read otherwise."""
@@ -40,7 +44,6 @@ _FILTERED = frozenset(
 )
 _CUT_OFF = frozenset(["length", "max_tokens", "max_output_tokens", "model_length"])
 _LONGEST = 30_000  # characters of an answer without its reasoning; a longer one is no rating
-_MOST_CHOICES = 100  # points of a scale that a schema lists one by one
 
 _REFUSAL = re.compile(
     r"\bI(?:'m| am)? (?:sorry|afraid)\b|\bmy apologies\b|\bI (?:must |have to |do )?apologi[sz]e\b"
@@ -61,25 +64,23 @@ _REFUSED_WITHIN = (
 class Parsed:
     """What was read from a reply."""
 
-    values: dict[str, float] | None
+    values: dict[str, Given] | None
     """Field → value, all fields in the order asked; None unless ``status`` is ``ok``."""
     status: Status
     """``ok``, ``refused``, ``unparsed``, ``out_of_range`` or ``truncated``."""
     reason: str = ""
     """Why there are no values, for people."""
+    invented: tuple[str, ...] = ()
+    """Texts whose evidence is not in the prompt."""
 
 
-def parse_reply(
+def read_reply(
     text: str | None,
-    fields: Sequence[str],
-    scale_min: float,
-    scale_max: float,
-    integer: bool,
+    fields: Sequence[Field],
     *,
     form: str = "auto",
     finish_reason: str | None = None,
     refusal: str | None = None,
-    aliases: Mapping[str, Iterable[str]] | None = None,
     prompt: str | None = None,
 ) -> Parsed:
     """Read the values of the fields from a reply.
@@ -90,8 +91,6 @@ def parse_reply(
         The reply; None or blank if there was none.
     fields
         What was asked for, in the order asked.
-    scale_min, scale_max, integer
-        The scale, both ends included, and whether only integers are on it.
     form
         ``json``: the values must stand in JSON; ``text``: in lines; ``auto``: in either. Whatever else the
         reply says must not contradict them.
@@ -99,18 +98,16 @@ def parse_reply(
         Why the provider says that the reply ended. A reply that was cut off or filtered gives no values.
     refusal
         The provider's own field for a refusal.
-    aliases
-        Field → other names under which it may stand, such as its name in another language.
     prompt
-        What was sent, so that a reply which repeats it is not read as an answer.
+        What was sent, so that a reply which repeats it is not read as an answer, and for evidence.
 
     Raises
     ------
     ValueError
         If ``fields`` is empty or names one twice, or ``form`` is not known: an error of the caller.
     """
-    if not fields or len(set(fields)) < len(fields):
-        raise ValueError(f"fields must be different names, at least one, not {list(fields)!r}")
+    if not fields or len({field.name for field in fields}) < len(fields):
+        raise ValueError(f"names of fields must be different, at least one, not {[f.name for f in fields]}")
     if form not in FORMS:
         raise ValueError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
     unended = _unended(finish_reason, refusal)
@@ -121,11 +118,14 @@ def parse_reply(
         return Parsed(None, Status.TRUNCATED, "the reasoning never ends")
     if len(answer) > _LONGEST:
         return Parsed(None, Status.UNPARSED, f"the reply is longer than {_LONGEST:,} characters")
-    own = answer if prompt is None else _own_words(answer, prompt)
+    tags = {tag for field in fields if isinstance(field, Text) for tag in field.evidence}
+    own = answer if prompt is None else _own_words(answer, without_parts(prompt, tags) if tags else prompt)
     if own is None:
         return Parsed(None, Status.UNPARSED, "the reply repeats the prompt")
-    found = _read(own, names_of(fields, aliases), Scale(scale_min, scale_max, integer), form)
-    if found.status is not Status.UNPARSED:
+    found = _read(own, fields, form)
+    if found.values is not None and tags:
+        found = _with_evidence(found, found.values, fields, prompt or "")
+    if found.status is not Status.UNPARSED or found.invented:
         return found
     match = _REFUSAL.search(own.replace("’", "'")[:_REFUSED_WITHIN])
     return Parsed(None, Status.REFUSED, f"the reply says: {match.group()}") if match else found
@@ -142,33 +142,84 @@ def _unended(finish_reason: str | None, refusal: str | None) -> Parsed | None:
     return None
 
 
-def _read(text: str, names: Names, scale: Scale, form: str) -> Parsed:
+def _read(text: str, fields: Sequence[Field], form: str) -> Parsed:
     if not text.strip():
         return Parsed(None, Status.UNPARSED, "the reply is empty")
-    json = find_json(text)
-    claims: dict[str, defaultdict[str, set[Value]]] = {"json": defaultdict(set), "text": defaultdict(set)}
-    claim_objects(json, names, scale, lambda f, v: claims["json"][f].add(v))
-    others = claim_lines(json.rest, names, scale, lambda f, v: claims["text"][f].add(v))
+    json, names = find_json(text), names_of(fields)
+    scales = {field.numbers for field in fields}
+    scale = scales.pop() if len(scales) == 1 else None
+    claims = _Claims(defaultdict(set), defaultdict(set))
+    if scale is None:
+        of_name = {field.name: field for field in fields}
+        mixed.claim_objects(json, names, of_name, lambda f, v: claims.json[f].add(v))
+        others = mixed.claim_lines(json.rest, names, of_name, lambda f, v: claims.text[f].add(v))
+    else:
+        claim_objects(json, names, scale, lambda f, v: claims.json[f].add(v))
+        others = claim_lines(json.rest, names, scale, lambda f, v: claims.text[f].add(v))
     if json.cut_off:
         return Parsed(None, Status.TRUNCATED, "a JSON object is begun and never ended")
-    for field in names.fields:
-        said = claims["json"][field] | claims["text"][field]
-        if not (said if form == "auto" else claims[form][field]):
-            return Parsed(None, Status.UNPARSED, f"no value for {field!r}")
-        if len(said) > 1 or UNCLEAR in said:
-            return Parsed(None, Status.UNPARSED, f"no clear value for {field!r}")
-    values = {f: v for f in names.fields for v in claims["json"][f] | claims["text"][f] if v is not UNCLEAR}
-    for field, value in values.items():
-        if value not in scale:
-            return Parsed(None, Status.OUT_OF_RANGE, f"{field!r} is {value:g}; asked for were {scale}")
-    doubt = _doubt(json.rest, others, names, scale, values)
-    return Parsed(None, Status.UNPARSED, doubt) if doubt else Parsed(values, Status.OK)
+    read = _agreed(claims, fields, form)
+    if isinstance(read, str):
+        return Parsed(None, Status.UNPARSED, read)
+    numbers: dict[Scale, dict[str, float]] = defaultdict(dict)
+    for field in fields:
+        on, value = scale or (field.scale if isinstance(field, Number) else None), read[field.name]
+        if on is not None and not isinstance(value, str):
+            if value not in on:
+                return Parsed(None, Status.OUT_OF_RANGE, f"{field.name!r} is {value:g}; asked for were {on}")
+            numbers[on][field.name] = value
+    rest = json.rest if scale else "\n".join(line.text for line in others)
+    choices = [] if scale else [(f, read[f.name]) for f in fields if isinstance(f, Choice)]
+    doubt = _doubt(rest, others, names, numbers, choices)
+    if doubt:
+        return Parsed(None, Status.UNPARSED, doubt)
+    if scale:
+        read = {f.name: f.given(numbers[scale][f.name]) for f in fields if not isinstance(f, Text)}
+    return Parsed(read, Status.OK)
+
+
+class _Claims(NamedTuple):
+    """Field → what is claimed of it, in JSON and in text."""
+
+    json: defaultdict[str, set[Given | None]]
+    text: defaultdict[str, set[Given | None]]
+
+
+def _agreed(claims: _Claims, fields: Sequence[Field], form: str) -> dict[str, Given] | str:
+    """Return the one value that is claimed of each field, or why there is none."""
+    read: dict[str, Given] = {}
+    for field in fields:
+        in_json, in_text = claims.json[field.name], claims.text[field.name]
+        said = in_json | in_text
+        if isinstance(field, Text) and not field.required:
+            said = said or {""}
+        elif not {"auto": said, "json": in_json, "text": in_text}[form]:
+            return f"no value for {field.name!r}"
+        value, *more = said
+        if more or value is UNCLEAR:
+            return f"no clear value for {field.name!r}"
+        read[field.name] = value
+    return read
 
 
 def _doubt(
-    text: str, others: list[Other], names: Names, scale: Scale, values: Mapping[str, float]
+    text: str,
+    others: list[Other],
+    names: Names,
+    numbers: Mapping[Scale, Mapping[str, float]],
+    choices: Sequence[tuple[Choice, Given]],
 ) -> str | None:
-    """Return what the rest of the reply says against the values, or None."""
+    """Return what the rest of the reply says against the values, or None.
+
+    Parameters
+    ----------
+    text, others
+        The rest, and its lines.
+    numbers
+        Scale → field → number that was read.
+    choices
+        Those in words, with the values that were read.
+    """
     mark = unknown_mark(text, names.spellings)
     if mark is not None:
         return f"the mark {mark!r} is not known"
@@ -180,10 +231,30 @@ def _doubt(
             return f"it is not clear what this means: {line.text[:100]}"
         for sentence in sentences_of(line.text):
             about = {f for m in names.search.finditer(sentence[:400]) if (f := names.field(m["name"]))}
-            said = [values[f] for f in about or names.fields]
-            if speaks_of_another(sentence, scale, said, named=bool(about), after=line.after):
+            another = any(
+                speaks_of_another(
+                    sentence,
+                    scale,
+                    [values[f] for f in about & values.keys() or values],
+                    named=bool(about),
+                    after=line.after,
+                )
+                for scale, values in numbers.items()
+            )
+            if another or (line.after and any(mixed.names_another(sentence, f, v) for f, v in choices)):
                 return f"another value may be meant: {sentence.strip()[:100]}"
     return None
+
+
+def _with_evidence(found: Parsed, values: dict[str, Given], fields: Sequence[Field], prompt: str) -> Parsed:
+    """Return what was read with the texts that the prompt does not hold; no values, if one of them must."""
+    texts = [f for f in fields if isinstance(f, Text) and f.evidence and values[f.name] != ""]
+    invented = [f for f in texts if not stands_in(str(values[f.name]), parts_of(prompt, f.evidence))]
+    named = tuple(f.name for f in invented)
+    if any(f.binding for f in invented):
+        shown = str(values[named[0]])[:100]
+        return Parsed(None, Status.UNPARSED, f"{named[0]!r} is not in the prompt: {shown}", named)
+    return replace(found, invented=named)
 
 
 def _own_words(reply: str, prompt: str) -> str | None:
@@ -213,31 +284,3 @@ def _long_lines(prompt: str) -> list[str]:
     """Return the lines that nobody writes by chance, without blanks and case."""
     lines = (" ".join(line.split()).casefold() for line in tidy(prompt).split("\n"))
     return [line for line in lines if len(line) >= 25]
-
-
-def json_schema(
-    fields: Sequence[str], scale_min: float, scale_max: float, integer: bool, *, reasons: bool = False
-) -> dict[str, Any]:
-    """Return the JSON schema of a reply, as strict as providers take it.
-
-    Every field is required and no other is allowed. The points of a scale of integers are listed, which all
-    providers with a schema understand; another scale has its two ends. With ``reasons`` each field is an
-    object ``{"reason": "…", "score": 4}``: models write keys in this order, so the reason comes first.
-    """
-    if integer and scale_max - scale_min < _MOST_CHOICES:
-        low, high = int(-(-scale_min // 1)), int(scale_max // 1)
-        value: dict[str, Any] = {"type": "integer", "enum": list(range(low, high + 1))}
-    else:
-        value = {"type": "integer" if integer else "number", "minimum": scale_min, "maximum": scale_max}
-    if reasons:
-        value = _object({"reason": {"type": "string"}, "score": value})
-    return _object({field: dict(value) for field in fields})
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }

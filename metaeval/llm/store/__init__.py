@@ -1,1 +1,1 @@
-"""Replies that are kept, and who is asking for which."""
+"""The store of replies, and claims of requests that are under way."""

@@ -1,7 +1,8 @@
-"""Who is asking what at this moment, so that two processes do not pay for the same reply.
+"""Claims of requests that are under way, so that two processes do not pay for the same reply.
 
-A claim is a row beside the replies. It belongs to a process, which holds a lock on a file of its own as long
-as it lives: the operating system lets go of it however the process ends, and so a claim of the dead is known.
+A claim is a row in a table of the store and names the process that made it. Each such process holds a lock on
+a file of its own while it lives. The operating system releases the lock however the process ends, so a claim
+whose lock is free is void.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Claims:
         self._held: set[str] = set()
 
     def take(self, connection: sqlite3.Connection, key: str) -> bool:
-        """Claim a key; false if somebody who is alive has it, be it another task of this process."""
+        """Claim a key; false if a live process has claimed it, be it another task of this one."""
         if key in self._held:
             return False
         if not self._owner:
@@ -52,12 +53,12 @@ class Claims:
         return True
 
     def release(self, connection: sqlite3.Connection, key: str) -> None:
-        """Let go of a key, if it is claimed here."""
+        """Release a key, if this process claimed it."""
         self._held.discard(key)
         connection.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, self._owner))
 
     def close(self, connection: sqlite3.Connection) -> None:
-        """Let go of everything."""
+        """Release all keys."""
         if self._lock is not None:
             self._held.clear()
             connection.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))

@@ -1,4 +1,4 @@
-"""The SQLite file of a store: opened, made where it is not there, brought up to date, or only read."""
+"""Open the SQLite file of a store: to write (it is created or migrated if need be), or to read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST_WORD = 200  # characters of what SQLite says: it may quote a whole repl
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a store to read it; one that is not there is made, and one that may only be read is left alone."""
+    """Open a store to read it; a missing one is created, a read-only one is not changed."""
     try:
         return _open(path)
     except sqlite3.OperationalError as error:
@@ -33,7 +33,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """Open a store to write to it; one of an older version is brought up to date."""
+    """Open a store to write to it; one of an older version is migrated."""
     connection = _open(path)
     try:
         if version_of(connection) < VERSION:
@@ -56,7 +56,7 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 @contextlib.contextmanager
 def sentences(path: Path) -> Iterator[None]:
-    """Turn what SQLite reports of a store into a sentence."""
+    """Turn SQLite's errors about a store into a `MetaevalError` of one sentence."""
     try:
         yield
     except (sqlite3.Error, MemoryError) as error:
@@ -112,7 +112,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _is_store(connection: sqlite3.Connection, path: Path) -> bool:
-    """Say whether it is a store; an empty file is none yet, and any other is an error."""
+    """Say whether the file is a store; an empty one is not yet, any other raises `MetaevalError`."""
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     version = version_of(connection)
@@ -129,10 +129,11 @@ def _is_store(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def _open_read_only(path: Path) -> sqlite3.Connection:
-    """Open a store without writing beside it.
+    """Open a store without writing any file beside it.
 
-    Where a ``-shm`` file is there, or can be made, SQLite sees what others write. Where not, the file is
-    taken as one that nobody changes; what is only in a ``-wal`` file would be lost then, so that is refused.
+    If there is a ``-shm`` file, or one can be made, SQLite sees what other processes write. Otherwise the
+    file is opened as immutable. Replies that are only in the ``-wal`` file would be missed then, which is
+    refused.
     """
     try:
         return _open_as(path, "mode=ro")
@@ -163,7 +164,7 @@ def _open_as(path: Path, how: str) -> sqlite3.Connection:
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Switch the journal's mode, for which SQLite does not wait by itself while another does the same."""
+    """Switch to write-ahead logging; SQLite does not wait by itself while another process does the same."""
     until = time.monotonic() + _BUSY
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The lines of a file that `metaeval store export` wrote: read, or refused with their number."""
+"""Read a file that `metaeval store export` wrote; errors name the line."""
 
 from __future__ import annotations
 

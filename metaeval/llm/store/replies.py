@@ -1,7 +1,7 @@
-"""Every reply, kept: an SQLite file that many tasks and several processes use at once.
+"""The store of replies: an SQLite file that many tasks and several processes use at once.
 
-SQLite runs in WAL mode: readers wait for nobody, and a process that is killed loses what it had not committed
-and damages nothing. What is handed on was committed before (`metaeval.llm.store.writer`).
+SQLite runs in WAL mode: readers never wait, and a process that is killed loses only what it had not
+committed. A reply is committed before it is returned to its caller (`metaeval.llm.store.writer`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CHUNK = 500
 
 
 class Taken(NamedTuple):
-    """What became of a claim: the reply is there, or this process asks, or another one does (neither)."""
+    """Outcome of a claim: the reply is there, or this process may ask, or (neither) another process asks."""
 
     ours: bool
     reply: Reply | None = None
@@ -86,7 +86,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Wait until all is written, and let go of the file."""
+        """Wait until everything is written, and close the file."""
         if self._closed:
             return
         self._closed = True
@@ -99,7 +99,7 @@ class Store:
         return self.get_many([key]).get(key)
 
     def get_many(self, keys: Iterable[str]) -> dict[str, Reply]:
-        """Return those replies that are there; ``raw`` bodies stay text until somebody reads them."""
+        """Return the replies of the keys that the store has."""
         wanted = list(dict.fromkeys(keys))
         found: dict[str, Reply] = {}
         with self._reading, self.sentences():
@@ -116,37 +116,37 @@ class Store:
             return self._reader.execute(sql, values).fetchall()
 
     def put(self, request: Request, reply: Reply) -> Reply:
-        """Keep a reply; return what is kept, which is another if one was there first."""
+        """Store a reply; return the stored one, which is another if one was there first."""
         return self.write(lambda connection: self._put(connection, request, reply))
 
     async def put_soon(self, request: Request, reply: Reply) -> Reply:
-        """Keep a reply as `put` does, without stopping the other tasks."""
+        """Store a reply as `put` does, without blocking the event loop."""
         return await self._writer.soon(lambda connection: self._put(connection, request, reply))
 
     async def claim(self, key: str) -> Taken:
-        """Return the reply of a key, or claim the key for this process, or find that another has it."""
+        """Return the reply of a key, or claim the key for this process; neither if another process has it."""
         return await self._writer.soon(lambda connection: self._claim(connection, key))
 
     def release(self, key: str) -> None:
-        """Let go of a key that brought no reply; does not wait until that is written."""
+        """Release the claim of a key that brought no reply, without waiting until that is written."""
         self._writer.send(lambda connection: self._claims.release(connection, key))
 
     def flush(self) -> None:
-        """Wait until all that was handed over is written; where nothing was, nothing is done."""
+        """Wait until all changes that were sent are written."""
         self._writer.flush()
 
     def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
-        """Have the writing thread make a change, and return its result once it is committed."""
+        """Make a change in the writer thread, and return its result once it is committed."""
         return self._writer.write(change)
 
     def shrink(self) -> None:
-        """Give the space of what was deleted back to the disk, unless somebody else uses the store now."""
+        """Give the space of deleted replies back to the disk, unless another process uses the store."""
         with self._reading, self.sentences(), contextlib.suppress(sqlite3.OperationalError):
             self._reader.execute("VACUUM")
             self._reader.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def sentences(self) -> AbstractContextManager[None]:
-        """Turn what SQLite reports inside the block into a sentence."""
+        """Turn SQLite's errors inside the block into a `MetaevalError`."""
         return sentences(self.path)
 
     def _put(self, connection: sqlite3.Connection, request: Request, reply: Reply) -> Reply:
@@ -162,7 +162,7 @@ class Store:
         return Taken(self._claims.take(connection, key))
 
     def _kept(self, connection: sqlite3.Connection, key: str) -> Reply | None:
-        """Return the reply of a key as the writing thread sees it, in a store that is up to date."""
+        """Return the reply of a key over the writer's connection, whose store has the present version."""
         found = connection.execute(_get(columns(VERSION), "?"), (key,)).fetchone()
         return None if found is None else reply_in(found, key)
 

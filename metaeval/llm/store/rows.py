@@ -1,7 +1,7 @@
-"""A reply as a row of the store: its columns, and a digest by which a row that was damaged is known.
+"""A reply as a row of the store: its columns, and a digest that detects damage.
 
-The key of a row covers the request (`metaeval.llm.calls.request.key_of`); the digest covers the rest, with
-the key. Without it a disk that loses a bit turns a score of 4 into one of 5.
+The key of a row covers the request (`metaeval.llm.calls.request.key_of`); the digest covers key and reply.
+Without it, a flipped bit on the disk could turn a score of 4 into one of 5.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 _LARGEST = 2**63 - 1  # a whole number of SQLite
-_UNKNOWN = "none"  # stands for the digest of a row of version 1, which had none
+_UNKNOWN = "none"  # the digest of a row of version 1, which has none
 
 _TYPES: Mapping[str, str] = {
     "text": "TEXT NOT NULL",
@@ -45,7 +45,7 @@ _KEPT = f"{_REPLY},created,digest"
 TABLE = f"""CREATE TABLE IF NOT EXISTS replies (
     key TEXT PRIMARY KEY, request TEXT NOT NULL, provider TEXT NOT NULL, asked TEXT NOT NULL,
     {",".join(f"{name} {kind}" for name, kind in _TYPES.items())}, created REAL NOT NULL, digest INTEGER)"""
-# The first reply stays; only where there was none, for a failure on the way, another takes its place.
+# The first reply stays; only a failed call is replaced.
 PUT = f"""INSERT INTO replies (key,request,provider,asked,{_KEPT})
     VALUES ({",".join("?" * (len(_TYPES) + 6))}) ON CONFLICT (key) DO UPDATE SET
     {",".join(f"{c}=excluded.{c}" for c in _KEPT.split(","))}
@@ -53,7 +53,7 @@ PUT = f"""INSERT INTO replies (key,request,provider,asked,{_KEPT})
 
 
 class DamagedReplyError(sqlite3.DatabaseError):
-    """A row that is not what was kept; the file itself can be used."""
+    """A row that was changed after it was written; the rest of the file can be used."""
 
     def __init__(self, key: object) -> None:
         super().__init__(
@@ -80,7 +80,7 @@ def values(asked: tuple[str, str, str, str], reply: Reply, created: float) -> Ro
 
 
 def digest(*kept: object) -> int:
-    """Return a number of 64 bits for the key, the columns of the reply and the time."""
+    """Return a 64-bit digest of the key, the columns of the reply and the time."""
     text = "\x1f".join(map(str, kept)).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big", signed=True)
 
@@ -91,7 +91,7 @@ def reply_in(found: Sequence[Any], key: str | None = None) -> Reply:
     Raises
     ------
     DamagedReplyError
-        If the row is not what was kept, or not the one of ``key``.
+        If the row does not fit its digest, or is not the one of ``key``.
     """
     given = found[0]
     if (key is not None and given != key) or not is_sound(found):
@@ -101,7 +101,7 @@ def reply_in(found: Sequence[Any], key: str | None = None) -> Reply:
 
 
 def is_sound(found: Sequence[Any]) -> bool:
-    """Say whether a row is what was kept; of a row of version 1 nobody knows."""
+    """Say whether a row fits its digest; a row of version 1 has none, and passes."""
     if found[-1] == _UNKNOWN:
         return True
     return bool(digest(*found[:-1]) == found[-1])
@@ -125,7 +125,7 @@ def request_in(text: str, key: str) -> dict[str, Any]:
 
 
 def add_digests(connection: sqlite3.Connection) -> None:
-    """Give a store of version 1 the digests of its rows."""
+    """Add the digests of all rows to a store of version 1."""
     connection.create_function("reply_digest", -1, digest, deterministic=True)
     connection.execute("ALTER TABLE replies ADD COLUMN digest INTEGER")
     connection.execute(f"UPDATE replies SET digest = reply_digest(key,{_REPLY},created)")  # noqa: S608 - names
@@ -136,9 +136,9 @@ def _text(value: object) -> str | None:
 
 
 def _whole(value: Any) -> int | None:  # noqa: ANN401 - what a provider sent for a number of tokens
-    """Return a whole number as SQLite keeps it; one that it cannot keep is not known."""
+    """Return a whole number that SQLite can store; None for any other."""
     return None if value is None or not 0 <= value <= _LARGEST else int(value)
 
 
-# What SQLite makes of a value by the type of its column, done before, for the digest is of what is kept.
+# SQLite converts a value to the type of its column. Done here first, for the digest is of the stored value.
 _AS: Mapping[str, Callable[[Any], object]] = {"TEXT": _text, "INTEGER": _whole, "REAL": float}

@@ -1,4 +1,4 @@
-"""What is done to a store as a whole: say what is in it, make it smaller, carry replies elsewhere."""
+"""Operations on a whole store: describe it, delete replies, export and import them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Conversation(NamedTuple):
 
 
 def info(store: Store) -> Info:
-    """Say what is in a store."""
+    """Count what is in a store."""
     with store.sentences():
         return _info(store)
 
@@ -97,7 +97,7 @@ def _info(store: Store) -> Info:
 
 
 def problems(store: Store) -> list[str]:
-    """Return what is wrong with the file, and how many replies are damaged; empty if all is sound."""
+    """Return what is wrong with the file, and how many replies are damaged; empty if nothing is."""
     found = [text for (text,) in store.rows("PRAGMA integrity_check") if text != "ok"]
     damaged = 0 if found else len(_damaged(store))
     if damaged:
@@ -110,7 +110,7 @@ def problems(store: Store) -> list[str]:
 
 def _damaged(store: Store) -> list[int]:
     """Return the row numbers of replies that are not what was kept, or not of what was asked."""
-    return [number for number, request, *kept in _numbered(store) if not _whole(request, kept)]
+    return [number for number, request, *kept in _all_rows(store, "rowid", -1) if not _whole(request, kept)]
 
 
 def _whole(request: str, kept: list[Any]) -> bool:
@@ -119,16 +119,6 @@ def _whole(request: str, kept: list[Any]) -> bool:
     except DamagedReplyError:
         return False
     return is_sound(kept)
-
-
-def _numbered(store: Store) -> Iterator[Row]:
-    last = -1
-    while rows := store.rows(
-        f"SELECT rowid,request,{store.columns} FROM replies WHERE rowid > ? ORDER BY rowid LIMIT {_CHUNK}",  # noqa: S608 - fixed
-        (last,),
-    ):
-        yield from rows
-        last = rows[-1][0]
 
 
 def _check_file(store: Store) -> None:
@@ -140,7 +130,7 @@ def _check_file(store: Store) -> None:
 
 
 def describe(found: Info, wrong: Sequence[str] = ()) -> str:
-    """Return what `info` and `problems` found as lines for people."""
+    """Return what `info` and `problems` found as text."""
     lines = [
         f"store     {found.path}",
         f"size      {found.bytes / 1e6:,.1f} MB",
@@ -166,7 +156,7 @@ def prune(
     damaged: bool = False,
     everything: bool = False,
 ) -> int:
-    """Delete replies for which all that is asked holds, and give their space back.
+    """Delete the replies that meet all conditions, and give their space back to the disk.
 
     Parameters
     ----------
@@ -179,7 +169,7 @@ def prune(
     damaged
         Delete only replies that are not what was kept.
     everything
-        Say that all may go; needed if nothing else is said.
+        Delete all replies; needed if there is no other condition.
 
     Returns
     -------
@@ -189,7 +179,7 @@ def prune(
     Raises
     ------
     MetaevalError
-        If it is not said what to delete.
+        If there is no condition, and ``everything`` is false.
     """
     where: list[str] = []
     values: list[Any] = []
@@ -226,11 +216,11 @@ def export_jsonl(store: Store, path: str | os.PathLike[str], keys: Iterable[str]
     Parameters
     ----------
     store
-        Where they are.
+        The store to read.
     path
         The file to write.
     keys
-        Which, in this order; all if left out. A key that is not there is left out.
+        Keys of the replies, in this order; all replies if None. Unknown keys are left out.
     """
     count = 0
     if keys is None:
@@ -240,11 +230,13 @@ def export_jsonl(store: Store, path: str | os.PathLike[str], keys: Iterable[str]
         replacing(path) as temporary,
         temporary.open("w", encoding="utf-8", newline="\n") as file,
     ):
-        for request, *kept in _all_rows(store) if keys is None else _rows_of(store, list(keys)):
+        for key, request, *kept in (
+            _all_rows(store, "key", "") if keys is None else _rows_of(store, list(keys))
+        ):
             reply = reply_in(kept)
             record = {
-                "key": kept[0],
-                "request": request_in(request, kept[0]),
+                "key": key,
+                "request": request_in(request, key),
                 "reply": {**reply._asdict(), "error": reply.error and reply.error._asdict()},
                 "created": _iso(kept[-2]),
             }
@@ -254,31 +246,31 @@ def export_jsonl(store: Store, path: str | os.PathLike[str], keys: Iterable[str]
 
 
 def conversations(store: Store, keys: Iterable[str]) -> dict[str, Conversation]:
-    """Return the calls of some keys; one that is not there is left out."""
+    """Return the conversations of some keys; unknown keys are left out."""
     found = {}
     with store.sentences():
-        for request, *kept in _rows_of(store, list(keys)):
-            messages = request_in(request, kept[0])["messages"]
-            found[kept[0]] = Conversation(tuple(Message(*m) for m in messages), reply_in(kept))
+        for key, request, *kept in _rows_of(store, list(keys)):
+            messages = request_in(request, key)["messages"]
+            found[key] = Conversation(tuple(Message(*m) for m in messages), reply_in(kept))
     return found
 
 
-def _all_rows(store: Store) -> Iterator[Row]:
-    last = ""
+def _all_rows(store: Store, by: str, last: int | str) -> Iterator[Row]:
+    """Yield a column, the request and the columns of every reply, by that column, from behind ``last``."""
     while rows := store.rows(
-        f"SELECT request,{store.columns} FROM replies WHERE key > ? ORDER BY key LIMIT {_CHUNK}",  # noqa: S608 - fixed
+        f"SELECT {by},request,{store.columns} FROM replies WHERE {by} > ? ORDER BY {by} LIMIT {_CHUNK}",  # noqa: S608 - fixed
         (last,),
     ):
         yield from rows
-        last = rows[-1][1]
+        last = rows[-1][0]
 
 
 def _rows_of(store: Store, keys: Sequence[str]) -> Iterator[Row]:
     for start in range(0, len(keys), _CHUNK):
         chunk = keys[start : start + _CHUNK]
         marks = ",".join("?" * len(chunk))
-        sql = f"SELECT request,{store.columns} FROM replies WHERE key IN ({marks})"  # noqa: S608 - question marks only
-        found = {row[1]: row for row in store.rows(sql, chunk)}
+        sql = f"SELECT key,request,{store.columns} FROM replies WHERE key IN ({marks})"  # noqa: S608 - question marks only
+        found = {row[0]: row for row in store.rows(sql, chunk)}
         yield from (found[key] for key in dict.fromkeys(chunk) if key in found)
 
 

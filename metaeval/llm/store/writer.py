@@ -1,8 +1,8 @@
 """The thread that writes to a store.
 
-It takes all that waits, commits it together and only then says that it is done: what was handed on is on
-file, and a thousand replies a second cost a few commits. Whatever goes wrong is told to those who wait for
-it; a change that fails is taken back by itself, and the others are kept.
+It takes all changes that wait and commits them together, so that a thousand replies per second cost a few
+commits. A change counts as done only after the commit. Each change has a savepoint: one that fails is rolled
+back alone, and its caller gets the error.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _Waiting: TypeAlias = "tuple[Callable[[sqlite3.Connection], Any], asyncio.Future
 
 
 class _Outcome(NamedTuple):
-    """What became of a change."""
+    """Result of a change, or why it failed."""
 
     result: Any = None
     failure: Exception | None = None
 
 
 class Writer:
-    """Makes changes in the order in which they come; its thread starts with the first.
+    """Makes changes in order; its thread starts with the first.
 
     Parameters
     ----------
     connect
         Opens the file.
     sentences
-        Turns what SQLite reports into a `MetaevalError`.
+        Turns SQLite's errors into a `MetaevalError`.
     at_end
         Called with the connection before it is closed.
     """
@@ -61,25 +61,25 @@ class Writer:
         return self.send(change).result()
 
     def send(self, change: Callable[[sqlite3.Connection], T]) -> Future[T]:
-        """Have a change made; the result comes when it is committed."""
+        """Send a change to the thread; the result comes when it is committed."""
         done: Future[T] = Future()
         self._send(change, done)
         return done
 
     async def soon(self, change: Callable[[sqlite3.Connection], T]) -> T:
-        """Make a change as `write` does, without stopping the other tasks."""
+        """Make a change as `write` does, without blocking the event loop."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._send(change, done)
-        # Shielded: what was sent is written, whatever becomes of the task that waits for it.
+        # Shielded: the change is written even if the task that waits for it is cancelled.
         return await asyncio.shield(done)
 
     def flush(self) -> None:
-        """Wait until all that was sent is written; where nothing was sent, nothing is done."""
+        """Wait until all changes that were sent are written."""
         if self._thread is not None:
             self.write(lambda _: None)
 
     def close(self) -> None:
-        """Wait until all that was sent is written."""
+        """Wait until all changes that were sent are written, and end the thread."""
         self._closed = True
         if self._thread is not None:
             self._waiting.put(None)
@@ -117,7 +117,7 @@ class Writer:
             elif batch:
                 _answer(batch, self._commit(connection, [change for change, _ in batch]))
         if connection is not None:
-            # What is left behind is found out by who comes next.
+            # Claims that stay behind are void: the process that made them has ended.
             with contextlib.suppress(sqlite3.Error, OSError):
                 self._at_end(connection)
             connection.close()
@@ -152,7 +152,7 @@ class Writer:
 
 
 def _answer(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:
-    """Tell all that wait; tasks of one event loop are woken together."""
+    """Set the results of all changes; tasks of one event loop are woken together."""
     tasks: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], _Outcome]]] = {}
     for (_, done), outcome in zip(batch, outcomes, strict=True):
         if isinstance(done, asyncio.Future):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.engine.sheet import Column
-from metaeval.reports import words
+from metaeval.engine.standings import BLOCKS
 from metaeval.reports.figures import figure_payload
 from metaeval.reports.report.encode import decimals, number, numbers
 from metaeval.reports.report.units import listed_groups
-from metaeval.reports.sheets import cell
+from metaeval.reports.sheets import cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import Kind
     from metaeval.base.simulation import Simulation
-    from metaeval.engine.board import Board
+    from metaeval.engine.board import Board, SecondEstimate
     from metaeval.engine.drilldown import GroupColumn, Groups
     from metaeval.engine.results import PeopleLine, RankedCell
     from metaeval.engine.sheet import Form, Sheet
@@ -87,8 +87,7 @@ class Report:
 
     def payload(self) -> dict[str, Any]:
         """Return the report as one JSON object, which the script of the page reads."""
-        board = self.board
-        second = board.second
+        board, second = self.board, self._second
         return {
             "format": _FORMAT,
             "title": self.title,
@@ -139,6 +138,12 @@ class Report:
     def _names(self) -> list[str]:
         return [e.name for e in self.evaluators]
 
+    @property
+    def _second(self) -> SecondEstimate | None:
+        """What stands beside the estimate, where any evaluator has it."""
+        second = self.board.second
+        return second if second and self.board.frame[second.name].notna().any() else None
+
     def _cells(self) -> dict[str, Any]:
         board, frame = self.board, self.board.frame
 
@@ -151,7 +156,7 @@ class Report:
             "estimate": numbers(frame["estimate"]),
             "low": numbers(frame["ci_low"]),
             "high": numbers(frame["ci_high"]),
-            "second": numbers(frame[board.second.name]) if board.second else None,
+            "second": numbers(frame[self._second.name]) if self._second else None,
             "counts": [frame[name].tolist() for name in board.counts],
         }
 
@@ -203,7 +208,7 @@ def _entry(entry: ListedEvaluator, simulated: bool) -> dict[str, Any]:
         "name": entry.name,
         "spec": entry.spec,
         "kind": str(entry.kind),
-        "kindTitle": words.BLOCKS[entry.kind],
+        "kindTitle": BLOCKS[entry.kind],
         "simulated": simulated,
         "onScale": entry.on_scale,
         "statuses": dict(entry.statuses),
@@ -225,12 +230,11 @@ def _group_column(found: GroupColumn, kept: Any) -> dict[str, Any]:  # noqa: ANN
 
 def _sheet(sheet: Sheet) -> dict[str, Any]:
     """Return a sheet as it is printed."""
-    rows = sheet.frame.to_dict("records")
     return {
         "name": sheet.name,
         "title": sheet.title,
         "notes": list(sheet.notes),
         "simulated": sheet.simulated.warning,
         "columns": [{"title": c.title, "form": c.form} for c in sheet.columns],
-        "rows": [[cell(row, c, str) for c in sheet.columns] for row in rows],
+        "rows": cells(sheet),
     }

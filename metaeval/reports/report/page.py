@@ -88,7 +88,7 @@ def _packed(payload: Mapping[str, Any]) -> str:
     """Return JSON, compressed, as characters that mean nothing in HTML."""
     text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # A lone surrogate, which JSON texts may hold, is no UTF-8.
-    packed = gzip.compress(text.encode("utf-8", errors="replace"), compresslevel=9, mtime=0)
+    packed = gzip.compress(text.encode("utf-8", errors="replace"), compresslevel=6, mtime=0)
     return base64.b64encode(packed).decode("ascii")
 
 

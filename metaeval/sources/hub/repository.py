@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import DataError, one_of
 from metaeval.sources.tables.table import Table, arrow_frame, from_frame
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ _FILES = ["README.md", FILE, *(f"{table}.*" for table in ("explanations", "ratin
 def hub_name(path: str | os.PathLike[str]) -> str | None:
     """Return the hub name that ``path`` is (with ``@`` and a revision, if it has one), or None for a path.
 
-    A misspelt local path must not send anybody to the network, so what lies under a folder that is there is
-    a path.
+    A misspelt local path must not cause a download, so anything inside an existing folder is a path.
     """
     text = str(path)
     if (prefix := _PREFIX.match(text)) is not None:
@@ -56,7 +55,7 @@ def hub_folder(name: str) -> Path:
     if not sys.stderr.isatty():
         disable_progress_bars()
     repository, revision = _split(name)
-    # That of the HTTP library which this version of the hub's library uses: a proxy that is not there is one.
+    # The error of the HTTP library that this version of the hub's library uses, such as for a missing proxy.
     http_error: type[Exception] = HfHubHTTPError.__mro__[1]
     try:
         folder = Path(
@@ -116,15 +115,12 @@ def split_table(found: Mapping[Any, Any], split: str | None, source: str) -> Tab
     if split is None and len(splits) > 1:
         raise DataError(f"{source!r} has the splits {', '.join(splits)}; name one as `split` in the map")
     chosen = splits[0] if split is None else split
-    if chosen not in splits:
-        raise DataError(
-            f"{source!r} has no split {chosen!r}{nearest(chosen, splits)}; there are: {', '.join(splits)}"
-        )
+    one_of(chosen, splits, f"{source!r} has no split", "there are", error=DataError)
     return dataset_table(found[chosen], source)
 
 
 def dataset_table(dataset: Any, source: str) -> Table:  # noqa: ANN401 - the library publishes no types
-    """Return a ``datasets.Dataset`` as a table; labels that are kept as numbers become their names again."""
+    """Return a ``datasets.Dataset`` as a table, with the names of class labels."""
     from datasets import ClassLabel
 
     frame = arrow_frame(dataset.with_format("arrow")[:])
@@ -137,7 +133,7 @@ def dataset_table(dataset: Any, source: str) -> Table:  # noqa: ANN401 - the lib
 
 
 def _split(name: str) -> tuple[str, str | None]:
-    """Take a name and its revision apart."""
+    """Split a name into repository and revision."""
     repository, _, revision = name.partition("@")
     return repository, revision or None
 

@@ -1,4 +1,4 @@
-"""Values of any type → text or float64, and what is wrong with them."""
+"""Convert columns of any type to text or float64, and find invalid values."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _EXACT = 2.0**53  # above it a float64 no longer names one whole number
 def text_column(table: Table, column: str) -> tuple[NDArray[np.object_], list[Problem]]:
     """Return a column as text, "" where there is no value.
 
-    Whole numbers become text without ``.0``, and text stays what it is: ``007`` stays ``007``.
-    Numbers beside text in one column are a problem, for nobody can say whether 7 and ``007`` are the same.
+    Whole numbers become text without ``.0``; text is unchanged: ``007`` stays ``007``. Numbers and text in
+    one column are a problem, because 7 and ``007`` may or may not be the same.
     """
     values = table.frame[column]
     cells = _cells(values)
@@ -58,7 +58,7 @@ def number_column(
 ) -> tuple[NDArray[np.float64], list[Problem]]:
     """Return a column as float64, NaN where the cell is empty or one of ``missing``.
 
-    Text is read to the nearest float64, so that a number written with 17 digits comes back to the last bit.
+    Text is converted to the nearest float64, so that a number written with 17 digits is exact.
     """
     values = table.frame[column]
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
@@ -88,7 +88,7 @@ def number_column(
 
 
 def _numbers_in(values: pd.Series[Any], missing: Collection[str]) -> NDArray[np.float64] | None:
-    """Return texts that are all plain numbers, or none, as numbers; None if one has to be looked at."""
+    """Convert texts that are all plain numbers or empty; None if any is not."""
     if not isinstance(values.dtype, pd.StringDtype):
         return None
     texts = pa.array(values, from_pandas=True)
@@ -102,7 +102,7 @@ def _numbers_in(values: pd.Series[Any], missing: Collection[str]) -> NDArray[np.
 
 
 def _cells(values: pd.Series[Any]) -> NDArray[np.object_]:
-    """Return the values as Python objects, None where there is none."""
+    """Return the values as Python objects, None where missing."""
     cells = values.astype(object).to_numpy(copy=True)
     cells[values.isna().to_numpy(dtype=bool)] = None
     return cells
@@ -156,7 +156,7 @@ def _family(kind: type) -> str | None:
 def _mixed(
     table: Table, column: str, cells: NDArray[np.object_], families: dict[type, str | None]
 ) -> list[Problem]:
-    """Return a problem for each cell whose family differs from that of most cells."""
+    """Return a problem for each cell whose type differs from that of most cells."""
     of_cells = pd.Series([None if c is None else families[type(c)] for c in cells])
     usual = of_cells.value_counts().index[0]
     example = cells[int(np.flatnonzero(of_cells == usual)[0])]

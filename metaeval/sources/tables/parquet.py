@@ -1,8 +1,8 @@
-"""A Parquet file as an Arrow table, unless it is far larger in memory than it looks.
+"""Read a Parquet file as an Arrow table, unless it would not fit in memory.
 
-A file of 50 kB can stand for a terabyte: one text of a megabyte, named a million times. So the texts are read
-as what is different among them and where each stands, which is about as large as the file, and are counted
-before they are written out.
+A file of 50 kB can hold a terabyte: one text of a megabyte, repeated a million times. So texts are first read
+in dictionary encoding, which is about as large as the file, and their size is computed before they are
+decoded.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def read_parquet(content: bytes) -> pa.Table:
     _refuse_above_memory(values, sum(_text_bytes(table.column(name)) for name in texts))
     try:
         return table.cast(schema)
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # a type of text that cannot be written out so
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # a type of text that cannot be decoded so
         return file.read()
 
 
 def _text_bytes(column: pa.ChunkedArray) -> int:
-    """Return how many bytes the texts of a column have, each as often as it stands there."""
+    """Return the size of the texts of a column in bytes, repetitions included."""
     total = 0
     for chunk in column.chunks:
         if isinstance(chunk, pa.DictionaryArray) and len(chunk.dictionary):

@@ -1,8 +1,8 @@
 """Read a pickled DataFrame without running any of it.
 
-A pickle is a program: it names functions and has them called. Here every name it may say stands for a record
-that only keeps what it was given, and any other name ends the reading. The layout is that of pandas 1.x
-(``BlockManager`` of blocks and axes), which later versions no longer load by themselves.
+A pickle is a program that calls functions by name. Here every allowed name stands for a record that only
+stores its arguments, and any other name is an error. The layout is that of pandas 1.x (``BlockManager`` of
+blocks and axes), which later versions no longer load.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _BROKEN = (
 
 
 class _Record:
-    """Stands for whatever a pickle names: keeps the arguments and the state, does nothing."""
+    """Stands for an object of the pickle: stores arguments and state, does nothing."""
 
     path: ClassVar[str] = ""
     given: tuple[Any, ...]
@@ -101,10 +101,9 @@ def _check_name(path: str, file: str) -> None:
 
 
 def _check_steps(content: bytes, name: str) -> None:
-    """Look at the steps of a pickle before any is taken: some make much out of little.
+    """Check the opcodes of a pickle before it is loaded: some use much more memory than the file has.
 
-    A frame and a text of bytes are given their space by the size that they state, and the place to which an
-    object is noted makes a list as long as its number.
+    A FRAME allocates the size that it states, and a PUT makes the memo as long as its index.
 
     Raises
     ------
@@ -180,7 +179,7 @@ def _expect(value: object, *paths: str) -> _Record:
 
 
 class _Tables:
-    """Makes arrays of records, as long as all of them together are in keeping with the size of the file."""
+    """Makes arrays of records, as long as their total size is plausible for the size of the file."""
 
     def __init__(self, size: int) -> None:
         self._cells = size  # each takes a byte of the file, or more

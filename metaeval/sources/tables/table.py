@@ -1,4 +1,4 @@
-"""Read one table (CSV, TSV, JSONL, Parquet) into a frame, and remember the row each value came from."""
+"""Read a table (CSV, TSV, JSONL, Parquet) into a frame that knows the rows of the source."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SUFFIXES: tuple[str, ...] = (".parquet", ".csv", ".jsonl", ".tsv")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _BOM = b"\xef\xbb\xbf"
 _BATCH = 20_000  # records
-_SPARSEST = 100  # cells a byte of a JSONL file: more are only absent, a name of a column in each line
-_LINE_PROBLEMS = 1000  # a file of another kind altogether would give one problem a line
+_SPARSEST = 100  # cells per byte of a JSONL file; with more, every line has keys of its own
+_LINE_PROBLEMS = 1000  # at most; a file of another kind would have one per line
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as read: values untouched, with what is needed to point at a cell of the source.
+    """A table as read, with unchanged values, and the rows and columns of the source.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def read_table(path: Path) -> tuple[Table | None, list[Problem]]:
     Returns
     -------
     tuple
-        The table (None if nothing of it can be used), and what is wrong with the file as a file: encoding,
-        ragged rows, broken lines. What the values mean is not looked at.
+        The table (None if it cannot be used), and problems of the file: encoding, ragged rows, broken lines.
+        Values are not checked.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def _read_delimited(name: str, content: bytes, delimiter: str) -> tuple[Table | 
 
 
 def _read_records(name: str, content: bytes, delimiter: str) -> tuple[Table | None, list[Problem]]:
-    """Read a file record by record, and find what is wrong with it."""
+    """Read a file record by record, and find its problems."""
     problems: list[Problem] = []
     header: list[str] = []
     found = _Records()
@@ -221,7 +221,7 @@ def _table(
 
 @dataclass(slots=True)
 class _Records:
-    """Records, kept as Arrow keeps texts: as lists of Python texts they take five times the memory."""
+    """Collects records as Arrow tables, which take a fifth of the memory of Python lists."""
 
     _batch: list[list[str]] = field(default_factory=list)
     _rows: list[int] = field(default_factory=list)
@@ -285,7 +285,7 @@ def _where_not_utf8(name: str, content: bytes, delimiter: str) -> Problem:
     message = _not_utf8(content, error)
     if "UTF-16" in message:
         return Problem(name, None, None, message)
-    # The byte itself becomes an "x", so that a row that begins with it is counted.
+    # The invalid byte becomes an "x", so that a row that begins with it is counted.
     sound = content[: error.start].decode("utf-8") + "x"
     records = list(csv.reader(io.StringIO(sound, newline=""), delimiter=delimiter))
     header, last = records[0], records[-1]

@@ -1,7 +1,7 @@
 """Agreement of two raters in labels, under weights of clusters: kappa and alpha from contingency tables.
 
-A table of labels against labels is summed up by cluster once. A column of weights then costs one product of
-matrices, and every measure is arithmetic on the tables that come of it.
+The contingency table of labels is counted by cluster once. A column of weights then costs one matrix product,
+and every measure is computed from the weighted table.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class LabelAgreement:
         by_chance = n * n - (rows * columns).sum(axis=0)
         found = [_kappa(differ, by_chance, n)]
 
-        # Up to each cut: of the one rater, of the other, of both.
+        # Counts up to each cut: by the first rater, the second, both.
         low_rows, low_columns = (np.cumsum(v, axis=0)[:-1] for v in (rows, columns))
         low_both = np.einsum("iib->ib", np.cumsum(np.cumsum(table, axis=0), axis=1))[:-1]
         apart = low_rows + low_columns - 2 * low_both
@@ -82,10 +83,8 @@ class LabelAgreement:
 
 
 def _kappa(observed: Floats, crossed: Floats, n: Floats) -> Floats:
-    """Return 1 - observed / (crossed / n): disagreements of units, and of all pairs of one's and other's."""
-    ratio = np.divide(observed * n, crossed, out=np.full_like(n, np.nan), where=crossed > 0)
-    found: Floats = 1.0 - ratio
-    return found
+    """Return 1 - observed / (crossed / n), for disagreements of units and of all pairs of labels."""
+    return 1.0 - ratio(observed * n, crossed)
 
 
 def _alpha(table: Floats, counts: Floats) -> Floats:
@@ -95,6 +94,4 @@ def _alpha(table: Floats, counts: Floats) -> Floats:
     within = np.einsum("ijb,ijb->b", table, np.square(ranks[:, None] - ranks))
     centred = ranks - n / 2  # the mean of midranks is half their number
     spread = (counts * np.square(centred)).sum(axis=0)
-    ratio = np.divide((n - 1) * within, n * spread, out=np.full_like(n, np.nan), where=spread > 0)
-    found: Floats = 1.0 - ratio
-    return found
+    return 1.0 - ratio((n - 1) * within, n * spread)

@@ -95,8 +95,8 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "nominal") -> float:
     ratings
         Shape (raters, units); NaN where a rater has not rated. A unit with one rating does not count.
     level
-        What a disagreement weighs: ``nominal`` one, ``interval`` the squared difference of the ratings,
-        ``ordinal`` that of their mid-ranks. So none needs a table of coincidences.
+        Weight of a disagreement: ``nominal`` 1, ``interval`` the squared difference of the ratings,
+        ``ordinal`` that of their mid-ranks. None needs a table of coincidences.
 
     Raises
     ------
@@ -156,10 +156,10 @@ def mean_absolute_error(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def centre(values: ArrayLike, group: ArrayLike, n_groups: int) -> Floats:
-    """Take its group's mean off each value.
+    """Subtract its group's mean from each value, so that equal deviations tie.
 
-    Deviations that are equal tie: of ratings, and of means of ratings, each is the correctly rounded quotient
-    of two whole numbers. A rating of 2 less a mean of 5/3 is the same float as a 3 less 8/3.
+    Deviations of ratings, and of means of ratings, are correctly rounded quotients of whole numbers: 2 - 5/3
+    and 3 - 8/3 are the same float.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def disattenuate(r: ArrayLike, reliability_x: ArrayLike, reliability_y: ArrayLik
     """Correct a correlation for unreliable measurement: r / √(reliability_x · reliability_y) (Spearman 1904).
 
     The arguments broadcast; so does the result, of shape () for three numbers. NaN where a reliability is NaN
-    or not above zero. Nothing is clipped: a result above 1 says that a reliability is too low to be used.
+    or not above zero. Nothing is clipped: a result above 1 means that a reliability was underestimated.
     """
     correlation, *both = (np.asarray(a, dtype=np.float64) for a in (r, reliability_x, reliability_y))
     of_x, of_y = (np.sqrt(np.where(a > 0, a, np.nan)) for a in both)
@@ -279,7 +279,7 @@ def _positions(a: Floats, b: Floats, labels: ArrayLike | None) -> tuple[Ints, In
 
 
 def _unit_range(values: Floats) -> Floats:
-    """Shift and scale to [0, 1], constants to 0: an offset then costs no digits and squares stay in range."""
+    """Scale values to [0, 1], constants to 0, so that offsets cost no digits and squares are in range."""
     if not values.size:
         return values
     shifted: Floats = values / 2 - values.min() / 2  # halved, so that the difference cannot overflow

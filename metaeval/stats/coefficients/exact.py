@@ -1,8 +1,8 @@
-"""Means that tie when they are equal, in whatever order their terms were added.
+"""Exact means: equal ones tie, whatever the order of summation.
 
-Ranks of means break if 2.6666666666666665 and 2.666666666666667 stand for the same 8/3. Here sums are
-exact: over the common denominator where the values are fractions (ratings, means of ratings, decimals),
-else over the binary values themselves. Only the finished mean is rounded, once.
+Ranks of means are wrong if 8/3 is 2.6666666666666665 in one place and 2.666666666666667 in another. So sums
+are exact: over the common denominator of fractions (ratings, means of ratings, decimals), otherwise over the
+binary values. Only the mean is rounded, once.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 _LARGEST_DENOMINATOR = 2**20
-_SQUARABLE = 200  # binary digits before or behind the point: four such numbers are multiplied
+_SQUARABLE = 200  # binary exponent; products of four such numbers are in range
 _EXACT = 2.0**53  # whole numbers below this are exact as floats
 
 
 def squarable(values: Floats) -> Floats:
-    """Return values, or, where a sum of their squares is no float, the same times a power of two.
+    """Scale values by a power of two where their squares would overflow or underflow.
 
-    That leaves every coefficient of correlation as it is, to the last digit. Values of any usual size are
-    returned as they are.
+    This changes no correlation coefficient in any digit. Values of usual size are returned as they are.
     """
     exponent = math.frexp(float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0)))[1]
     return values if abs(exponent) < _SQUARABLE else np.ldexp(values, -exponent)
@@ -76,7 +75,7 @@ def common_denominator(values: Floats) -> int | None:
 
 
 def _sums_of_floats(values: Floats, group: Ints, n_groups: int) -> tuple[Fraction, ...]:
-    """Cut the values into slices of so few bits that sums of a slice are exact (after Rump et al. 2008)."""
+    """Split values into slices of few bits, whose sums are exact (after Rump et al. 2008)."""
     sums = [Fraction(0)] * n_groups
     headroom = math.ceil(math.log2(len(values) + 2))
     rest = values

@@ -10,6 +10,7 @@ import numpy as np
 from metaeval.stats.coefficients.exact import GroupSums
 from metaeval.stats.coefficients.grouped import grouped
 from metaeval.stats.coefficients.tables import BLOCK, Coded, ContingencyTables, Floats, Ints, encode
+from metaeval.stats.resampling.cluster_sums import ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Result for one level and coefficient; an entry a row of x: shape (rows,)."""
+    """Result for one level and coefficient; arrays have an entry per row of x, shape (rows,)."""
 
     estimate: Floats
     """Mean over the groups with a defined coefficient; NaN where there is none."""
@@ -118,7 +119,7 @@ def _grouped(
     x: Coded, y: Coded, groups: Sequence[Ints], n_groups: Sequence[int], coefficients: Sequence[str]
 ) -> tuple[Floats, Floats]:
     """Compute the coefficients and sizes of the groups of all levels, one level after the other."""
-    if x.codes.size * len(groups) <= BLOCK:  # a call costs more than its work: all levels in one
+    if x.codes.size * len(groups) <= BLOCK:  # few units: one call for all levels is faster
         stacked = ContingencyTables.stack(
             [ContingencyTables.of(x, y, g, n) for g, n in zip(groups, n_groups, strict=True)]
         )
@@ -171,7 +172,7 @@ def _averages(  # noqa: PLR0917 - what `estimate` has at hand, passed on
     n_defined = np.add.reduceat(defined, start, axis=1, dtype=np.int64)
     total = np.add.reduceat(np.where(defined, r, 0.0), start, axis=1)
     divisor = n_defined if undefined == "skip" else np.broadcast_to(n_there, n_defined.shape)
-    mean = np.divide(total, divisor, out=np.full(total.shape, np.nan), where=divisor > 0)
+    mean = ratio(total, divisor)
     found = {}
     for i, level in enumerate(n_groups):
         at = slice(i * rows, (i + 1) * rows)

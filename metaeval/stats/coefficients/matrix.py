@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
 
 from metaeval.stats.coefficients.grouped import kendall
 from metaeval.stats.resampling.threads import one_thread
@@ -66,7 +65,7 @@ def _complete(x: Floats, coefficient: str) -> Floats:
     if coefficient == "kendall":
         found = _kendall(values)
     else:
-        found = _pearson(stats.rankdata(values, axis=1) if coefficient == "spearman" else values)
+        found = _pearson(_midranks(values) if coefficient == "spearman" else values)
     r[np.ix_(varied, varied)] = np.clip(found, -1.0, 1.0)
     return r
 
@@ -87,13 +86,27 @@ def _kendall(x: Floats) -> Floats:
         above = np.array(pairs)
         both: Floats = above + above.T + np.eye(rows)
         return both
-    # Ranks are small whole numbers: their differences are exact.
-    ranks = stats.rankdata(x, axis=1).astype(np.float32)
+    # Twice the ranks are small whole numbers: their differences are exact.
+    ranks = (2 * _midranks(x)).astype(np.float32)
     concordant = np.zeros((rows, rows))
     step = max(1, _BLOCK // (rows * n))
     for start in range(0, n, step):
-        signs = np.sign(ranks[:, start : start + step, None] - ranks[:, None, :]).reshape(rows, -1)
-        concordant += signs @ signs.T
+        block, later = ranks[:, start : start + step, None], ranks[:, None, start + step :]
+        for others, times in ((block.swapaxes(1, 2), 1), (later, 2)):  # a pair counts from both sides
+            signs = block - others
+            np.clip(signs, -1, 1, out=signs)
+            signs = signs.reshape(rows, -1)
+            concordant += times * (signs @ signs.T)
     untied = np.sqrt(np.diag(concordant))
     found: Floats = concordant / untied / untied[:, None]
     return found
+
+
+def _midranks(x: Floats) -> Floats:
+    """Rank every row; equals share the mean of their ranks."""
+    return np.stack(
+        [
+            (np.searchsorted(ordered, row) + np.searchsorted(ordered, row, "right") + 1) / 2
+            for row, ordered in zip(x, np.sort(x, axis=1), strict=True)
+        ]
+    )

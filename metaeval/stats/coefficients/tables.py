@@ -1,7 +1,7 @@
-"""Contingency tables of two variables, one a group: the sufficient statistic of every coefficient here.
+"""Contingency tables of two variables, one per group: the sufficient statistic of every coefficient here.
 
 A table is kept as its non-empty cells, sorted by group, x and y. Five-point ratings of a million units
-make 25 cells a group; continuous scores make as many cells as units, and nothing else changes.
+make 25 cells per group; continuous scores make as many cells as units.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def encode(values: ArrayLike) -> Coded:
 
 @dataclass(frozen=True)
 class ContingencyTables:
-    """One contingency table a group, as cells sorted by group, x and y."""
+    """A contingency table per group, as cells sorted by group, x and y."""
 
     group: Ints
     """Shape (cells,): group of each cell, non-decreasing, in ``range(n_groups)``."""
@@ -89,7 +89,7 @@ class ContingencyTables:
         columns = (np.asarray(group).ravel(), x.codes.ravel(), y.codes.ravel())
         n = len(columns[0])
         if space <= max(4 * n, 4096):
-            # Blocks that are small against the space of keys would only add up zeros.
+            # Blocks that are small against the space of keys would mostly add zeros.
             step = max(BLOCK, 4 * space)
             counts = np.zeros(space, dtype=np.int64)
             for i in range(0, n, step):
@@ -181,7 +181,7 @@ def lengths(first: Ints, n: int) -> Ints:
 
 
 def labels(values: ArrayLike, n: int, shape: tuple[int, ...], what: str) -> Ints:
-    """Return labels as 64-bit integers, seen to be in ``range(n)``, one a unit.
+    """Check labels, one per unit and in ``range(n)``, and return them as 64-bit integers.
 
     Raises
     ------

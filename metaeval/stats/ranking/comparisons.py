@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 PRIOR = 1.0
-"""Ties with an opponent of fixed strength that every player is given, so that no strength is infinite."""
+"""Ties of every player with an opponent of fixed strength, so that no strength is infinite."""
 ELO_START, ELO_K, ELO_SCALE = 1000.0, 4.0, 400.0
 
-_STEP = 1.0  # longest step of a log strength: from afar, a whole step of Newton's would leap over the top
+_STEP = 1.0  # longest step of a log strength: a full Newton step may overshoot
 _TOLERANCE = 1e-10
 _MOST_STEPS = 500
 _CELLS = 2**22  # of the matrices that are solved at a time
@@ -42,7 +42,7 @@ class Games:
         return len(self.first)
 
     def take(self, at: Ints) -> Games:
-        """Return the comparisons at some positions."""
+        """Return a selection of the comparisons."""
         return Games(self.first[at], self.second[at], self.points[at], self.n_players)
 
     @property

@@ -1,7 +1,6 @@
 """Agreement in order: of pairs of units, of pairs of generators, and clusters of evaluators.
 
-A difference between two values that is below a trillionth of the largest one (2**-40) counts as none, so that
-means that differ only by rounding tie.
+Differences below 2**-40 of the largest value (about a trillionth) count as ties: they may be rounding.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class PairAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class PairCalibration:
-    """Pairwise accuracy whose tie threshold was chosen on other users than it is used on."""
+    """Pairwise accuracy with a tie threshold that was chosen on other users."""
 
     accuracy: float
     """Right pairs over evaluated pairs, of all folds together; NaN without a pair."""
@@ -63,8 +62,7 @@ def pairwise_accuracy(
     eps
         In units of the score, at least zero.
     seed
-        Of the sample: with more than 20 million pairs, each unit is kept with the one probability that leaves
-        about so many.
+        Of the sample: with more than 20 million pairs, units are sampled so that about so many pairs remain.
 
     Raises
     ------
@@ -181,12 +179,11 @@ def soft_pairwise_accuracy(p_truth: ArrayLike, p_score: ArrayLike) -> float:
 
 
 def rank_clusters(estimates: ArrayLike, p_worse: ArrayLike, alpha: float) -> Ints:
-    """Put evaluators into clusters of rank, each led by its best.
+    """Assign evaluators to rank clusters.
 
-    The best evaluator leads cluster 1, which all join that are not significantly worse than it. The best of
-    the rest leads cluster 2, which all of the rest join that are not significantly worse than that one; and
-    so on. As a test tells more of some pairs than of others, one of a later cluster may stand above one of an
-    earlier.
+    Cluster 1 holds the best evaluator and all that are not significantly worse than it. Cluster 2 holds the
+    best of the rest and all of the rest that are not significantly worse than that one; and so on. Tests
+    differ in power, so an evaluator of a later cluster may have a higher estimate than one of an earlier.
 
     Parameters
     ----------

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.stats.coefficients.tables import labels
+from metaeval.stats.resampling.cluster_sums import ratio
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -120,8 +121,7 @@ class UserAdjusted:
         counts, sums = w @ self.counts, w @ self.sums
         present = counts > 0
         if self.cross is None:
-            means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=present)
-            return np.asarray(means + self.origin)
+            return ratio(sums, counts) + self.origin
         systems = _symmetric(w @ self.cross, counts.shape[1])
         linked = _linked(systems < 0, present)
         # The rows of a system sum to zero: one number added everywhere makes it regular and its solution sum
@@ -134,7 +134,7 @@ class UserAdjusted:
         systems[~linked] = np.eye(counts.shape[1])
         effects = np.linalg.solve(systems, (w @ self.centred)[:, :, None])[:, :, 0]
         total = counts.sum(axis=1)
-        grand = np.divide(sums.sum(axis=1), total, out=np.full(len(w), np.nan), where=total > 0)
+        grand = ratio(sums.sum(axis=1), total)
         means = effects + (grand + self.origin)[:, None]
         return np.where(present & linked[:, None], means, np.nan)
 

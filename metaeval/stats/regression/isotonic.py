@@ -1,7 +1,7 @@
-"""Maps from scores to ratings: one that rises for all users, and one of a user's own, shrunken towards it.
+"""Maps from scores to ratings: isotonic regression over all users, and a shift and slope per user.
 
-Both are cross-fitted: the map that a user's units are predicted with was fitted on other users, and a user's
-own shift and slope on other units than the one that is predicted.
+Both are cross-fitted: a user's units are predicted by a map that was fitted on other users, and the user's
+own shift and slope are estimated without the predicted unit.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ N_FOLDS = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Isotonic:
-    """A map that does not fall: linear between its points, and level beyond them."""
+    """A non-decreasing map: linear between its points, constant beyond them."""
 
     x: Floats
-    """Shape (points,), rising."""
+    """Shape (points,), increasing."""
     y: Floats
-    """Shape (points,), not falling."""
+    """Shape (points,), non-decreasing."""
 
     def __call__(self, x: ArrayLike) -> Floats:
-        """Return the ratings that belong to scores; the shape stays."""
+        """Map scores to ratings, in the same shape."""
         return np.interp(np.asarray(x, dtype=np.float64), self.x, self.y)
 
 
 def isotonic(x: ArrayLike, y: ArrayLike) -> Isotonic:
-    """Fit the map that does not fall and has the least squared error (Barlow et al. 1972, pooled violators).
+    """Fit isotonic regression by pool-adjacent-violators (Barlow et al. 1972).
 
     Parameters
     ----------
     x, y
-        Scores and ratings, finite, shape (n,). Units of one score are pooled first.
+        Scores and ratings, finite, shape (n,). Units with equal scores are pooled first.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def isotonic(x: ArrayLike, y: ArrayLike) -> Isotonic:
     points, where = np.unique(a, return_inverse=True)
     counts = np.bincount(where).astype(np.float64)
     fitted = isotonic_regression(np.bincount(where, b) / counts, weights=counts).x
-    # Inside a level stretch only its ends say anything.
+    # Of a constant stretch, the ends suffice.
     kept = np.ones(len(points), dtype=bool)
     kept[1:-1] = (fitted[1:-1] != fitted[:-2]) | (fitted[1:-1] != fitted[2:])
     return Isotonic(points[kept], np.asarray(fitted[kept], dtype=np.float64))
@@ -68,7 +68,7 @@ def isotonic(x: ArrayLike, y: ArrayLike) -> Isotonic:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How much users differ in shift and slope, and units within a user: variances."""
+    """Variances of users' shifts and slopes, and of units within users."""
 
     shift: float
     slope: float
@@ -76,12 +76,12 @@ class Spread:
 
     @classmethod
     def of(cls, z: Floats, r: Floats, user: Ints, n_users: int) -> Spread:
-        """Estimate the variances by moments, within users first, then between them.
+        """Estimate the variances by the method of moments.
 
         Parameters
         ----------
         z, r
-            Shape (n,): what the common map says, less a constant, and the rating less what the map says.
+            Shape (n,): predictions of the common map less a constant, and ratings less predictions.
         user, n_users
             Shape (n,), whole numbers in ``range(n_users)``.
         """
@@ -106,21 +106,21 @@ class Spread:
 
 
 def shifts(z: Floats, r: Floats, user: Ints, block: Ints, spread: Spread) -> Floats:
-    """Predict what a user adds to the common map at each unit, from the user's units of other blocks.
+    """Predict a user's deviation from the common map at each unit, from the user's units of other blocks.
 
     Users have a random shift and slope; their best linear unbiased predictors (Laird & Ware 1982, Biometrics
     38, 963; Robinson 1991, Statistical Science 6, 15) are ``(D Z'Z + s² I)⁻¹ D Z'r`` with ``Z = [1, z]``,
-    ``D`` the variances of shift and slope and ``s²`` that of units. A user with few units keeps near zero,
-    one without others is at zero.
+    ``D`` the variances of shift and slope and ``s²`` that of units. With few other units the prediction is
+    near zero, without any it is zero.
 
     Parameters
     ----------
     z, r, user
-        As for `Spread.of`; only differences between users' numbers count.
+        As for `Spread.of`.
     block
         Shape (n,): units of one user and one block are left out together.
     spread
-        From other users.
+        Estimated from other users.
     """
     _, of_user = np.unique(user, return_inverse=True)
     _, of_block = np.unique(np.stack([of_user, block]), axis=1, return_inverse=True)
@@ -142,16 +142,16 @@ def shifts(z: Floats, r: Floats, user: Ints, block: Ints, spread: Spread) -> Flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossFitted:
-    """What maps that did not see a unit say of it; arrays have shape (n,)."""
+    """Predictions of each unit by maps that were fitted without it; arrays have shape (n,)."""
 
     mean: Floats
-    """The mean rating of the other folds: what can be said without a score."""
+    """The mean rating of the other folds, a prediction without the score."""
     common: Floats
-    """By the isotonic map of the other folds."""
+    """Prediction of the isotonic map of the other folds."""
     own_mean: Floats
-    """``mean`` and the user's own shift; as ``mean`` if users are not known."""
+    """``mean`` plus the user's own shift; equal to ``mean`` if users are not known."""
     own: Floats
-    """``common`` and the user's own shift and slope; as ``common`` if users are not known."""
+    """``common`` plus the user's own shift and slope; equal to ``common`` if users are not known."""
     fold: Ints
 
 
@@ -165,7 +165,7 @@ def cross_fitted(
     n_folds: int = N_FOLDS,
     seed: int = 0,
 ) -> CrossFitted:
-    """Predict ratings from scores by maps that were fitted on other clusters.
+    """Predict ratings from scores by cross-fitted maps.
 
     Parameters
     ----------
@@ -174,8 +174,8 @@ def cross_fitted(
     clusters
         Of users, or of items where there are no users; at least two of them.
     block
-        Shape (n,): the parts of a user's units, such as items, that are left out together when the user's own
-        map is fitted. None if clusters are no users: then there are no own maps.
+        Shape (n,): parts of a user's units, such as items, that are left out together when the user's own map
+        is fitted. None if clusters are not users: then there are no own maps.
     bounds
         Of the ratings; own maps do not leave them.
     n_folds, seed

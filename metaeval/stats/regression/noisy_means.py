@@ -1,4 +1,4 @@
-"""Means of generators, how uncertain they are, and when too little is known of either."""
+"""Means of generators with their sampling errors, and when these are too uncertain for an interval."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from metaeval.stats.weighted.sums import Clusters
 
 LEAST_GENERATORS = 5
-"""With fewer means, their true spread is not estimated."""
+"""The spread of fewer true means is not estimated."""
 LEAST_CLUSTERS = 8.0
-"""With fewer (the effective number of a generator's clusters), the noise is not known well enough."""
+"""Effective number of clusters per generator below which the noise is not estimated."""
 
 _EXACT = 1e-24  # variance of noise in units of the means' that counts as none
 _ROUNDING = 1e-12  # of the largest value: means that differ less are equal
@@ -59,7 +59,7 @@ class NoisyMeans:
     errors: Floats
     """Shape (2, G, K): K parts, such as those of clusters; their products sum to the covariance of noise."""
     reason: NoInterval | None
-    """Why they tell too little of the true means, if they do."""
+    """Why there is no interval, if there is none."""
 
     @classmethod
     def of(cls, x: Floats, y: Floats, group: Ints, n_groups: int, clusters: Clusters) -> NoisyMeans:
@@ -81,7 +81,7 @@ class NoisyMeans:
         counts = counts[present]
         n = counts.sum(axis=1, keepdims=True)
         share = counts / n
-        # An error of a cluster shows in what it has less the mean, which it pulls along by its share (HC2).
+        # A cluster pulls the mean towards itself by its share; this corrects its residual (HC2).
         pulled = np.sqrt(np.where(share < 1, 1 - share, 1.0))
         means, errors = [], []
         for given in (x, y):
@@ -90,7 +90,7 @@ class NoisyMeans:
             mean = sums.sum(axis=1, keepdims=True) / n
             means.append(np.where(np.abs(mean) > _ROUNDING * np.abs(given).max(initial=0.0), mean, 0.0)[:, 0])
             errors.append((sums - counts * mean) / (n * pulled))
-        # Kish's effective number of clusters; a mean of one cluster alone says nothing of its noise.
+        # Kish's effective number of clusters; the noise of a mean of one cluster is unknown.
         effective = (
             float((1 / (share**2).sum(axis=1)).mean()) if len(share) and not (share == 1).any() else 0.0
         )
@@ -115,7 +115,7 @@ class NoisyMeans:
         spread = means.std(axis=1) if g else np.zeros(2)
         by = np.where(spread > 0, spread, 1.0)
         means = (means - means.mean(axis=1, keepdims=True)) / by[:, None] if g else means
-        # What a cluster adds to all means alike changes no correlation.
+        # An error that all means share changes no correlation.
         errors = (errors - errors.mean(axis=1, keepdims=True)) / by[:, None, None] if g else errors
         reason = None
         if n_clusters < LEAST_CLUSTERS * (1 - _ROUNDING):
@@ -128,7 +128,7 @@ class NoisyMeans:
             return cls(means, np.zeros((2, 2)), np.ones(g), errors, reason)
         own = np.einsum("igc,jgc->gij", errors, errors)
         noise = own.sum(axis=0) / (g - 1)
-        # The mean over generators that was taken off holds part of each one's noise.
+        # Centring over generators has removed part of each one's noise.
         own = (own - noise / g) / (1 - 2 / g)
         variance = np.diag(noise) > 0
         ratios = np.diagonal(own, axis1=1, axis2=2)[:, variance] / np.diag(noise)[variance]

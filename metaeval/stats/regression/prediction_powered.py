@@ -1,7 +1,7 @@
 """Means of generators from ratings of few units and a judge's scores of all: prediction-powered inference.
 
-The judge's mean over all units is corrected by what the judge got wrong on the rated ones, so no bias of the
-judge gets into the estimate; the better it tracks the ratings, the narrower the interval.
+The judge's mean over all units is corrected by its mean error on the rated ones, so a bias of the judge does
+not bias the estimate; the better the judge follows the ratings, the narrower the interval.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.stats.coefficients.tables import labels
+from metaeval.stats.resampling.cluster_sums import ratio
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -114,8 +115,7 @@ def estimate(  # noqa: PLR0917 - arrays, each label before its number, as in `me
     n_units, n_rated = np.bincount(g, minlength=n_generators), np.bincount(of_rated, minlength=n_generators)
 
     def means(values: Floats, groups: Ints, n: Ints) -> Floats:
-        sums = _sums(groups, n_generators, values)
-        return np.asarray(np.divide(sums, n, out=np.full(n_generators, np.nan), where=n > 0))
+        return ratio(_sums(groups, n_generators, values), n)
 
     y_mean, f_rated = (means(v[rated], of_rated, n_rated) for v in (ratings, scores))
     f_all = means(scores, g, n_units)

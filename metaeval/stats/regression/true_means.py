@@ -1,4 +1,4 @@
-"""Correlations of the means that very many clusters would give, from means that are noisy.
+"""Correlations of true means, those that very many clusters would give, from noisy means.
 
 The means of G generators over a study's users are uncertain, which draws their correlation towards zero;
 resampled means are more uncertain still, so that the percentiles of a bootstrap lie too low. Here the means
@@ -10,7 +10,7 @@ The noise C (2 × 2) and the noise h_g of a generator relative to it come from t
 means, so errors that scores and truth share are in it. With the prior det(T + C)^(-1/2), T + C is drawn from
 an inverse Wishart distribution, draws that leave no positive T are refused, and given T the true means μ_g
 are normal: z_g shrunk towards m, with the uncertainty that is left. Any coefficient of drawn true means is a
-draw of the coefficient of the true means. No chain has to settle, and the draws are independent.
+draw of the coefficient of the true means. The draws are independent; no Markov chain is needed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EQUAL = 1e-5  # of the standard deviation of means: drawn means that are closer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Normals:
-    """Standard normal numbers, the same for everything that is drawn with them."""
+    """Standard normal numbers, shared by all evaluators."""
 
     of_spread: Floats
     """Shape (2 aspects, G - 3, draws)."""
@@ -56,7 +56,7 @@ class Normals:
 
     @classmethod
     def of(cls, n_aspects: int, n_groups: int, n: int, seed: int) -> Normals:
-        """Draw ``n`` for each of G generators; fewer where these are so many that memory would not do."""
+        """Draw ``n`` for each of G generators; fewer where they would not fit in memory."""
         rng = np.random.default_rng(seed)
         rows = 2 * n_aspects
         n = min(n, max(_FEWEST, _NUMBERS // max(1, rows * n_groups)))
@@ -94,8 +94,8 @@ class TrueMeans:
 def draw(aspects: Sequence[NoisyMeans], normals: Normals) -> list[TrueMeans]:
     """Draw the true means of one evaluator and of the truth, aspect by aspect.
 
-    The draws of aspects go together as far as the means and their errors do, so that the average of what
-    comes of them is a draw of the average.
+    Draws of aspects are correlated as the means and their errors are, so that their average is a draw of the
+    average over aspects.
     """
     noisy = [a.reason is None and not a.exact for a in aspects]
     whitened = [_Whitened.of(a) for a, there in zip(aspects, noisy, strict=True) if there]
@@ -141,7 +141,7 @@ class _Whitened:
 
     @classmethod
     def of(cls, means: NoisyMeans) -> _Whitened:
-        """Divide by the noise; a trace of noise is added to both, so that nothing is divided by zero."""
+        """Divide by the noise; a small amount is added to both to avoid division by zero."""
         g = means.means.shape[1]
         root = _lower(means.noise + _TRACE * np.eye(2))
         z = _solved(root, means.means)
@@ -186,7 +186,7 @@ def _true_means(
     kept = np.flatnonzero(smallest > 1)
     if len(kept) < max(1, _KEPT * len(smallest)):
         return None
-    # Refused draws are drawn again: as those that were kept, in turn.
+    # Rejected draws are replaced by the accepted ones, in turn.
     chosen = np.arange(len(smallest))
     refused = np.flatnonzero(~(smallest > 1))
     chosen[refused] = np.resize(kept, len(refused))
@@ -206,8 +206,8 @@ def _true_means(
 def interval_of_draws(draws: ArrayLike, confidence: float) -> tuple[Floats, Floats, Floats]:
     """Return the ends of intervals and the medians of draws.
 
-    A rank coefficient has few values, of which one may hold much of the draws. An end is the outermost value
-    that has, with half of its own draws, at least the share of a tail beyond it (mid-p; Lancaster 1961).
+    A rank coefficient has few values, and many draws may share one. An end is the outermost value whose mid-p
+    (Lancaster 1961), the draws beyond it and half of its own, is at least the tail's share.
 
     Parameters
     ----------

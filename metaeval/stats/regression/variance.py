@@ -1,8 +1,8 @@
-"""Where the variance of ratings and scores comes from: users, items, generators, or the single unit.
+"""Variance components of ratings and scores: users, items, generators, and the residual.
 
 The model is y = mean + one random effect for each factor + residual, all independent. Henderson's method I
 (Henderson 1953; Searle, Casella & McCulloch 1992, chapter 5) equates sums of squares to their expectations.
-It needs no balance and no iteration: what depends on the factors is prepared once, in `Design`.
+It needs neither balanced data nor iteration; `Design` holds what depends on the factors alone.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from metaeval.stats.resampling.cluster_sums import ratio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +56,7 @@ class Decomposition:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What the factors alone say: prepare it once for many rows of values."""
+    """What depends on the factors alone, for any number of rows of values."""
 
     codes: dict[str, Ints]
     """Level of each unit, shape (n,), of the factors that are estimated."""
@@ -145,7 +147,7 @@ class Design:
         estimates = squares @ self.solver.T
         positive = np.maximum(estimates, 0.0)
         together = positive.sum(axis=1, keepdims=True)
-        shares = np.divide(positive, together, out=np.full_like(positive, np.nan), where=together > 0)
+        shares = ratio(positive, together)
         order = [*self.n_levels, RESIDUAL]
         return Decomposition(
             components=self._named(estimates, order, given.shape[:-1]),

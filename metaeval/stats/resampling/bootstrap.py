@@ -1,8 +1,7 @@
-"""The bootstrap: whatever is a function of cluster weights gets an interval.
+"""The cluster bootstrap, for any statistic that is a function of cluster weights.
 
-A statistic says what it is when each cluster is there so many times. The rest is done here: the estimate is
-the statistic at weights of one, a resample of the clusters is another column of weights, and so is the study
-without one of them (the jackknife).
+The weight of a cluster says how often its units count. The estimate is the statistic at weights of one; a
+bootstrap resample is another column of weights, and so is a jackknife sample, which leaves one cluster out.
 
 Examples
 --------
@@ -43,13 +42,13 @@ if TYPE_CHECKING:
 
     from metaeval.stats.coefficients.tables import Floats
 
-_KEPT = 2**25  # weights that are kept, over all numbers of clusters; more are drawn again for each statistic
+_KEPT = 2**25  # weights that are cached, over all numbers of clusters; more are drawn again each time
 
 V = TypeVar("V")
 
 
 class Statistic(Protocol):
-    """Anything that is estimated, as a function of how often each cluster is there."""
+    """Anything that is estimated, as a function of cluster weights."""
 
     def at(self, weights: Floats) -> Floats:
         """Return the values under each column of weights.
@@ -57,7 +56,7 @@ class Statistic(Protocol):
         Parameters
         ----------
         weights
-            How often each cluster is there, shape (n_clusters, columns); 0 leaves it out.
+            How often each cluster counts, shape (n_clusters, columns); 0 leaves it out.
 
         Returns
         -------
@@ -69,7 +68,7 @@ class Statistic(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate(Generic[V]):
-    """Values with their intervals: arrays of one shape, or a number each; NaN where not defined."""
+    """Values with their intervals: arrays of one shape, or single numbers; NaN where undefined."""
 
     value: V
     low: V
@@ -78,23 +77,23 @@ class Estimate(Generic[V]):
     """Clusters that were resampled."""
 
     def row(self, name: str) -> dict[str, V]:
-        """Return the cells of a table: the value by its name, and the ends as ``name_low``, ``name_high``."""
+        """Return the cells of a table: ``name``, ``name_low`` and ``name_high``."""
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
 
 NOTHING = Estimate(np.nan, np.nan, np.nan, 0)
-"""A value that is not defined."""
+"""An undefined value."""
 
 
 def each(found: Estimate[Floats]) -> list[Estimate[float]]:
-    """Take an estimate of several values apart."""
+    """Split an estimate of several values into estimates of one."""
     values = zip(found.value, found.low, found.high, strict=True)
     return [Estimate(float(value), float(low), float(high), found.n) for value, low, high in values]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampler:
-    """How clusters are resampled and intervals made: one seed, one set of resamples for all statistics."""
+    """How clusters are resampled and intervals are made; the same resamples for all statistics."""
 
     n_clusters: int
     resamples: int = 10_000
@@ -106,21 +105,21 @@ class Resampler:
     _kept: dict[int, tuple[Floats, ...]] = field(default_factory=dict, repr=False)
 
     def of(self, n_clusters: int) -> Resampler:
-        """Return the same for another number of clusters; both share the room for weights."""
+        """Return the same for another number of clusters; both share the cache of weights."""
         return replace(self, n_clusters=n_clusters)
 
     @property
     def level(self) -> float:
-        """The confidence that percentiles are taken at."""
+        """The confidence level at which percentiles are taken."""
         return expanded(self.confidence, self.n_clusters) if self.expand else self.confidence
 
     @property
     def swaps(self) -> Swaps:
-        """As many random swaps of clusters, for tests."""
+        """As many random swaps of clusters, for permutation tests."""
         return Swaps(self.n_clusters, self.resamples, self.seed)
 
     def weights(self) -> Iterable[Floats]:
-        """Return the weights of the resamples, block by block: kept if there is room, else drawn again."""
+        """Return the weights of the resamples, block by block; drawn again if they do not fit the cache."""
         drawn = Resamples(self.n_clusters, self.resamples, self.seed).blocks()
         if self.n_clusters not in self._kept:
             if (self.n_clusters + sum(self._kept)) * self.resamples > _KEPT:
@@ -152,14 +151,14 @@ def bootstrap(
     statistic
         What is estimated.
     resampler
-        The number of clusters, the resamples, and how intervals are made of them.
+        The clusters, the number of resamples, and the kind of interval.
     bounds
-        The least and the most that a value can be, such as -1 and 1 of a correlation. With 0 and 1, values
-        are shares: where one is 0 or 1 in every resample, its interval reaches as far as so many clusters
-        alike would be a rare chance (Clopper & Pearson 1934).
+        The smallest and the largest possible value, such as -1 and 1 of a correlation. With 0 and 1, values
+        are shares: one that is 0 or 1 in every resample gets the exact binomial interval of so many clusters
+        (Clopper & Pearson 1934).
     stretch
-        Whether a resampler that expands intervals also stretches them by as much as the jackknife varies more
-        than the bootstrap (`metaeval.stats.resampling.weights.interval`); else they are percentiles.
+        Whether a resampler that expands intervals also widens them where the jackknife's variance is larger
+        (`metaeval.stats.resampling.weights.interval`); otherwise they are percentiles.
     """
     n = resampler.n_clusters
     value = statistic.at(np.ones((n, 1)))[:, 0]

@@ -1,7 +1,7 @@
 """Statistics that are sums by cluster and a finishing function, and averages of statistics.
 
-Most measures are of this kind: a mean is two sums, a correlation five, a kappa of K labels K². The units are
-summed up by cluster once; then a resample costs one product of matrices and the finishing function.
+Most measures are of this kind: a mean needs two sums, a correlation five, a kappa of K labels K². Units are
+summed by cluster once; then a resample costs one matrix product and the finishing function.
 
 Examples
 --------
@@ -63,14 +63,14 @@ class Stack:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WithAverage:
-    """A statistic whose values come aspect by aspect, and after them their average over the aspects."""
+    """A statistic with values for each aspect, and their average over aspects appended."""
 
     statistic: Statistic
     values: int = 1
     """Values of each aspect."""
 
     def at(self, weights: Floats) -> Floats:
-        """Return shape ((A + 1) · values, columns); (values, columns) of a single aspect."""
+        """Return shape ((A + 1) · values, columns), or (values, columns) for a single aspect."""
         found = self.statistic.at(weights)
         columns = found.shape[1]
         return with_average(found.reshape(-1, self.values, columns)).reshape(-1, columns)
@@ -84,7 +84,7 @@ def with_average(of_aspects: Floats, axis: int = 0) -> Floats:
 
 
 def mean_of(above: Floats, below: Floats) -> ClusterSums:
-    """Return the sum of one thing over the sum of another, such as of values and units.
+    """Return the ratio of two sums, such as of values and of units.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def mean_of(above: Floats, below: Floats) -> ClusterSums:
     return ClusterSums(np.stack([above, below]), lambda sums: ratio(*sums))
 
 
-def ratio(above: Floats, below: Floats) -> Floats:
-    """Divide; NaN by zero."""
+def ratio(above: Floats, below: Floats | Ints) -> Floats:
+    """Return above / below; NaN where below is 0."""
     shape = np.broadcast_shapes(above.shape, below.shape)
     found: Floats = np.divide(above, below, out=np.full(shape, np.nan), where=below > 0)
     return found

@@ -1,4 +1,4 @@
-"""Paired permutation tests: would two evaluators differ as much if their scores were swapped at random.
+"""Paired permutation tests: the scores of two evaluators are swapped in random clusters.
 
 Examples
 --------
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.threads import in_threads, one_thread
 from metaeval.stats.resampling.weights import EQUAL, permutation_p
 from metaeval.stats.weighted.crossed import Moments
 from metaeval.stats.weighted.statistic import Clusters, Linear, Nested, statistic
@@ -43,7 +43,7 @@ _BLOCK = 2**22  # numbers worked with at a time
 class Scored:
     """The scores of one evaluator and the truth on the units that it scored, for one aspect and level.
 
-    The truth of all evaluators is on one scale, which is best near its mean and standard deviation.
+    The truth has one scale for all evaluators. To keep digits, it should be near mean 0 and variance 1.
     """
 
     x: Floats
@@ -52,10 +52,9 @@ class Scored:
     clusters: Clusters
 
     def standardized(self) -> Scored:
-        """Return the scores less their mean, over their standard deviation, within the groups.
+        """Standardize the scores within each group, or over all units where group means are correlated.
 
-        The coefficients stay as they are, and the scores of two evaluators can change places. Where the means
-        of groups are correlated, the scores are standardized over all units.
+        This changes no coefficient, and makes the scores of two evaluators exchangeable.
         """
         group = np.zeros(len(self.x), dtype=np.int64) if self.grouping.between else self.grouping.group
         n = np.maximum(1, np.bincount(group))
@@ -66,7 +65,7 @@ class Scored:
         return Scored(z, self.y, self.grouping, self.clusters)
 
     def statistic(self, coefficient: str, undefined: Undefined) -> Statistic:
-        """Return the coefficient as a function of weights; its sums can be added to those of others."""
+        """Return the coefficient as a function of weights, from sums that can be added to those of others."""
         return statistic(
             self.x, self.y, self.grouping, self.clusters, [coefficient], undefined=undefined, addable=True
         )
@@ -88,10 +87,10 @@ class Paired:
 def paired_permutation(
     aspects: Sequence[Sequence[Scored]], coefficient: str, swaps: Swaps, *, undefined: Undefined = "skip"
 ) -> Paired:
-    """Test every pair of evaluators by swapping their standardized scores within random clusters.
+    """Test every pair of evaluators by swapping their standardized scores in random clusters.
 
-    A cluster is swapped as a whole, for all aspects alike; p = (k + 1) / (n + 1) (Noreen 1989; used for
-    correlations with human judgements by Deutsch, Dror & Roth 2021).
+    A cluster is swapped whole, in all aspects; p = (k + 1) / (n + 1) (Noreen 1989; for correlations with
+    human judgements see Deutsch, Dror & Roth 2021).
 
     Parameters
     ----------
@@ -126,14 +125,14 @@ def paired_permutation(
 
 @one_thread()
 def paired_test(aspects: Sequence[Sequence[Linear]], swaps: Swaps) -> Paired:
-    """Test every pair of statistics that are functions of sums by cluster, by swapping random clusters.
+    """Test every pair of statistics that are functions of cluster sums, by swapping random clusters.
 
-    A cluster's share of the sums changes places as a whole; p = (k + 1) / (n + 1), and NaN of one cluster.
+    The sums of a cluster are swapped whole; p = (k + 1) / (n + 1), or NaN if there is one cluster only.
 
     Parameters
     ----------
     aspects
-        For each aspect the statistics of E evaluators, of one value each and of sums that mean the same;
+        For each aspect the statistics of E evaluators, each of one value and with the same rows of sums;
         tested is the mean over aspects.
     swaps
         Of the clusters.
@@ -143,7 +142,7 @@ def paired_test(aspects: Sequence[Sequence[Linear]], swaps: Swaps) -> Paired:
 
 
 def _tested(statistics: Sequence[Sequence[Statistic]], swapped: _Permuted, swaps: Swaps) -> Paired:
-    """Count the permutations in which pairs differ by as much as they do."""
+    """Count the permutations whose difference is at least as extreme as the observed one."""
     n = len(statistics[0])
     ones = np.ones((swaps.n_clusters, 1))
     estimates = np.mean([[float(s.at(ones)[0, 0]) for s in aspect] for aspect in statistics], axis=0)
@@ -163,16 +162,16 @@ def _tested(statistics: Sequence[Sequence[Statistic]], swapped: _Permuted, swaps
 def sign_test(contributions: Floats, swaps: Swaps, *, largest: bool = False) -> Floats:
     """Test whether sums over clusters are zero, by random signs of whole clusters.
 
-    If a cluster's contribution is as likely above zero as below it, its sign may be turned: for a mean this
-    is the test of Fisher (1935), for a coefficient the wild score bootstrap of Kline & Santos (2012, Journal
-    of Econometric Methods 1, 23) with Rademacher's weights.
+    Under the null hypothesis a cluster's contribution is symmetric about zero. For a mean this is the
+    sign-flip test of Fisher (1935), for a coefficient the wild score bootstrap of Kline & Santos (2012,
+    Journal of Econometric Methods 1, 23) with Rademacher weights.
 
     Parameters
     ----------
     contributions
         Shape (sums, n_clusters).
     swaps
-        Clusters whose sign is turned in each permutation.
+        Clusters whose sign is flipped in each permutation.
     largest
         Test the largest of the sums instead of each.
 
@@ -194,7 +193,7 @@ def sign_test(contributions: Floats, swaps: Swaps, *, largest: bool = False) -> 
 
 
 def _snapped(scored: Sequence[Scored]) -> list[Scored]:
-    """Make standardized scores equal that differ by rounding alone, within evaluators and between them."""
+    """Make standardized scores equal that differ only by rounding, within and between evaluators."""
     values = np.concatenate([s.x for s in scored])
     order = np.argsort(values)
     ordered = values[order]
@@ -205,13 +204,13 @@ def _snapped(scored: Sequence[Scored]) -> list[Scored]:
 
 
 def _average_alike(aspect: Sequence[Nested]) -> bool:
-    """Say whether evaluators have the same number of groups with a defined coefficient in every cluster."""
+    """Say whether all evaluators have the same number of defined groups in every cluster."""
     counts = aspect[0].counts
     return bool(counts.any()) and all(np.array_equal(s.counts, counts) for s in aspect)
 
 
 def _over_all_alike(aspect: Sequence[Moments]) -> bool:
-    """Say whether evaluators are correlated over all units, and have scored the same ones."""
+    """Say whether all evaluators are correlated over all units and have scored the same ones."""
     one = aspect[0]
     rest = [s.truth for s in aspect[1:]]
     return one.n_groups == 1 and all(np.array_equal(t, one.truth) for t in rest)
@@ -222,7 +221,7 @@ _Permuted: TypeAlias = "Iterator[tuple[Ints, Ints, Floats]]"
 
 
 def _linear(statistics: Sequence[Sequence[Linear]], swaps: Swaps) -> _Permuted:
-    """Swap weighted sums: an evaluator's own less what it gives away, and what it gets of the other."""
+    """Swap weighted sums: subtract an evaluator's swapped clusters, add those of the other."""
     n = len(statistics[0])
     first, second = np.triu_indices(n, 1)
     ones = np.ones((swaps.n_clusters, 1))
@@ -231,18 +230,21 @@ def _linear(statistics: Sequence[Sequence[Linear]], swaps: Swaps) -> _Permuted:
     for block in swaps.blocks():
         for at in range(0, block.shape[1], step):
             chosen = block[:, at : at + step]
-            mean = np.zeros((n, n, chosen.shape[1]))
-            for aspect, total in zip(statistics, whole, strict=True):
-                swapped = np.stack([s.sums(chosen) for s in aspect], axis=-2)
-                for e, s in enumerate(aspect):
+            moved = [np.stack([s.sums(chosen) for s in aspect], axis=-2) for aspect in statistics]
+
+            def mean_of(e: int, moved: Sequence[Floats] = moved) -> Floats:
+                mean = np.zeros((n, moved[0].shape[-1]))
+                for aspect, total, swapped in zip(statistics, whole, moved, strict=True):
                     mixed = (total[..., e, None, :] - swapped[..., e, None, :]) + swapped
-                    mean[e] += s.of_sums(mixed.reshape(*mixed.shape[:-2], -1)).reshape(n, -1)
-            mean /= len(statistics)
+                    mean += aspect[e].of_sums(mixed.reshape(*mixed.shape[:-2], -1)).reshape(n, -1)
+                return mean / len(statistics)
+
+            mean = np.stack([*in_threads(mean_of, range(n))])
             yield first, second, mean[first, second] - mean[second, first]
 
 
 def _same_groups(statistics: Sequence[Sequence[Nested]], swaps: Swaps) -> _Permuted:
-    """Do the same where all average over the same groups: a difference of what each has by itself."""
+    """Do the same where all average over the same groups: the difference is linear in the sums."""
     n = len(statistics[0])
     first, second = np.triu_indices(n, 1)
     ones = np.ones(swaps.n_clusters)
@@ -251,35 +253,47 @@ def _same_groups(statistics: Sequence[Sequence[Nested]], swaps: Swaps) -> _Permu
     step = max(1, _BLOCK // len(first))
     for block in swaps.blocks():
         for at in range(0, block.shape[1], step):
-            kept = 1 - 2 * block[:, at : at + step]  # what is swapped is taken off and given to the other
+            kept = 1 - 2 * block[:, at : at + step]  # a swapped cluster changes the sign of the difference
             own = np.mean([t @ kept / g for t, g in zip(totals, groups, strict=True)], axis=0)
             yield first, second, own[first] - own[second]
 
 
 def _same_units(statistics: Sequence[Sequence[Moments]], swaps: Swaps) -> _Permuted:
-    """Do the same for Pearson's r over all units, which are the same: only sums of x, x² and xy change."""
+    """Do the same for Pearson's r over the same units: only the sums of x, x² and xy change."""
     first, second = np.triu_indices(len(statistics[0]), 1)
-    sums = [np.stack([s.scores for s in aspect]) for aspect in statistics]
-    wholes = [of_aspect.sum(axis=2)[:, :, None] for of_aspect in sums]  # evaluators × (x, x², xy)
-    truths = [aspect[0].truth.sum(axis=1) for aspect in statistics]
+    prepared = []
+    for aspect in statistics:
+        n, y, yy = aspect[0].truth.sum(axis=1)
+        x, xx, xy = np.stack([s.scores for s in aspect], axis=1)  # evaluators × clusters
+        # So that the variance is xx - x² and the correlation xy over its root.
+        parts = np.stack([x / np.sqrt(n), xx, (xy - x * (y / n)) / np.sqrt(yy - y * y / n)])
+        prepared.append((parts, parts.sum(axis=2)[:, :, None]))
     step = max(1, _BLOCK // (8 * len(first)))
     for block in swaps.blocks():
         for at in range(0, block.shape[1], step):
-            difference = np.zeros((len(first), len(block[0, at : at + step])))
-            for of_aspect, whole, (n, y, yy) in zip(sums, wholes, truths, strict=True):
-                swapped = of_aspect @ block[:, at : at + step]
-                moved = swapped[second] - swapped[first]
-                for sign, own in ((1, whole[first]), (-1, whole[second])):
-                    x, xx, xy = np.moveaxis(own + sign * moved, 1, 0)
-                    with np.errstate(divide="ignore", invalid="ignore"):
-                        difference += sign * (xy - x * (y / n)) / np.sqrt((xx - x * x / n) * (yy - y * y / n))
-            yield first, second, difference / len(statistics)
+            chosen = block[:, at : at + step]
+            difference = np.zeros((len(first), chosen.shape[1]))
+            for parts, whole in prepared:
+                swapped = parts @ chosen
+                moved = swapped[:, second] - swapped[:, first]
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    difference += _correlation(*(whole[:, first] + moved))
+                    difference -= _correlation(*np.subtract(whole[:, second], moved, out=moved))
+            difference /= len(statistics)
+            yield first, second, difference
+
+
+def _correlation(x: Floats, xx: Floats, xy: Floats) -> Floats:
+    """Return xy over the root of xx - x², in the place of xy."""
+    np.multiply(x, x, out=x)
+    np.subtract(xx, x, out=xx)
+    return np.divide(xy, np.sqrt(xx, out=xx), out=xy)
 
 
 def _general(
     aspects: Sequence[Sequence[Scored]], coefficient: str, swaps: Swaps, undefined: Undefined
 ) -> _Permuted:
-    """Put the units of two evaluators side by side, and let the weights choose between them."""
+    """Test any statistic: stack the units of two evaluators, and choose between them by weights."""
     n = len(aspects[0])
     for first in range(n):
         for second in range(first + 1, n):

@@ -1,27 +1,35 @@
-"""One thread for products of small matrices."""
+"""One thread for products of small matrices, and several for what does not depend on each other."""
 
 from __future__ import annotations
 
 import contextlib
-from contextvars import ContextVar
-from typing import TYPE_CHECKING
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+_MOST_THREADS = 8
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 _LIMITED = ContextVar("limited", default=False)
+_WITHIN = ContextVar("within", default=False)
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Keep numpy's linear algebra to one thread; a context, or the decorator of a function.
 
-    The products of the bootstrap and its kin are many and small. Spread over threads they gain nothing on an
-    idle machine, and on a busy one each waits for the slowest thread: ten times as long was seen.
+    Resampling makes many small matrix products. More threads do not speed them up on an idle machine, and
+    slowed them down tenfold on a busy one.
     """
     from threadpoolctl import threadpool_limits
 
-    if _LIMITED.get():  # to find the libraries again takes as long as a test of two evaluators
+    if _LIMITED.get():  # finding the libraries takes as long as a test of two evaluators
         yield
         return
     token = _LIMITED.set(True)
@@ -30,3 +38,25 @@ def one_thread() -> Iterator[None]:
             yield
     finally:
         _LIMITED.reset(token)
+
+
+def in_threads(function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    """Yield what a function returns for each item, in order; several are worked on at a time.
+
+    It is for functions that spend their time in numpy, which lets other threads go on meanwhile. Each result
+    is that of the function alone, whatever the number of threads.
+    """
+    n_threads = min(_MOST_THREADS, os.cpu_count() or 1, len(items))
+    with one_thread():
+        if n_threads < 2 or _WITHIN.get():  # threads of threads would only be in each other's way
+            yield from map(function, items)
+            return
+        pool = ThreadPoolExecutor(n_threads)
+        try:
+            inside = copy_context()
+            inside.run(_WITHIN.set, True)
+            futures = [pool.submit(inside.copy().run, function, item) for item in items]
+            for future in futures:
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Weights of resampled, left-out, held-out and swapped clusters; intervals and p-values from them."""
+"""Weights for bootstrap, jackknife, cross-validation and permutations; intervals and p-values from them."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 _BLOCK = 2**22  # weights made at a time
 _COLUMNS = 2**10  # columns made at a time at most
 _LEFT_OUT = 1000  # jackknife samples at most; of more clusters, several are left out at a time
-_DEFINED = 0.9  # share of the resamples that must be defined for an interval to say anything
+_DEFINED = 0.9  # share of the resamples that must be defined for an interval
 
 EQUAL = 1e-12
-"""Statistics closer than this are equal: they differ by the order of their sums alone."""
+"""Statistics that differ by less are equal: only rounding tells them apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resamples:
-    """Bootstrap resamples of clusters: as many as there are, drawn with replacement."""
+    """Bootstrap resamples of clusters, drawn with replacement."""
 
     n_clusters: int
     n: int
     seed: int = 0
     size: int | None = None
-    """Clusters drawn for a resample; as many as there are, if None."""
+    """Clusters per resample; n_clusters if None."""
 
     def blocks(self) -> Iterator[Floats]:
         """Yield weights of shape (n_clusters, columns), ``n`` columns in all; the same every time."""
@@ -49,7 +49,7 @@ class Resamples:
 
 @dataclass(frozen=True, slots=True)
 class Swaps:
-    """Random choices of clusters in which two evaluators change places."""
+    """Random choices of the clusters in which two evaluators are swapped."""
 
     n_clusters: int
     n: int
@@ -64,7 +64,7 @@ class Swaps:
 
 
 def _blocks(n: int, rows: int) -> Iterator[int]:
-    """Cut n columns into blocks whose sizes depend on the number of rows alone."""
+    """Yield the sizes of blocks of n columns; they depend only on the number of rows."""
     step = min(_COLUMNS, max(1, _BLOCK // max(1, rows)))
     for at in range(0, n, step):
         yield min(step, n - at)
@@ -73,7 +73,7 @@ def _blocks(n: int, rows: int) -> Iterator[int]:
 def left_out(n_clusters: int) -> Iterator[Floats]:
     """Yield the weights of the jackknife, a cluster left out in each column, shape (n_clusters, columns).
 
-    Of more than 1,000 clusters, 1,000 blocks of them are left out in turn.
+    More than 1,000 clusters are left out in 1,000 blocks.
     """
     n = min(n_clusters, _LEFT_OUT)
     block = np.arange(n_clusters) % max(1, n)
@@ -97,11 +97,11 @@ def held_out(n_clusters: int, *, folds: int, repeats: int, seed: int) -> Floats:
 
 
 def expanded(confidence: float, n_clusters: int) -> float:
-    """Return the confidence to ask percentiles for, so that intervals from few clusters hold what they say.
+    """Return the confidence at which to take percentiles, so that intervals from few clusters cover.
 
-    A bootstrap of n clusters has (n - 1) / n of the variance it should, and normal tails where Student's are
-    due; both are made up for by percentiles further out (Hesterberg 2015, The American Statistician 69, 379).
-    NaN for fewer than two clusters, which say nothing.
+    A bootstrap of n clusters has (n - 1) / n of the right variance, and normal tails instead of Student's.
+    Percentiles further out correct for both (Hesterberg 2015, The American Statistician 69, 379). NaN for
+    fewer than two clusters.
     """
     from scipy.special import ndtr, stdtrit
 
@@ -188,7 +188,7 @@ def interval(
     expand: bool = True,
     bounds: tuple[float, float] = (-1.0, 1.0),
 ) -> tuple[Floats, Floats]:
-    """Return bootstrap intervals, which hold what they say for few clusters too.
+    """Return bootstrap intervals, corrected for few clusters.
 
     Parameters
     ----------
@@ -201,14 +201,14 @@ def interval(
     method
         ``percentile`` or ``bca``.
     expand
-        Widen for few clusters: by `expanded`, and by as much as the jackknife varies more than the bootstrap.
+        Correct for few clusters: by `expanded`, and by the ratio of jackknife to bootstrap standard errors.
     bounds
-        The least and the most that a value can be; those of a coefficient, if left out.
+        The smallest and the largest possible value; by default those of a coefficient.
 
     Returns
     -------
     low, high
-        Shape (…), within the bounds; NaN as for the methods, and for fewer than two clusters if widened.
+        Shape (…), within the bounds; NaN as for the methods, and for fewer than two clusters if expanded.
     """
     level = expanded(confidence, n_clusters) if expand else confidence
     if method == "bca":
@@ -224,11 +224,11 @@ def interval(
 def _stretched(
     estimate: ArrayLike, ends: tuple[Floats, Floats], replicates: ArrayLike, jackknife: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """Stretch intervals about the estimate where the bootstrap varies less than the jackknife.
+    """Widen intervals about the estimate where the jackknife variance is larger than the bootstrap's.
 
-    A resample has fewer distinct clusters than the study. A coefficient that is not linear in the clusters,
-    such as one over all units, then varies too little, the more so the more users differ. The jackknife errs
-    to the other side (Efron & Stein 1981). Means over groups are linear: for them nothing changes.
+    A resample has fewer distinct clusters than the study. The bootstrap variance of a coefficient that is not
+    linear in the clusters is then too small, the more so the more users differ; the jackknife variance is too
+    large (Efron & Stein 1981). Means over groups are linear, and do not change.
     """
     n = np.shape(jackknife)[-1]
     of_jackknife = (n - 1) * variance_of_defined(jackknife)
@@ -241,7 +241,7 @@ def _stretched(
 
 
 def variance_of_defined(values: ArrayLike) -> Floats:
-    """Return the variance of what is defined along the last axis; 0 where nothing is."""
+    """Return the variance along the last axis without NaN; 0 where all are NaN."""
     given = np.asarray(values, dtype=np.float64)
     there = ~np.isnan(given)
     n = np.maximum(1, there.sum(axis=-1, keepdims=True))
@@ -251,7 +251,7 @@ def variance_of_defined(values: ArrayLike) -> Floats:
 
 
 def _quantiles(values: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the quantiles of the defined replicates at levels that differ from row to row."""
+    """Return quantiles without NaN, at a level for each row."""
     ordered = np.sort(values, axis=-1)  # NaN comes last
     defined = (~np.isnan(ordered)).sum(axis=-1)
     usable = (defined >= _DEFINED * values.shape[-1]) & (defined > 0)
@@ -272,7 +272,7 @@ def permutation_p(observed: ArrayLike, permuted: ArrayLike, alternative: Alterna
     Parameters
     ----------
     observed
-        Shape (…): differences that were seen.
+        Shape (…): observed differences.
     permuted
         Shape (…, permutations); those that are NaN count as no less extreme.
     alternative

@@ -1,4 +1,4 @@
-"""What each of several judges contributes to the accuracy of them together."""
+"""Contributions of judges to the accuracy of their mean, and how far their errors are correlated."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def shapley(values: Floats) -> Floats:
     Returns
     -------
     ndarray
-        Shape (K,): what the judge adds to those before it, on average over all orders in which the judges
-        may join. They sum to the value of all judges together. NaN where a value is.
+        Shape (K,): the mean gain when the judge joins, over all orders of the judges. The values sum to that
+        of all judges together. NaN where a value is.
     """
     from scipy.special import comb
 
@@ -35,7 +35,7 @@ def shapley(values: Floats) -> Floats:
 
 
 def joining(values: Floats) -> Floats:
-    """Return what each judge adds to a subset of others, on average over their subsets of one or more.
+    """Return the mean gain when a judge joins a non-empty subset of the others.
 
     Arguments and result as for `shapley`; NaN for a single judge.
     """
@@ -93,7 +93,7 @@ def _standardised(x: Floats) -> Floats:
 
 
 def effective_number(n: int, mean_correlation: float) -> float:
-    """Return how many judges with independent errors n judges are worth: n / (1 + (n − 1) r̄).
+    """Return the effective number of judges, n / (1 + (n − 1) r̄).
 
     The design effect of Kish (1965). NaN where errors cancel so far that the formula has no positive value.
     """

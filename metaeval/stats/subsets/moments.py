@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 MOST_JUDGES = 16
 """Judges whose subsets, 65,535, can be enumerated."""
 
-BLOCK = 2**20  # numbers worked with at a time, so that they stay near the processor
-ROUNDING = 1e-13  # a variance below this share of what it was added up from is what rounding left of zero
+BLOCK = 2**20  # numbers worked with at a time, so that they stay in the cache
+ROUNDING = 1e-13  # a variance below this share of its terms is a rounding error
 
 
 def every_subset(n_judges: int) -> NDArray[np.bool_]:

@@ -1,12 +1,11 @@
 """Pearson's r of the mean of every subset of K judges with the truth, from covariances.
 
-The mean of some judges has the sum of their covariances with the truth as its covariance, and the sum of all
-entries of their part of the covariance matrix as its variance (each up to the same factor, which cancels).
-So no mean is ever made of scores: a group of units is its K × K covariance matrix, the K covariances with the
-truth and the truth's variance, and all 2^K − 1 subsets are one product of a matrix of zeros, ones and twos.
+The covariance of a subset's mean with the truth is the sum of its judges' covariances with the truth; its
+variance is the sum over its part of the covariance matrix (both up to a factor, which cancels). So the means
+themselves are not needed: one matrix product gives r of all 2^K − 1 subsets.
 
-What these moments need of the units is summed up by cluster once, as in `metaeval.stats.weighted.statistic`:
-resampled clusters, clusters left out and clusters held out are columns of weights.
+The moments are summed by cluster once, as in `metaeval.stats.weighted.statistic`: resampled, left-out and
+held-out clusters are columns of weights.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import numpy as np
 from metaeval.stats.coefficients.exact import common_denominator, squarable
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import changes, lengths
+from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.subsets.moments import (
     BLOCK,
     MOST_JUDGES,
@@ -63,7 +63,7 @@ class SubsetStatistic(Protocol):
 def subset_statistic(
     x: Floats, y: Floats, grouping: Grouping, clusters: Clusters, *, undefined: Undefined = "skip"
 ) -> SubsetStatistic:
-    """Sum up by cluster what the correlations of all means of judges need at one level.
+    """Return the correlations of the means of all subsets at one level, as a function of cluster weights.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def subset_statistic(
         home = cluster_of_groups(grouping, clusters)
         if home is None:
             return _Between.of(x, y, grouping, clusters, undefined)
-        # Each mean lies whole in a cluster, and is there as often as that.
+        # Each group lies in one cluster, and its mean counts as often as that.
         n = np.bincount(grouping.group, minlength=grouping.n_groups)
         there = n > 0
         means = [np.bincount(grouping.group, v, grouping.n_groups)[there] / n[there] for v in (*x, y)]
@@ -108,7 +108,7 @@ def subset_statistic(
 
 @dataclass(frozen=True, slots=True)
 class _Nested:
-    """A mean over groups that lie whole in a cluster: their coefficients do not change with the weights."""
+    """A mean over groups that each lie in one cluster, so that weights do not change their coefficients."""
 
     sums: Floats
     """Shape (subsets, n_clusters): sum over the cluster's groups."""
@@ -137,8 +137,7 @@ class _Nested:
         sums = self.sums if subsets is None else self.sums[subsets]
         counts = self.counts if subsets is None or len(self.counts) == 1 else self.counts[subsets]
         total, n = sums @ weights, counts @ weights
-        found: Floats = np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
-        return found
+        return ratio(total, n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +177,7 @@ class _Crossed:
             defined = ~np.isnan(r)
             total += np.where(defined, r, 0.0)
             counted += defined if self.undefined == "skip" else present
-        found: Floats = np.divide(total, counted, out=np.full(total.shape, np.nan), where=counted > 0)
-        return found
+        return ratio(total, counted)
 
 
 @dataclass(frozen=True, slots=True)

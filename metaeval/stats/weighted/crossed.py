@@ -1,4 +1,4 @@
-"""Coefficients of groups that clusters cut across, such as all units of a study whose users are resampled."""
+"""Coefficients of groups with units of several clusters, such as all units when users are resampled."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.stats.coefficients.tables import encode
+from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.weighted.ranks import ranked_of
 from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
 
@@ -74,14 +75,14 @@ class Crossed:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Pearson's r in groups that clusters cut across, a function of weighted sums of powers."""
+    """Pearson's r in groups with units of several clusters, from weighted sums of powers."""
 
     powers: Matrix
     """Shape (6 groups, n_clusters): n, then sums of x, y, x², y² and xy."""
     n_groups: int
     undefined: Undefined
     noise: float
-    """What adding and taking off sums may leave of a variance, for a unit."""
+    """Rounding error of a variance per unit, where sums were added and subtracted."""
 
     @classmethod
     def of(
@@ -94,7 +95,7 @@ class Moments:
         *,
         addable: bool = False,
     ) -> Moments:
-        """Sum powers of the values; less their group's mean and scaled, unless the sums are to be added."""
+        """Sum powers of the values, centred and scaled first unless the sums are to be added."""
         group, n_groups = grouping.group.astype(np.int64), grouping.n_groups
         if not addable:
             x, y = (_centred(v, group, n_groups) for v in (x, y))
@@ -150,5 +151,4 @@ def _mean(r: Floats, n: Floats, undefined: Undefined) -> Floats:
     defined = np.isfinite(r)
     counted = (defined if undefined == "skip" else n > 0).sum(axis=0)
     total = np.where(defined, r, 0.0).sum(axis=0)
-    mean: Floats = np.divide(total, counted, out=np.full(counted.shape, np.nan), where=counted > 0)
-    return mean
+    return ratio(total, counted)

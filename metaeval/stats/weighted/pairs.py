@@ -1,8 +1,8 @@
 """Concordant less discordant pairs of weighted cells: what Kendall's coefficient needs beside the ties.
 
-Three ways, the cheapest for the size at hand: compare all cells of a group for every column of weights, where
-they are few; compare all cells once and sum up by pair of clusters; or split on the bits of the ranks, which
-takes cells × log(cells) a column.
+There are three ways, chosen by size: compare all cells of a group in every column of weights (few cells);
+compare all cells once and sum by pair of clusters (few clusters); or split on the bits of the ranks, which
+takes cells × log(cells) per column.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Spearman's and Kendall's coefficients of groups whose units lie in several clusters, under weights.
 
-`ByCell` works with the weighted count of every cell, in any number of groups. `ByClass` is for a group where
-one variable has few values, such as a rating scale, and the other many: it compares units once, by class and
-by pair of clusters, and never meets a unit again.
+`ByCell` works with the weighted count of every cell, in any number of groups. `ByClass` is for a single group
+where one variable has few values, such as a rating scale, and the other many: units are compared once, and
+the comparisons are summed by class and pair of clusters.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from metaeval.stats.weighted.pairs import ConcordantPairs
     from metaeval.stats.weighted.sums import Clusters, Matrix
 
-_FEW_CELLS = 96  # up to here cells are so few that nothing is gained by comparing units once
-_WORTH = 100  # a product of matrices does this many numbers in the time of one of `ByCell`'s passes
-_ROOM = 2**24  # entries of a matrix of cells and clusters that may be made with its zeros
+_FEW_CELLS = 96  # with so few cells, `ByClass` is no faster
+_WORTH = 200  # numbers that a matrix product works through while `ByCell` does one
+_ROOM = 2**24  # entries of a dense matrix of cells and clusters
 
 
 class Ranked(Protocol):
@@ -53,7 +53,9 @@ def ranked_of(x: Ints, y: Ints, group: Ints, clusters: Clusters, *, spearman: bo
     group, x, y = group[example], x[example], y[example]
     _, classes = np.unique(y, return_inverse=True)
     one_group = bool((group == 0).all())
-    compared = (int(classes.max()) + 1) * clusters.n**2 <= _WORTH * len(x) and len(x) * clusters.n <= _ROOM
+    compared = (int(classes.max()) + 1) * clusters.n**2 <= _WORTH * len(example) and len(
+        x
+    ) * clusters.n <= _ROOM
     if one_group and len(x) > _FEW_CELLS and compared:
         return ByClass.of(x, classes, dense(counts), spearman=spearman, kendall=kendall)
     return ByCell.of(group, x, y, counts, kendall=kendall)
@@ -146,53 +148,48 @@ class ByClass:
     """Shape (2, n_clusters): sums of second and third powers of the counts of x that only one cluster has."""
     shared: Floats
     """Shape (values, n_clusters): counts of the values of x that several clusters have."""
+    n_cells: int
 
     @classmethod
     def of(cls, x: Ints, y: Ints, cells: Floats, *, spearman: bool, kendall: bool) -> ByClass:
         """Prepare for cells in order of x, with classes y numbered from 0; counts (cells, n_clusters)."""
-        fresh = changes(x)
-        first, row = np.flatnonzero(fresh), np.cumsum(fresh) - 1
         n_clusters = cells.shape[1]
         # Pairs of units are counted, in 32 bits if their number fits.
         small = cells.astype(np.float32 if cells.sum() * cells.sum(axis=0).max() < 2**23 else np.float64)
-        of_class = [np.where((y == c)[:, None], small, 0) for c in range(int(y.max()) + 1)]
-
-        def lower_less_higher(counts: NDArray[Any]) -> NDArray[Any]:
-            """Return for every cell how many counted units have a lower x, less those with a higher one."""
-            of_value = counts if fresh.all() else np.add.reduceat(counts, first, axis=0)
-            reached = np.cumsum(of_value, axis=0)
-            reached *= 2
-            reached -= of_value
-            reached -= of_value.sum(axis=0)
-            return reached if fresh.all() else reached[row]
-
+        of_class = [np.flatnonzero(y == c) for c in range(int(y.max()) + 1)]
         above, pairs = np.zeros((0, n_clusters)), np.zeros((n_clusters, n_clusters))
         if spearman:
-            everything = lower_less_higher(small)
-            above = np.concatenate([part.T @ everything for part in of_class]).astype(np.float64)
+            everything = _lower_less_higher(x, small)
+            above = np.concatenate([small[c].T @ everything[c] for c in of_class]).astype(np.float64)
         if kendall:
-            for c in range(1, len(of_class)):
+            for c, here in enumerate(of_class[1:], start=1):
                 # A unit of a lower class is concordant if its x is lower; pairs count from both sides.
-                pairs += 2 * (of_class[c].T @ lower_less_higher(np.where((y < c)[:, None], small, 0)))
+                rows = np.flatnonzero(y <= c)
+                lower = np.where((y[rows] < c)[:, None], small[rows], 0)
+                pairs += 2 * (small[here].T @ _lower_less_higher(x[rows], lower)[y[rows] == c])
+        first = np.flatnonzero(changes(x))
         counts = np.add.reduceat(cells, first, axis=0)
         alone = (counts > 0).sum(axis=1) == 1
         own = np.stack([raised(counts[alone], p).sum(axis=0) for p in (2, 3)])
-        classes = np.stack([part.sum(axis=0, dtype=np.float64) for part in of_class])
-        return cls(classes, above, pairs, own, counts[~alone])
+        classes = np.stack([cells[c].sum(axis=0) for c in of_class]).astype(np.float64)
+        return cls(classes, above, pairs, own, counts[~alone], len(x))
 
     @property
     def rows(self) -> int:
-        """Rows of the largest product."""
-        return max(len(self.above), len(self.shared))
+        """Rows of the largest product; the number of cells if that is less, as for `ByCell`."""
+        return min(self.n_cells, max(len(self.above), len(self.shared)))
 
     def at(self, weights: Floats, n: Floats, *, spearman: bool, kendall: bool) -> dict[str, Floats]:
         """Return the coefficients asked for, shape (1, columns)."""
         of_class = self.classes @ weights
         shared = self.shared @ weights
 
+        square = shared * shared
+        of_shared = {2: square.sum(axis=0), 3: np.einsum("vb,vb->b", square, shared)}
+
         def untied(power: int) -> tuple[Floats, Floats]:
             """Return n to a power less the counts of tied units to it: 0 where all units are tied."""
-            tied = self.own[power - 2] @ raised(weights, power) + raised(shared, power).sum(axis=0)
+            tied = self.own[power - 2] @ raised(weights, power) + of_shared[power]
             whole = raised(n, power)
             return whole - tied, whole - raised(of_class, power).sum(axis=0)
 
@@ -208,3 +205,15 @@ class ByClass:
             difference = np.einsum("cb,cb->b", self.pairs @ weights, weights)
             found["kendall"] = difference[None] / np.sqrt(of_x * of_y)
         return found
+
+
+def _lower_less_higher(x: Ints, counts: NDArray[Any]) -> NDArray[Any]:
+    """Return for every cell, in order of x, how many counted units have a lower x, less a higher one."""
+    fresh = changes(x)
+    whole = bool(fresh.all())
+    of_value = counts if whole else np.add.reduceat(counts, np.flatnonzero(fresh), axis=0)
+    reached = np.cumsum(of_value, axis=0)
+    reached *= 2
+    reached -= of_value
+    reached -= of_value.sum(axis=0)
+    return reached if whole else reached[np.cumsum(fresh) - 1]

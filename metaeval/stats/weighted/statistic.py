@@ -1,9 +1,8 @@
-"""Coefficients of clusters that carry weights: the base of bootstrap, jackknife, permutation and power.
+"""Correlation coefficients as functions of cluster weights: for bootstrap, jackknife, permutations and power.
 
-A bootstrap resample of users, a user left out, a permutation that swaps the scores of two evaluators, a
-smaller study: each is a column of weights, which say how often each cluster of units is there. What a
-coefficient needs of the units is summed up by cluster once (`statistic`). Then a column costs a few products
-of small matrices; no text is scored and no group is looped over again.
+A bootstrap resample, a jackknife sample, a permutation and a smaller study are columns of weights, which say
+how often each cluster counts. `statistic` sums what a coefficient needs by cluster once. Then a column costs
+a few products of small matrices.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from metaeval.stats.coefficients.grouped import grouped
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import ContingencyTables, Floats, Ints, encode
 from metaeval.stats.resampling.bootstrap import Statistic
+from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.weighted.crossed import Crossed, Moments
 from metaeval.stats.weighted.sums import Clusters, by_cluster, in_blocks
 
@@ -58,7 +58,7 @@ def statistic(
     terms: Floats | None = None,
     addable: bool = False,
 ) -> Statistic:
-    """Sum up by cluster what the coefficients of x and y need at one level.
+    """Return the coefficients of x and y at one level as a function of cluster weights.
 
     Parameters
     ----------
@@ -73,10 +73,10 @@ def statistic(
     undefined
         Groups without a defined coefficient are left out of the mean, or count as zero.
     terms
-        Shape (coefficients, n_groups): coefficients of the groups, if they are at hand already.
+        Shape (coefficients, n_groups): coefficients of the groups, if they are known already.
     addable
-        Whether the sums of a `Linear` statistic are to be added to those of others. Then values are taken as
-        they are, neither centred nor scaled to keep their digits.
+        Whether the sums of a `Linear` statistic are to be added to those of others. Then values are neither
+        centred nor scaled, which would keep more digits.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def statistic(
         x, y = squarable(x), squarable(y)
     home = cluster_of_groups(grouping, clusters)
     if grouping.between and home is not None:
-        # Each mean lies whole in a cluster, and is there as often as that.
+        # Each group lies in one cluster, and its mean counts as often as that.
         x, y = (GroupSums.of(v, grouping.group, grouping.n_groups).means() for v in (x, y))
         there = ~np.isnan(x)
         x, y, clusters = x[there], y[there], Clusters(home[there], clusters.n)
@@ -118,7 +118,7 @@ def cluster_of_groups(grouping: Grouping, clusters: Clusters) -> Ints | None:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A mean over groups that lie whole in a cluster: their coefficients do not change with the weights."""
+    """A mean over groups that each lie in one cluster, so that weights do not change their coefficients."""
 
     totals: Floats
     """Shape (coefficients, n_clusters): sum over the cluster's groups."""
@@ -157,8 +157,7 @@ class Nested:
     def of_sums(self, sums: Floats) -> Floats:
         """Return totals over counts, shape (coefficients, columns)."""
         totals, counts = np.split(sums, 2)
-        mean: Floats = np.divide(totals, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
-        return mean
+        return ratio(totals, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +190,7 @@ class _Between:
 
         whole = [None if addable else _whole(v) for v in (x, y)]
         if not addable:
-            x, y = (v - v[:1] for v in (x, y))  # a large offset would take the digits of the sums
+            x, y = (v - v[:1] for v in (x, y))  # a large offset would cost digits of the sums
         x, y = (v if w is None else w for v, w in zip((x, y), whole, strict=True))
         slack = [_ROUNDING * float(np.abs(v).max(initial=0.0)) for v in (x, y)]
         exact = [0.0 if w is not None else by for w, by in zip(whole, slack, strict=True)]
@@ -226,7 +225,7 @@ def coefficients_of_means(
     *,
     undefined: Undefined = "skip",
 ) -> Floats:
-    """Correlate the means of groups, one correlation a column.
+    """Correlate the means of groups in each column.
 
     Parameters
     ----------
@@ -273,7 +272,7 @@ def coefficients_of_means(
 
 
 def _whole(values: Floats) -> Floats | None:
-    """Return the values as multiples of their common denominator, whose sums are exact, if there is one."""
+    """Return the values times their common denominator, whose sums are exact; None if there is none."""
     denominator = common_denominator(values)
     return None if denominator is None else np.rint(values * denominator)
 

@@ -1,4 +1,4 @@
-"""Sums over units that carry the weights of their clusters: what the weighted coefficients are made of."""
+"""Sums over units by row and cluster, and over runs of rows: the parts of weighted coefficients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DENSE = 2**22  # entries of a matrix up to which zeros are stored, too
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Which cluster each unit is in: what is resampled, left out or swapped as one."""
+    """Which cluster each unit is in; clusters are resampled, left out and swapped whole."""
 
     of_unit: Ints
     """Shape (n,), in ``range(n)``."""

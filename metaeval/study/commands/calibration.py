@@ -34,7 +34,7 @@ from metaeval.trust.calibration.sheets import (
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -80,19 +80,21 @@ def calibration_of(
     given = labelled_data(path, options) if of_data else labelled_run(path, options)
     check_cuts(options.cuts, given.scale)
     data, left_out = _prepared(given, options)
+    folds = data.cluster_name(given.cluster)
+    bootstrap = given.bootstrap.by(given.bootstrap.cluster or folds)
     strata = None if given.categories is None else _strata(data, given.categories)
     found = agreements(
         data,
         given.scores.frame,
         given.truth,
         scale=given.scale,
-        bootstrap=given.bootstrap,
+        bootstrap=bootstrap,
         cuts=options.cuts,
         strata=strata,
     )
     if not found:
         raise MetaevalError("no unit has both a rating of people and a score; there is nothing to calibrate")
-    maps = map_fits(data, scale=given.scale, bootstrap=given.bootstrap)
+    maps = map_fits(data, scale=given.scale, bootstrap=bootstrap, cluster=folds)
     simulated = given.scores.simulation.among(data.evaluators)
     target = Path(save) if save is not None else None if of_data else path / CALIBRATION
     if target is not None:
@@ -102,7 +104,7 @@ def calibration_of(
             signatures=given.scores.signatures,
             about={**given.about, "simulated": bool(simulated)},
             bands=bands,
-            bootstrap=given.bootstrap.by(data.cluster_name(given.bootstrap.cluster)),
+            bootstrap=bootstrap,
             measure=options.measure,
             cuts=options.cuts,
         )
@@ -111,12 +113,12 @@ def calibration_of(
     choice: dict[str, Any] = {"measure": options.measure, "cuts": options.cuts, "simulated": simulated}
     sheets = [
         agreement_sheet(
-            whole, bands, **choice, intervals=_intervals(data, given.bootstrap), left_out=left_out
+            whole, bands, **choice, intervals=_intervals(bootstrap, given.called), left_out=left_out
         ),
         label_sheet(whole, simulated=simulated),
         strata_sheet(found, bands, options.by, **choice) if options.by else None,
         confusion_sheet(found, every=bool(options.evaluators), simulated=simulated),
-        map_sheet(maps, who=data.cluster_name(None), seed=given.bootstrap.seed, simulated=simulated),
+        map_sheet(maps, who=given.called.get(folds, folds), seed=bootstrap.seed, simulated=simulated),
     ]
     return [sheet for sheet in sheets if sheet is not None]
 
@@ -224,10 +226,10 @@ def _strata(data: Prepared, categories: pd.DataFrame) -> list[str]:
     return list(map(str, found["category"]))
 
 
-def _intervals(data: Prepared, bootstrap: Bootstrap) -> str:
-    who = data.cluster_name(bootstrap.cluster)
+def _intervals(bootstrap: Bootstrap, called: Mapping[str, str]) -> str:
+    who = called.get(str(bootstrap.cluster), bootstrap.cluster)
     return (
         f"{100 * bootstrap.confidence:g} % intervals: {bootstrap.resamples:,} bootstrap resamples of "
-        f"{plural_of(who)}, "
+        f"{plural_of(who or '')}, "
         f"seed {bootstrap.seed}."
     )

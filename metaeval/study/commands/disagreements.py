@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.analysis.agreement.distributions import on_scale
-from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.formulas import protected
+from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.keys import noun
 from metaeval.engine.policy import whole_number
 from metaeval.runs.finished import open_run
 from metaeval.study.commands.analyses import judges_of
 from metaeval.study.commands.dataset import data_of
-from metaeval.trust.labelling.golden_files import TEXT, UNIT, column_of, keys_of, unit_names
+from metaeval.trust.labelling.golden_files import TEXT, UNIT, column_of, shown_units
 from metaeval.trust.labelling.spreadsheet import write_sheet
 from metaeval.trust.panel.gain import COEFFICIENT, Fitting, panel_gains
 from metaeval.trust.panel.sheets import SCORE, agreement_sheet, disagreements_sheet, gain_sheet, split_units
@@ -67,14 +67,14 @@ def disagreements_of(
     run = open_run(folder)
     members = judges_of(run, judges)
     units = _units(run, members, aspects)
-    how = Fitting(resamples=resamples, seed=seed)
+    how = Fitting(resamples=resamples, seed=seed, cluster=noun(run.cluster))
     data = run.prepared(levels=levels or None, coefficients=[COEFFICIENT], evaluators=members)
     gains = [g for g in panel_gains(data, how) if not aspects or g.aspect in aspects]
     simulated = run.scores.simulation.among(members)
     return [
         disagreements_sheet(units, members, n, called=run.nouns, simulated=simulated),
         agreement_sheet(units, members, simulated=simulated),
-        gain_sheet(gains, how, data.cluster_name(None), simulated=simulated),
+        gain_sheet(gains, how, run.nouns[run.cluster], between=data.between, simulated=simulated),
     ]
 
 
@@ -120,24 +120,20 @@ def labels_of_disagreements(
         raise MetaevalError(f"{path} is there already, maybe with labels; give another name with --labels")
     run = open_run(folder)
     found = data_of(run, data)
-    if TEXT not in found.explanations:
+    if TEXT not in getattr(found, "explanations", found.units):
         raise MetaevalError(f"data set {found.name!r} has no explanation texts, so there is nothing to label")
     asked = list(aspects or run.record.study.aspects)
     scores = [c for c in sheet.frame.columns if c.startswith(SCORE)] if with_scores else []
     texts = [c for c in (*found.keys, "item_title", TEXT) if c in found.explanations]
-    shown = found.explanations[texts].astype(object).where(found.explanations[texts].notna(), "")
-    row_of = dict(
-        zip(keys_of(found), zip(unit_names(found), shown.itertuples(index=False), strict=True), strict=True)
-    )
+    units = shown_units(found, texts)
     rows = []
     for key, values in zip(
         sheet.frame[list(found.keys)].itertuples(index=False, name=None),
         sheet.frame[scores].itertuples(index=False, name=None),
         strict=True,
     ):
-        name, cells = row_of[tuple(map(str, key))]
         given = ["" if math.isnan(v) else f"{v:.15g}" for v in values]
-        rows.append([name, *(protected(str(c)) for c in cells), *("" for _ in asked), *given])
+        rows.append([*units[tuple(map(str, key))], *("" for _ in asked), *given])
     write_sheet(path, [UNIT, *texts, *(column_of(found, a) for a in asked), *scores], rows)
     return len(rows)
 
@@ -149,10 +145,7 @@ def _units(run: OpenRun, members: Sequence[str], aspects: Sequence[str]) -> pd.D
     frame = run.scores.frame
     known = list(run.record.study.aspects)
     for aspect in aspects:
-        if aspect not in known:
-            raise MetaevalError(
-                f"there is no aspect {aspect!r}{nearest(aspect, known)} (allowed: {', '.join(known)})"
-            )
+        one_of(aspect, known, "there is no aspect", "allowed")
     own = frame[frame["evaluator"].isin(list(members))]
     fitting = on_scale(own, scale, run.scores.kinds)
     for name in members:

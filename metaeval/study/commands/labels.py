@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__
 from metaeval.base.errors import MetaevalError
+from metaeval.base.keys import noun
 from metaeval.base.records import USER_RATER, Scale, ScoreTable
 from metaeval.engine.intervals import Bootstrap
 from metaeval.kinds.explanations.data.loading import load
@@ -65,6 +66,10 @@ class LabelledScores:
     specs: Mapping[str, str]
     categories: pd.DataFrame | None
     """Key columns and ``category``, if parts are asked for."""
+    cluster: str | None = None
+    """What is resampled if nobody says otherwise, as `Prepared.clusters` takes it."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """What may be resampled → what a reader calls it, if that differs."""
 
 
 def labelled_run(path: Path, how: Calibrating) -> LabelledScores:
@@ -88,6 +93,8 @@ def labelled_run(path: Path, how: Calibrating) -> LabelledScores:
         },
         run.record.specs,
         None if how.by is None else column_of(run, how.by, how.data),
+        noun(run.cluster),
+        {noun(key): called for key, called in run.nouns.items()},
     )
 
 

@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.analysis.agreement.distributions import edges_of
 from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio, summed
 from metaeval.stats.resampling.paired import paired_test
 from metaeval.trust.bias.clustered import measured
 
 if TYPE_CHECKING:
-    from metaeval.base.records import Scale
     from metaeval.engine.alignment import Bools
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Resampler
     from metaeval.trust.bias.arrays import JudgedUnits
     from metaeval.trust.bias.clustered import Measured
-
-_MOST_LEVELS = 12  # ratings of a whole-number scale up to which each is a level of its own
-_BINS = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,13 +36,6 @@ class RangeUse:
     n_units: Ints
 
 
-def borders(scale: Scale) -> Floats:
-    """Return the borders of the levels: half-way between ratings, or 10 bins for a scale of many."""
-    if scale.integer and scale.max - scale.min < _MOST_LEVELS:
-        return np.arange(scale.min - 0.5, scale.max + 1.0)
-    return np.linspace(scale.min, scale.max, _BINS + 1)
-
-
 def range_use(data: JudgedUnits, judge: str, resampler: Resampler) -> RangeUse | None:
     """Measure range use; None if the judge's scores are not ratings on the truth's scale.
 
@@ -54,7 +44,7 @@ def range_use(data: JudgedUnits, judge: str, resampler: Resampler) -> RangeUse |
     """
     if judge not in data.rates or data.scale is None:
         return None
-    edges = borders(data.scale)
+    edges = edges_of(data.scale)
     use = data.rated(judge)
     of_judge, of_truth = (
         _levels(np.where(use, v, 0.0), edges, use, data) for v in (data.scores[data.place(judge)], data.truth)

@@ -61,8 +61,8 @@ def bias_sheets(
     found
         The result of `metaeval.trust.bias.biases.measure`.
     ranking
-        The leaderboard: ``rank``, ``evaluator``, ``aspect``, ``level``, ``coefficient``, ``estimate``,
-        ``ci_low``, ``ci_high``; None for none.
+        The leaderboard: ``rank``, ``evaluator``, columns that name its cell, ``estimate``, ``ci_low``,
+        ``ci_high``; None for none.
     signatures
         Of the judges, for the names of prompts.
     said
@@ -124,11 +124,19 @@ def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
         board = ranking[["rank", "evaluator", "estimate", "ci_low", "ci_high"]]
         frame = frame.merge(board.rename(columns={"evaluator": "judge"}), on="judge", how="left")
         frame = frame.sort_values("rank", kind="stable", ignore_index=True)
+        if "coefficient" in ranking:
+            name, at = str(first["coefficient"]), f"{first['aspect']}, level {first['level']}"
+            estimate = Column("estimate", name, "hundred", "ci_low", "ci_high")
+            name += " × 100"
+        else:  # of another kind of study: what names the cell stands between evaluator and estimate
+            every = list(ranking.columns)
+            named = every[every.index("evaluator") + 1 : every.index("estimate")]
+            name, at = "estimate", ", ".join(str(first[c]) for c in named)
+            estimate = Column("estimate", "Estimate", "number", "ci_low", "ci_high")
         notes.append(
-            f"Rank and {first['coefficient']} × 100 are those of the leaderboard ({first['aspect']}, level "
-            f"{first['level']}), among all of its {counted(len(ranking), 'evaluator')}."
+            f"Rank and {name} are those of the leaderboard ({at}), among all of its "
+            f"{counted(len(ranking), 'evaluator')}."
         )
-        estimate = Column("estimate", str(first["coefficient"]), "hundred", "ci_low", "ci_high")
         columns = [Column("rank", "Rank", "count"), *columns, estimate]
     columns += [Column(b, title, form) for b, (title, form) in _BESIDE.items() if frame[b].notna().any()]
     columns.append(Column("found", "Found"))

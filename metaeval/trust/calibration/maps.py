@@ -58,7 +58,9 @@ class MapFit:
 
 
 @one_thread()
-def map_fits(data: Prepared, *, scale: Scale, bootstrap: Bootstrap) -> list[MapFit]:
+def map_fits(
+    data: Prepared, *, scale: Scale, bootstrap: Bootstrap, cluster: str | None = None
+) -> list[MapFit]:
     """Fit and cross-fit maps for every evaluator and aspect.
 
     Parameters
@@ -68,16 +70,18 @@ def map_fits(data: Prepared, *, scale: Scale, bootstrap: Bootstrap) -> list[MapF
     scale
         Of the truth.
     bootstrap
-        Of the intervals. Folds are of users, or of items where there are no users, drawn by its seed.
+        Of the intervals, and the seed of the folds.
+    cluster
+        What folds are made of, as `Prepared.clusters` takes it; what the first key names, if None.
 
     Returns
     -------
     list of MapFit
         By evaluator and aspect, without those that have units of fewer than two users.
     """
-    with_users = "user_id" in data.keys
-    who = data.clusters(data.cluster_name(None)).of_unit
-    block = _blocks(data) if with_users else None
+    who = data.clusters(data.cluster_name(cluster)).of_unit
+    # What is left out together of a user's own units: those of one item.
+    block = list(data.keys.values())[1].astype(np.int64) if data.has_users and len(data.keys) > 1 else None
     resampler = bootstrap.resampler()
     found = []
     with progress("maps", len(data.evaluators)) as advance:
@@ -94,13 +98,6 @@ def map_fits(data: Prepared, *, scale: Scale, bootstrap: Bootstrap) -> list[MapF
                 found.append(_fit((evaluator, aspect), x, y, clusters, said=said, resampler=resampler))
             advance()
     return found
-
-
-def _blocks(data: Prepared) -> Ints:
-    """Return what is left out together of a user's own units: those of one item, else each alone."""
-    if "item_id" in data.keys:
-        return np.asarray(data.keys["item_id"], dtype=np.int64)
-    return np.arange(data.truth.shape[1])
 
 
 def _said(

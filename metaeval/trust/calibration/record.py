@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.files import write_text
 from metaeval.trust.calibration.bands import is_usable
 from metaeval.trust.calibration.identity import changes, identity
@@ -84,12 +84,7 @@ class Calibration:
 
     def _entry(self, evaluator: str) -> Mapping[str, Any]:
         entries: Mapping[str, Mapping[str, Any]] = self.content["evaluators"]
-        if evaluator not in entries:
-            raise MetaevalError(
-                f"the calibration has no evaluator {evaluator!r}{nearest(evaluator, entries)} "
-                f"(it has: {', '.join(entries)})"
-            )
-        return entries[evaluator]
+        return entries[one_of(evaluator, entries, "the calibration has no evaluator")]
 
 
 def numbers_of(found: Estimate[float]) -> dict[str, float]:

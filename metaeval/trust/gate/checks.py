@@ -178,13 +178,9 @@ class _Scope:
 
 def _least(own: pd.DataFrame, place: tuple[str, str], bound: float, scope: _Scope) -> Check:
     scored = own[own["score"].notna()]
-    mean = cluster_mean(
-        scored["score"].to_numpy(float),
-        clusters_of(scored, scope.cluster),
-        least=scope.least,
-        most=scope.most,
-    )
-    return _check("least", place, bound, mean, scope, missing=len(own) - len(scored), current=mean.value)
+    missing, clusters = len(own) - len(scored), clusters_of(scored, scope.cluster)
+    mean = cluster_mean(scored["score"].to_numpy(float), clusters, least=scope.least, most=scope.most)
+    return _check("least", place, bound, mean, scope.rules, n_missing=missing, current=mean.value)
 
 
 def _drop(own: pd.DataFrame, place: tuple[str, str], bound: float, scope: _Scope) -> Check:
@@ -195,11 +191,11 @@ def _drop(own: pd.DataFrame, place: tuple[str, str], bound: float, scope: _Scope
     mean = cluster_mean(change, clusters_of(scored, scope.cluster), least=-width, most=width)
     now, then = (float(scored[c].mean()) if len(scored) else math.nan for c in ("score", "before"))
     missing = len(had) - len(scored)
-    check = _check("drop", place, bound, mean, scope, missing=missing, current=now, baseline=then)
+    check = _check("drop", place, bound, mean, scope.rules, n_missing=missing, current=now, baseline=then)
     if len(scored) and bool(scored["same"].all()) and not missing:
         # Nothing was left to chance here: the texts and the judge are those of the baseline.
-        check = replace(check, p_pass=0.0, p_fail=math.nan, p_fail_alone=math.nan)
-        return replace(check, low=0.0, high=0.0, why=SAME)
+        nothing = math.nan
+        return replace(check, p_pass=0.0, p_fail=nothing, p_fail_alone=nothing, low=0.0, high=0.0, why=SAME)
     return check
 
 
@@ -208,34 +204,31 @@ def _check(
     place: tuple[str, str],
     bound: float,
     mean: ClusterMean,
-    scope: _Scope,
+    rules: Rules,
     *,
-    missing: int,
+    n_missing: int,
     current: float,
     baseline: float = math.nan,
 ) -> Check:
     """Return a check that nothing is decided of yet."""
-    alpha = scope.rules.alpha
-    low, high = mean.ends(alpha)
     below = mean.p_below(bound)
     return Check(
         kind,
         *place,
         bound,
         mean.value,
-        low,
-        high,
-        p_pass=mean.p_above(bound),
-        p_fail=below,
-        p_fail_alone=below,
-        smallest_effect=mean.smallest_effect(alpha),
-        n_units=mean.n_units,
-        n_clusters=mean.n_clusters,
-        n_missing=missing,
-        current=current,
-        baseline=baseline,
-        verdict="inconclusive",
-        why="",
+        *mean.ends(rules.alpha),
+        mean.p_above(bound),
+        below,
+        below,
+        mean.smallest_effect(rules.alpha),
+        mean.n_units,
+        mean.n_clusters,
+        n_missing,
+        current,
+        baseline,
+        "inconclusive",
+        "",
     )
 
 

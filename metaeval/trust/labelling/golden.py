@@ -177,7 +177,7 @@ def _labels(data: ExplanationSet, by: Sequence[str]) -> list[tuple[str, ...]]:
             column = data.explanations[name]
         elif data.users is not None and name in profiles:
             # A user without a profile has an empty one, and so a stratum of its own.
-            column = data.explanations["user_id"].map(data.users.set_index("user_id")[name])
+            column = data.explanations[data.cluster].map(data.users.set_index(data.cluster)[name])
         else:
             there = [*known, *profiles]
             raise DataError(
@@ -218,7 +218,7 @@ def _part(data: ExplanationSet, positions: list[int]) -> ExplanationSet:
 
     users = data.users
     if users is not None:
-        users = users[users["user_id"].isin(explanations["user_id"])].reset_index(drop=True)
+        users = users[users[data.cluster].isin(explanations[data.cluster])].reset_index(drop=True)
     return dataclasses.replace(
         data,
         explanations=explanations,

@@ -29,8 +29,7 @@ _DIGITS = 12
 
 def unit_names(data: ExplanationSet) -> list[str]:
     """Return a short name for every unit, made of its key; no program takes it for a number or a date."""
-    keys = zip(*(data.explanations[k] for k in data.keys), strict=True)
-    digests = [hashlib.sha256(json.dumps(key).encode()).hexdigest() for key in keys]
+    digests = [hashlib.sha256(json.dumps(key).encode()).hexdigest() for key in keys_of(data)]
     digits = _DIGITS
     while len({d[:digits] for d in digests}) < len(digests):
         digits += 4
@@ -102,21 +101,21 @@ def export_labels(
     context = [c for c in ("item_title", *show) if c in data.explanations]
     texts = list(dict.fromkeys([*([] if blind else data.keys), *context, TEXT]))
     columns = [UNIT, *texts, *(column_of(data, a) for a in asked)]
-    names = unit_names(data)
     decimal = "," if separator == "semicolon" else "."
-    cells = [
-        [
-            protected(str(v))
-            for v in data.explanations[c].astype(object).where(data.explanations[c].notna(), "")
-        ]
-        for c in texts
-    ]
-    for aspect in asked:
-        given = (labels.get((*key, aspect)) for key in keys_of(data))
-        cells.append(["" if g is None else f"{g:.15g}".replace(".", decimal) for g in given])
-    rows = zip(names, *cells, strict=True)
+    rows = []
+    for key, cells in shown_units(data, texts).items():
+        given = (labels.get((*key, aspect)) for aspect in asked)
+        rows.append([*cells, *("" if g is None else f"{g:.15g}".replace(".", decimal) for g in given)])
     write_sheet(path, columns, sorted(rows) if blind else rows, separator)
     return data
+
+
+def shown_units(data: ExplanationSet, columns: Sequence[str]) -> dict[tuple[str, ...], list[str]]:
+    """Return the cells that show each unit, by its key: its short name, then columns of the explanations."""
+    shown = data.explanations[list(columns)].astype(object)
+    texts = shown.where(shown.notna(), "").itertuples(index=False, name=None)
+    units = zip(keys_of(data), unit_names(data), texts, strict=True)
+    return {key: [name, *(protected(str(cell)) for cell in row)] for key, name, row in units}
 
 
 def read(folder: str | os.PathLike[str]) -> ExplanationSet:

@@ -69,6 +69,8 @@ class Fitting:
     folds: int = 5
     repeats: int = 2
     """How often the clusters are split into folds anew."""
+    cluster: str | None = None
+    """What is resampled, as `Prepared.clusters` takes it; what the first key names, if None."""
     confidence: float = 0.95
     seed: int = 0
 
@@ -93,10 +95,11 @@ def panel_gains(data: Prepared, how: Fitting | None = None) -> list[Gain]:
     names = data.evaluators
     if len(names) < 2:
         raise MetaevalError(f"a panel has two members or more, not {len(names)}; give them with --judge")
-    clusters = data.clusters(data.cluster_name(None))
+    cluster = data.cluster_name(how.cluster)
+    clusters = data.clusters(cluster)
     if clusters.n < 2:
         raise MetaevalError(
-            f"all units are of one {data.cluster_name(None)}: the best member is chosen on some and judged "
+            f"all units are of one {cluster}: the best member is chosen on some and judged "
             "on others, so that two or more are needed"
         )
     found: list[Gain] = []

@@ -10,12 +10,12 @@ import pandas as pd
 
 from metaeval.base.keys import key_columns, nouns_of
 from metaeval.base.simulation import REAL
-from metaeval.engine.ranking import NO_BOOTSTRAP
+from metaeval.engine.sentences import NO_BOOTSTRAP
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.trust.panel.splits import splits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from metaeval.base.simulation import Simulation
     from metaeval.trust.panel.gain import Fitting, Gain
@@ -138,8 +138,15 @@ def disagreements_sheet(
     )
 
 
-def gain_sheet(gains: Sequence[Gain], how: Fitting, people: str, *, simulated: Simulation = REAL) -> Sheet:
-    """Return what panels gain over their best member.
+def gain_sheet(
+    gains: Sequence[Gain],
+    how: Fitting,
+    people: str,
+    *,
+    between: Collection[str] = (),
+    simulated: Simulation = REAL,
+) -> Sheet:
+    """Return what panels gain over their best member; ``between`` are levels that correlate means.
 
     Returns
     -------
@@ -169,7 +176,7 @@ def gain_sheet(gains: Sequence[Gain], how: Fitting, people: str, *, simulated: S
             f"{100 * how.confidence:g} % intervals: {how.resamples:,} resamples of the held-out {people}s.",
             "They take the choices as they are: where these are unsteady, a gain is less sure than it seems.",
             "Same choice: how often the member that was chosen is the best on all.",
-            *([NO_BOOTSTRAP] if "generator" in {gain.level for gain in gains} else []),
+            *([NO_BOOTSTRAP] if any(gain.level in between for gain in gains) else []),
         ),
         simulated,
     )

@@ -8,10 +8,11 @@ import numpy as np
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, nearest
+from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, comparisons_of, pair_keys
-from metaeval.trust.verdicts.rates import clusters_of, missing_counts, shares_of, shown_first_counts
+from metaeval.trust.verdicts.rates import clusters_of, shares_of, shown_first_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -109,7 +110,7 @@ def _rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict
     hits = np.concatenate([here * right.sum(axis=0)[:, None], here * for_first[:, None]], axis=1)
     of = np.concatenate([here * 2, here * named[:, None]], axis=1)
     shares = shares_of(hits, of, cluster, n_clusters, resamples=resamples, seed=seed)
-    missing = missing_counts(comparisons)
+    missing = (np.stack([one, two]) == NO_VERDICT).sum(axis=0)
     same = (one == two) & np.isin(one, _NAMED)
     for at, name in enumerate(names):
         mine = here[:, at]
@@ -128,7 +129,7 @@ def _rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict
 
 
 def _how(verdicts: pd.DataFrame, resamples: int, seed: int) -> str:
-    whom = {"user_id": "users", "item_id": "items"}[pair_keys(verdicts)[0]]
+    whom = f"{noun(pair_keys(verdicts)[0])}s"
     return (
         f"Brackets hold 95 % bootstrap intervals (percentiles, widened for few clusters; {resamples:,} "
         f"resamples of {whom}, seed {seed}); one without width says that all were alike, no more."

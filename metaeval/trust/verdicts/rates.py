@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.base.records import FIRST, SECOND
-from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, pair_keys
+from metaeval.evaluators.verdicts import WINNERS, pair_keys
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap, each
 from metaeval.stats.resampling.cluster_sums import mean_of, summed
 
@@ -66,10 +66,3 @@ def shown_first_counts(comparisons: pd.DataFrame) -> tuple[Floats, Floats]:
     for_first = (one == _FIRST).astype(np.float64) + (two == _SECOND)
     named = sum(np.isin(v, (_FIRST, _SECOND)).astype(np.float64) for v in (one, two))
     return for_first, np.asarray(named)
-
-
-def missing_counts(comparisons: pd.DataFrame) -> Ints:
-    """Return how many of the two verdicts of each comparison are missing, shape (comparisons,)."""
-    shown = comparisons[["shown_first", "shown_second"]].to_numpy()
-    counts: Ints = (shown == NO_VERDICT).sum(axis=1)
-    return counts

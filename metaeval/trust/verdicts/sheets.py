@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.base.errors import DataError
+from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
@@ -77,7 +78,7 @@ def pairwise_sheets(
 
     if verdicts.empty:
         raise DataError("there are no verdicts on pairs")
-    whom = {"user_id": "users", "item_id": "items"}[pair_keys(verdicts)[0]]
+    whom = f"{noun(pair_keys(verdicts)[0])}s"
     how = _INTERVALS.format(resamples=resamples, whom=whom, seed=seed)
     found = comparisons_of(verdicts)
     rows: list[dict[str, Any]] = []

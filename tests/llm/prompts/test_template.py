@@ -136,7 +136,7 @@ def test_unknown_prompts(name: str, says: str) -> None:
         ("---\nname: [\n---\nx", "line 3: the header is not valid YAML"),
         ("---\njust text\n---\nx", "the header must hold keys and values"),
         (HEADER.replace("version", "verson") + BODY, "unknown key 'verson'; did you mean 'version'?"),
-        (HEADER.replace('"1"', "1") + BODY, "version is 1, which YAML takes for no text; put it in quotes"),
+        (HEADER.replace('"1"', "1") + BODY, "line 3: version must be text, not 1; put it in quotes"),
         (HEADER.replace("Asks.", "''") + BODY, "description is empty"),
         (HEADER.replace("my-prompt", "My Prompt") + BODY, "name is 'My Prompt'; use small letters"),
         (HEADER.replace("reply: json", "reply: jsn") + BODY, "reply is 'jsn'; did you mean 'json'?"),

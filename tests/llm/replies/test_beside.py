@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from metaeval.base.records import Status
 from metaeval.kinds.explanations.judge.prompt import ASPECT_ALIASES
-from metaeval.llm.replies.reader import parse_reply
+from tests.llm.replies.reading import parse_reply
 
 NASTY, PLAIN = (
     [

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from ruamel.yaml import YAML
 
-from metaeval.base.records import Status
+from metaeval.base.records import Scale, Status
 from metaeval.kinds.explanations.judge.prompt import ASPECT_ALIASES
-from metaeval.llm.replies.reader import Parsed, json_schema, parse_reply
+from metaeval.llm.replies.fields import json_schema, numbers
+from tests.llm.replies.reading import parse_reply
+
+if TYPE_CHECKING:
+    from metaeval.llm.replies.reader import Parsed
 
 FOUR = ["persuasiveness", "transparency", "accuracy", "satisfaction"]
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("replies.yaml"))
@@ -179,27 +183,27 @@ def test_errors_of_the_caller(fields: list[str], form: str) -> None:
 
 
 def test_schema() -> None:
-    schema = json_schema(FOUR, 1, 5, True)
+    schema = json_schema(numbers(FOUR, Scale(1, 5, True)))
     assert schema["required"] == FOUR == list(schema["properties"])
     assert schema["additionalProperties"] is False
     assert schema["properties"]["accuracy"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
-    assert json_schema(["a"], 0, 1, False)["properties"]["a"] == {
+    assert json_schema(numbers(["a"], Scale(0, 1, False)))["properties"]["a"] == {
         "type": "number",
         "minimum": 0,
         "maximum": 1,
     }
-    assert json_schema(["a"], 0, 1000, True)["properties"]["a"]["type"] == "integer"
-    assert json_schema(["a"], 0.5, 2.5, True)["properties"]["a"]["enum"] == [1, 2]
+    assert json_schema(numbers(["a"], Scale(0, 1000, True)))["properties"]["a"]["type"] == "integer"
+    assert json_schema(numbers(["a"], Scale(0.5, 2.5, True)))["properties"]["a"]["enum"] == [1, 2]
 
 
 def test_schema_with_reasons() -> None:
-    schema = json_schema(["a", "b"], 1, 5, True, reasons=True)
+    schema = json_schema(numbers(["a", "b"], Scale(1, 5, True), reason=True))
     assert schema["required"] == ["a", "b"]
     one = schema["properties"]["a"]
     assert list(one["properties"]) == one["required"] == ["reason", "score"]  # models answer in this order
     assert one["properties"] == {
         "reason": {"type": "string"},
-        "score": json_schema(["a"], 1, 5, True)["properties"]["a"],
+        "score": json_schema(numbers(["a"], Scale(1, 5, True)))["properties"]["a"],
     }
     assert one["additionalProperties"] is False
 

@@ -11,7 +11,7 @@ import pandas as pd
 import metaeval as me
 from metaeval.base.records import USER_RATER
 from metaeval.engine.drilldown import Groups, UnitColumn, UnitView
-from metaeval.kinds.explanations.reading import clusters
+from metaeval.kinds.explanations.reading import clusters, unit_view
 from metaeval.reports.report.units import Sample, listed_groups, sample
 from metaeval.study.report import units_of
 
@@ -69,7 +69,7 @@ def test_a_unit_has_its_own_texts_scores_and_failures(tiny: Path) -> None:
     broken = rows.index[(rows["evaluator"] == "Annotator('1')") & (rows["aspect"] == "fitting")][[0, 3]]
     rows.loc[broken, ["score", "status"]] = [np.nan, "refused"]
     truth = data.ratings[data.ratings["rater"] == USER_RATER].drop(columns="rater")
-    units = units_of(data, scores, truth, ["clear", "fitting"])
+    units = units_of(unit_view(data, ["clear", "fitting"]), data, scores, truth, ["clear", "fitting"])
     shown = sample(*clusters(data), most=7)
     found = json.loads(json.dumps(units.payload(shown), allow_nan=False))
 
@@ -102,7 +102,9 @@ def test_an_evaluator_of_which_a_unit_has_no_row_says_so(tiny: Path) -> None:
     scores = me.score(data, ["Length()"])
     truth = data.ratings[data.ratings["rater"] == USER_RATER].drop(columns="rater")
     short = me.ScoreTable(scores.frame.iloc[1:], scores.signatures, scores.kinds)
-    found = units_of(data, short, truth, ["clear"]).payload(sample(*clusters(data)))
+    found = units_of(unit_view(data, ["clear"]), data, short, truth, ["clear"]).payload(
+        sample(*clusters(data))
+    )
     ((failures,),) = found["statuses"]
     assert failures["unit"] == [0]
     assert found["statusNames"][failures["status"][0]] == "no row"

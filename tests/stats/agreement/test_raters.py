@@ -209,7 +209,8 @@ def test_intraclass_equals_other_ways_to_the_same(table):
         alpha = k / (k - 1) * (1 - ratings.var(axis=0, ddof=1).sum() / total)  # Cronbach's
         assert found.icc3k == pytest.approx(alpha, abs=1e-9)
     code = np.arange(n * k)
-    parts = variance.decompose(ratings.ravel(), {"unit": code // k, "rater": code % k}).components
+    factors = {"unit": code // k, "rater": code % k}
+    parts = variance.Design.of(factors).decompose(ratings.ravel()).components
     together = sum(parts.values())
     if together > 1e-9:
         assert found.icc2 == pytest.approx(float(parts["unit"] / together), abs=1e-9)

@@ -1,12 +1,15 @@
-"""One thread for linear algebra, within and after."""
+"""One thread for linear algebra, within and after; results of several threads in order."""
 
 from __future__ import annotations
+
+import threading
+import time
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.threads import in_threads, one_thread
 
 
 def threads() -> set[int]:
@@ -28,3 +31,24 @@ def test_an_inner_limit_ends_with_the_outer_one() -> None:
         with pytest.raises(ZeroDivisionError), one_thread():
             raise ZeroDivisionError
         assert threads() == before
+
+
+def test_results_come_in_order_and_threads_start_no_threads() -> None:
+    seen = set()
+
+    def slow(item: int) -> list[int]:
+        time.sleep(0.02 if item == 0 else 0)
+        seen.add(threading.current_thread())
+        assert threads() == {1}
+        return [*in_threads(lambda part: part + item, range(3))]
+
+    assert [*in_threads(slow, range(5))] == [[i, i + 1, i + 2] for i in range(5)]
+    assert len(seen) <= 5
+
+
+def test_the_first_error_is_raised() -> None:
+    done = []
+    with pytest.raises(ZeroDivisionError):
+        done += in_threads(lambda item: 1 // item, [1, 0, 2])
+    assert not done or done == [1]
+    assert [*in_threads(abs, [])] == []

@@ -13,8 +13,8 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.llm.store.replies import Store
 from metaeval.runs.finished import open_run
+from metaeval.runs.replies import export_run
 from metaeval.study.commands.pairwise import pairwise_of
-from metaeval.study.judges import export_run
 from tests.kinds.explanations.judge.test_judge import KEY
 from tests.llm.server import Act, serving
 from tests.study.runs import tiny_run

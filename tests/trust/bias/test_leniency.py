@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from metaeval.analysis.agreement.distributions import edges_of
 from metaeval.base.records import Scale
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.trust.bias.leniency import leniency
-from metaeval.trust.bias.range_use import borders, range_use
+from metaeval.trust.bias.range_use import range_use
 from tests.trust.simulated_studies import drawn
 
 
@@ -87,7 +88,7 @@ def test_the_middle_of_an_even_scale_is_two_levels() -> None:
     ("scale", "levels"), [(Scale(1, 5), 5), (Scale(0, 100), 10), (Scale(0, 1, integer=False), 10)]
 )
 def test_levels_of_a_scale(scale: Scale, levels: int) -> None:
-    assert len(borders(scale)) == levels + 1
+    assert len(edges_of(scale)) == levels + 1
 
 
 def test_scores_that_are_no_ratings_are_left_out() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import Problem, nearest
+from metaeval.base.errors import Problem, nearest, unknown
 from metaeval.base.frames import row_text, shown
 from metaeval.kinds.explanations.data.explanation_set import KEYS, ExplanationSet
 from metaeval.sources.tables.columns import number_column, text_column
@@ -205,7 +205,7 @@ class _Checker:
         allowed = {*known, ""}  # an empty aspect of a rating was reported already, of a score it means all
         for given in map(str, frame["aspect"].unique()):
             if given not in allowed and given.strip():
-                message = f"unknown aspect {given!r}{nearest(given, known)}; allowed: {', '.join(known)}"
+                message = unknown("unknown aspect", given, known, "allowed")
                 self._each(kind, "aspect", (frame["aspect"] == given).to_numpy(dtype=bool), message)
 
     def _scale(self, ratings: NDArray[np.float64]) -> None:

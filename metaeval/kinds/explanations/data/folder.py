@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, Problem, nearest
+from metaeval.base.errors import DataError, Problem, nearest, one_of
 from metaeval.kinds.explanations.data.check import build
 from metaeval.kinds.explanations.data.manifest import Manifest, read_manifest
 from metaeval.sources.hub.repository import FILE
@@ -118,8 +118,7 @@ def save(
     DataError
         If the folder is in the way, or the format is none of the three.
     """
-    if format not in FORMATS:
-        raise DataError(f"unknown format {format!r}{nearest(format, FORMATS)}; allowed: {', '.join(FORMATS)}")
+    one_of(format, FORMATS, "unknown format", "allowed", error=DataError)
     target = Path(folder)
     with _new_folder(target, force=force) as temporary:
         (temporary / FILE).write_text(Manifest.of(data).to_yaml(), encoding="utf-8", newline="\n")

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from metaeval.base.errors import DataError, sound
 from metaeval.base.frames import flat
 from metaeval.base.records import Scale
+from metaeval.base.validation import sentences
 from metaeval.kinds.explanations.data.check import build
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.manifest import Manifest, ScaleModel
@@ -119,14 +120,11 @@ def of_explanations(explanations: pd.DataFrame, aspects: Sequence[str] | None = 
 
 
 def _manifest(values: dict[str, object]) -> Manifest:
-    from pydantic import ValidationError
-
     try:
         return Manifest.model_validate(values)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise DataError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error
+        _, text = sentences(error, values, Manifest)[0]
+        raise DataError(text) from error
 
 
 def _aspects(ratings: Table) -> dict[str, str]:
@@ -158,4 +156,5 @@ def _scale(ratings: Table, given: Scale | tuple[float, float] | None) -> ScaleMo
     try:
         return ScaleModel(min=float(low), max=float(high), integer=integer)
     except ValidationError as error:
-        raise DataError(f"scale: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from error
+        _, text = sentences(error, {}, ScaleModel)[0]
+        raise DataError(f"scale: {text}") from error

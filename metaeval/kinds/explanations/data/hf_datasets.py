@@ -1,9 +1,9 @@
 """Data sets and scores to and from the `datasets` library.
 
 A data set becomes a ``datasets.DatasetDict`` with its tables (``explanations``, ``ratings`` and, where there
-are any, ``users`` and ``scores``) and a table ``dataset`` of one row, which holds what ``dataset.yaml``
-holds. A table of its own stays with the data whatever way they go: saved to disk, as Parquet files, or
-pushed to the hub a configuration a table. The same text is the description of every table.
+are any, ``users`` and ``scores``) and a table ``dataset`` of one row, which holds the text of
+``dataset.yaml``. As a table, that text is kept on disk, in Parquet files and on the hub alike. It is also the
+description of every table.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TABLES = ("explanations", "ratings", "users", "scores")
 ABOUT = "dataset"
 """The table of one row and one column, ``yaml``, with what ``dataset.yaml`` holds."""
 _OF_EVALUATOR = "about"
-"""The column of scores that says of what evaluator they are: its name, kind and signature, as JSON."""
+"""The column of scores with the name, kind and signature of their evaluator, as JSON."""
 
 
 @overload
@@ -43,8 +43,7 @@ def to_datasets(data: ScoreTable) -> datasets.Dataset: ...
 def to_datasets(data: ExplanationSet | ScoreTable) -> datasets.DatasetDict | datasets.Dataset:
     """Return a data set as a ``datasets.DatasetDict``, or scores as a ``datasets.Dataset``.
 
-    `from_datasets` and `scores_from_dataset` give back what went in, from memory as well as from
-    ``save_to_disk`` and from Parquet files.
+    `from_datasets` and `scores_from_dataset` are the inverse, also after ``save_to_disk`` or Parquet files.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ def to_datasets(data: ExplanationSet | ScoreTable) -> datasets.DatasetDict | dat
     if not isinstance(data, ExplanationSet):
         raise DataError(f"to_datasets takes a data set or scores, not a {type(data).__name__}")
     about = Manifest.of(data).to_yaml()
-    # What people see of it on the hub; the licence and the source are in the text, too.
+    # Shown on the hub; the text has the licence and the source, too.
     info = {"description": about, "license": data.licence, "homepage": _link(data.source)}
     tables = {
         name: datasets.Dataset.from_pandas(frame, info=datasets.DatasetInfo(**info), preserve_index=False)
@@ -163,7 +162,7 @@ def load_saved(folder: str | os.PathLike[str]) -> tuple[ExplanationSet | None, l
 
 
 def _about(tables: Mapping[str, datasets.Dataset]) -> str:
-    """Return what stands for ``dataset.yaml``: the table, or the description that saved tables keep."""
+    """Return the text of ``dataset.yaml``: from its table, or from the description of saved tables."""
     if ABOUT in tables and tables[ABOUT].column_names == ["yaml"] and len(tables[ABOUT]) == 1:
         return str(tables[ABOUT][0]["yaml"])
     description: str = tables["explanations"].info.description

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from metaeval.base.records import AVERAGE, Scale
-from metaeval.base.validation import Strict, read_model
+from metaeval.base.validation import Ends, Strict, read_model
 from metaeval.sources.hub.repository import FILE
 
 if TYPE_CHECKING:
@@ -20,23 +20,18 @@ if TYPE_CHECKING:
 
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Number = Annotated[float, Field(strict=False, allow_inf_nan=False)]
 
 
 _FARTHEST = 1e50  # squares of ratings, and their sums, must be floats
 
 
-class ScaleModel(Strict):
+class ScaleModel(Ends):
     """The rating scale, both ends included."""
 
-    min: Number
-    max: Number
     integer: bool = True
 
     @model_validator(mode="after")
-    def _rises(self) -> Self:
-        if self.min >= self.max:
-            raise ValueError(f"min ({self.min:g}) must be below max ({self.max:g})")
+    def _is_near(self) -> Self:
         for end in (self.min, self.max):
             if abs(end) > _FARTHEST:
                 raise ValueError(f"{end:g} is too large: a scale lies between ±{_FARTHEST:g}")

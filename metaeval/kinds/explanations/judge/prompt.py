@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import DataError, PromptError, nearest
+from metaeval.base.errors import DataError, PromptError, nearest, one_of
 from metaeval.base.records import USER_RATER
+from metaeval.judging.prompts import filled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,11 +60,6 @@ class Example:
     """Whether it is presented as the rating of the very user whose place the judge takes."""
 
 
-def is_single(template: PromptTemplate) -> bool:
-    """Say whether a prompt asks for one aspect a call."""
-    return "aspect" in template.placeholders
-
-
 def check_references(template: PromptTemplate, data: ExplanationSet) -> None:
     """Raise `DataError` if a prompt shows a reference beside every text, and a unit of the data has none."""
     if "reference" not in template.required:
@@ -71,7 +67,7 @@ def check_references(template: PromptTemplate, data: ExplanationSet) -> None:
     shown = f"prompt {template.name!r} shows a known good answer beside every explanation"
     if "reference" not in data.explanations:
         raise DataError(f"{shown}, and data set {data.name!r} has no column 'reference'; add it")
-    absent = [i for i, text in enumerate(data.explanations["reference"]) if _text(text) is None]
+    absent = [i for i, text in enumerate(data.explanations["reference"]) if text_of(text) is None]
     if absent:
         unit = ", ".join(str(data.explanations[k].iloc[absent[0]]) for k in data.keys)
         raise DataError(
@@ -121,44 +117,32 @@ def messages(
     DataError
         If the unit has no text, or an aspect is unknown.
     """
-    if reply != "auto" and reply not in template.reply:
-        raise PromptError(
-            f"prompt {template.name!r} cannot ask for a reply in {reply!r}; "
-            f"allowed: auto, {', '.join(template.reply)}"
-        )
-    values: dict[str, object] = {
-        "scale_min": _short(data.scale.min),
-        "scale_max": _short(data.scale.max),
-        "integer": data.scale.integer,
-        "reply_form": template.reply[0] if reply == "auto" else reply,
-        "item_title": title_of(row.get("item_title")),
-        "explanation": _text(row.get("explanation")),
-        "reference": _text(row.get("reference")),
-        "language": one_line(data.language) or None,
-        "example": None if example is None else _example(example, aspects),
-        "profile": entries_of(profile),
-    }
-    if values["explanation"] is None:
+    text = text_of(row.get("explanation"))
+    if text is None:
         unit = ", ".join(str(row.get(k)) for k in data.keys)
         raise DataError(f"unit ({unit}) of data set {data.name!r} has no explanation text to judge")
     if template.rubric is not None:
         _check_rubric(template, template.rubric, data, aspects)
-    asked = [_asked(template.rubric, a, _statement(data, a)) for a in aspects]
-    values |= _aspects(template, asked)
-    for name in ("example", "profile"):
-        if values[name] is not None and name not in template.placeholders:
-            raise PromptError(
-                f"prompt {template.name!r} has no placeholder {name!r}, so it cannot show one; "
-                f"add {name} to its header and body, or judge without"
-            )
-    for name in template.placeholders:
-        if name not in PLACEHOLDERS:
-            raise PromptError(
-                f"prompt {template.name!r}: nothing fills the placeholder {name!r}"
-                f"{nearest(name, PLACEHOLDERS)} "
-                f"(there are: {', '.join(PLACEHOLDERS)})"
-            )
-    return template.messages({n: values.get(n) for n in template.placeholders})
+    values: dict[str, object] = {
+        "scale_min": _short(data.scale.min),
+        "scale_max": _short(data.scale.max),
+        "integer": data.scale.integer,
+        "item_title": title_of(row.get("item_title")),
+        "explanation": text,
+        "reference": text_of(row.get("reference")),
+        "language": one_line(data.language) or None,
+    }
+    return filled(
+        template,
+        [_asked(template.rubric, a, statement_of(data, a)) for a in aspects],
+        values,
+        known=PLACEHOLDERS,
+        shown={
+            "example": None if example is None else _example(example, aspects),
+            "profile": entries_of(profile),
+        },
+        reply=reply,
+    )
 
 
 def profile_of(data: ExplanationSet, user_id: str) -> dict[str, str]:
@@ -172,7 +156,7 @@ def profile_of(data: ExplanationSet, user_id: str) -> dict[str, str]:
     if data.users is None:
         raise DataError(f"data set {data.name!r} has no users file, so there are no profiles to show")
     rows = data.users[data.users["user_id"] == user_id].to_dict("records")
-    return {str(k): _line(v) for k, v in (rows[0] if rows else {}).items() if k != "user_id" and _text(v)}
+    return {str(k): _line(v) for k, v in (rows[0] if rows else {}).items() if k != "user_id" and text_of(v)}
 
 
 def example_of(
@@ -189,14 +173,14 @@ def example_of(
         ratings = ratings[ratings[key] == row[key]]
     given = dict(zip(ratings["aspect"].tolist(), ratings["rating"].tolist(), strict=True))
     rated = {a: float(given[a]) for a in aspects if a in given and not math.isnan(given[a])}
-    text = _text(row.get("explanation"))
+    text = text_of(row.get("explanation"))
     return Example(text, rated, title_of(row.get("item_title")), own) if rated and text else None
 
 
 def aliases_of(data: ExplanationSet, aspects: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return aspect → the other names under which a reply may give it: known ones, and its statement."""
     shown = {a: (one_line(a),) if one_line(a) != a else () for a in aspects}
-    return {a: (*ASPECT_ALIASES.get(a.casefold(), ()), *shown[a], _statement(data, a)) for a in aspects}
+    return {a: (*ASPECT_ALIASES.get(a.casefold(), ()), *shown[a], statement_of(data, a)) for a in aspects}
 
 
 def entries_of(profile: Mapping[str, object] | None) -> list[dict[str, str]] | None:
@@ -206,7 +190,7 @@ def entries_of(profile: Mapping[str, object] | None) -> list[dict[str, str]] | N
 
 def title_of(value: object) -> str | None:
     """Return the title of an item on one line; None if there is none."""
-    text = _text(value)
+    text = text_of(value)
     return None if text is None else one_line(text)
 
 
@@ -242,23 +226,9 @@ def _check_rubric(
         )
 
 
-def _aspects(template: PromptTemplate, asked: list[dict[str, Any]]) -> dict[str, object]:
-    if not is_single(template):
-        return {"aspects": asked}
-    if len(asked) != 1:
-        names = ", ".join(a["name"] for a in asked)
-        raise PromptError(
-            f"prompt {template.name!r} asks for one aspect a call; choose one of {names or '(none)'}"
-        )
-    return {"aspect": asked[0]}
-
-
-def _statement(data: ExplanationSet, aspect: str) -> str:
-    if aspect not in data.aspects:
-        raise DataError(
-            f"data set {data.name!r} has no aspect {aspect!r}{nearest(aspect, data.aspects)} "
-            f"(it has: {', '.join(data.aspects)})"
-        )
+def statement_of(data: ExplanationSet, aspect: str) -> str:
+    """Return what people were asked of an aspect, on one line."""
+    one_of(aspect, data.aspects, f"data set {data.name!r} has no aspect", error=DataError)
     return _line(data.aspects[aspect])
 
 
@@ -274,7 +244,7 @@ def _example(example: Example, aspects: Sequence[str]) -> dict[str, object]:
     }
 
 
-def _text(value: object) -> str | None:
+def text_of(value: object) -> str | None:
     """Return a text as it is; None for one that is absent or blank."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None

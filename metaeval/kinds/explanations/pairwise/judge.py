@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from metaeval.base.errors import DataError, SpecError
-from metaeval.base.records import Kind, Scale, ScoreTable
+from metaeval.base.records import FIRST, SECOND, TIE, ScoreTable
 from metaeval.evaluators.arguments import check_integer
 from metaeval.evaluators.grid import Grid, frame_of
 from metaeval.evaluators.strengths import METHODS
 from metaeval.evaluators.verdicts import FLIPS
-from metaeval.judging.asker import ModelEvaluator
+from metaeval.judging.model_evaluator import ModelEvaluator
 from metaeval.judging.settings import current
-from metaeval.kinds.explanations.judge.prompt import aliases_of, is_single, profile_of
+from metaeval.kinds.explanations.judge.prompt import aliases_of
 from metaeval.kinds.explanations.pairwise.outcome import Compared
 from metaeval.kinds.explanations.pairwise.pairings import (
     ALL,
@@ -27,8 +27,10 @@ from metaeval.kinds.explanations.pairwise.pairings import (
     swiss_matches,
 )
 from metaeval.kinds.explanations.pairwise.prompt import pair_messages
+from metaeval.kinds.explanations.profiles import ShowsProfile
 from metaeval.kinds.explanations.text.texts import explanations_of
 from metaeval.llm.prompts.template import load_prompt
+from metaeval.llm.replies.fields import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,10 +40,11 @@ if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.pairwise.pairings import Match, PairGroup
     from metaeval.llm.calls.request import Request
+    from metaeval.llm.replies.fields import Field, Given
 
 PER = ("unit", "generator")
-ANSWERS = Scale(0, 2)
-"""What a reply says of an aspect: 1 for the text shown first, 2 for the other, 0 for neither."""
+ANSWERS: Mapping[Given, Sequence[str]] = {TIE: ("0",), FIRST: ("1",), SECOND: ("2",)}
+"""What a reply says of an aspect: which of the texts is better, by the order in which they are shown."""
 
 
 class PairQuestion(NamedTuple):
@@ -53,11 +56,12 @@ class PairQuestion(NamedTuple):
     """0 if the text of the first generator is shown first, 1 if that of the second is."""
     aspects: tuple[int, ...]
     """Positions of the aspects among those that are scored."""
+    fields: Sequence[Field]
     request: Request
 
 
 @dataclass(frozen=True, repr=False)
-class Pairwise(ModelEvaluator):
+class Pairwise(ModelEvaluator, ShowsProfile):
     """A language model that is shown two explanations of an item for a user, and says which is better.
 
     Every pair is asked about in both orders. A win counts only if both orders agree; where they differ it is
@@ -65,8 +69,6 @@ class Pairwise(ModelEvaluator):
 
     Parameters
     ----------
-    model
-        ``provider/model``, such as ``openai/gpt-4o`` or ``dashscope/qwen-max``.
     prompt
         ``pairwise`` (all aspects in one call), ``pairwise-single`` (a call an aspect), or one's own file.
     pairs
@@ -81,13 +83,12 @@ class Pairwise(ModelEvaluator):
         all units of a generator have the same, asked about or not.
     flips
         ``tie``: half a point for each; ``drop``: not counted.
-    profile, temperature, replicate, reply, base_url, attempts, max_tokens
+    model, profile, temperature, replicate, reply, base_url, attempts, max_tokens
         As for `Judge`.
     seed
         Of the draw of pairs, of the order of equals, and of the order in which Elo takes the comparisons.
     """
 
-    model: str
     prompt: str = "pairwise"
     pairs: str = ALL
     n: int | None = None
@@ -95,18 +96,10 @@ class Pairwise(ModelEvaluator):
     aggregate: str = "bradley-terry"
     per: str = "unit"
     flips: str = "tie"
-    profile: bool = False
-    temperature: float = 0
-    replicate: int = 0
-    reply: str = "auto"
-    base_url: str | None = None
-    attempts: int = 3
-    max_tokens: int = 1024
-    seed: int = 0
-    kind: ClassVar[Kind] = Kind.JUDGE
 
     def __post_init__(self) -> None:
-        self.check_settings()
+        super().__post_init__()
+        self.check_profile()
         for field, known in (("pairs", SELECTIONS), ("aggregate", METHODS), ("per", PER), ("flips", FLIPS)):
             self.check_word(field, known)
         for field, selection in (("n", SAMPLED), ("rounds", SWISS)):
@@ -119,7 +112,8 @@ class Pairwise(ModelEvaluator):
     def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
         """Return the judge's settings, how pairs are chosen and how verdicts are aggregated."""
         return {
-            **self.model_signature(),
+            **super().signature(data),
+            "profile": self.profile,
             "pairs": self.pairs,
             "n": self.n,
             "rounds": self.rounds,
@@ -127,6 +121,11 @@ class Pairwise(ModelEvaluator):
             "per": self.per,
             "flips": self.flips,
         }
+
+    def fields(self, data: ExplanationSet, aspects: Sequence[str]) -> list[Choice]:
+        """Return for each aspect which of the two texts is better."""
+        aliases = aliases_of(data, aspects)
+        return [Choice(a, ANSWERS, aliases[a]) for a in aspects]
 
     def questions(self, data: ExplanationSet, aspects: Sequence[str]) -> Iterator[PairQuestion]:
         """Yield what is to be asked; nothing is sent.
@@ -176,12 +175,11 @@ class Pairwise(ModelEvaluator):
         saved = possible - len(compared.matches)
         signature = {
             **self.signature(data),
-            "models": sorted(compared.models),
-            "fingerprints": sorted(compared.fingerprints),
+            **compared.met,
             "outcome": {
                 "comparisons": len(compared.matches),
                 "possible": possible,
-                "calls_saved": 2 * saved * (len(aspects) if is_single(load_prompt(self.prompt)) else 1),
+                "calls_saved": 2 * saved * len(self.parts(aspects)),
                 **compared.counts(),
             },
         }
@@ -221,37 +219,32 @@ class Pairwise(ModelEvaluator):
         self, data: ExplanationSet, aspects: Sequence[str], matches: Sequence[Match], start: int
     ) -> Iterator[PairQuestion]:
         template = load_prompt(self.prompt)
-        every = tuple(range(len(aspects)))
-        parts = [(a,) for a in every] if is_single(template) else [every]
-        bare = {part: self.bare_request([aspects[a] for a in part], ANSWERS, pair=True) for part in parts}
+        frames = self.frames(data, aspects, pair=True)
+        named = {part: [aspects[a] for a in part] for part in frames}
         texts = [str(text) for text in data.explanations["explanation"]]
         titles = data.explanations.get("item_title")
-        profiles: dict[str, Mapping[str, str]] = {}
+        profile = self.profiles(data)
         for at, match in enumerate(matches, start):
             title = None if titles is None else titles.iloc[match.first]
-            profile = None
-            if self.profile:
-                user = str(data.explanations["user_id"].iloc[match.first]) if "user_id" in data.keys else ""
-                profile = profiles.setdefault(user, profile_of(data, user))
             for order, shown in enumerate([match[1:], match[:0:-1]]):
-                for part in parts:
+                for part, (fields, request) in frames.items():
                     told = pair_messages(
                         template,
                         data,
                         (texts[shown[0]], texts[shown[1]]),
-                        [aspects[a] for a in part],
+                        named[part],
                         item_title=title if isinstance(title, str) and title.strip() else None,
-                        profile=profile,
+                        profile=profile(match.first),
                         reply=self.reply,
                     )
-                    yield PairQuestion(at, order, part, bare[part].asking(told))
+                    yield PairQuestion(at, order, part, fields, request.asking(told))
 
     def _compared(self, data: ExplanationSet, aspects: Sequence[str]) -> Compared:
         groups = self._groups(data)
         compared = Compared(data, len(aspects))
         with current() as settings:
             for round_ in range(self.rounds or 1):
-                matches = self._chosen(groups, round_, compared.standings(), compared.met)
+                matches = self._chosen(groups, round_, compared.standings(), compared.played)
                 if not matches:  # everybody has met
                     break
                 self._ask_about(matches, data, aspects, compared, settings)
@@ -267,18 +260,9 @@ class Pairwise(ModelEvaluator):
     ) -> None:
         start = len(compared.matches)
         compared.expect(matches)
-        calls = len(aspects) if is_single(load_prompt(self.prompt)) else 1
-        asking = self.ask(
-            self._questions(data, aspects, matches, start),
-            aspects,
-            ANSWERS,
-            aliases_of(data, aspects),
-            settings,
-            total=2 * len(matches) * calls,
-        )
-        with closing(asking) as answered:
-            for question, answer, parsed in answered:
+        questions = self._questions(data, aspects, matches, start)
+        total = 2 * len(matches) * len(self.parts(aspects))
+        with closing(self.ask(questions, settings, total=total)) as answers:
+            for question, found in answers:
                 asked = {a: aspects[a] for a in question.aspects}
-                compared.take((question.match, question.order), asked, answer, parsed)
-                costs = [settings.prices.cost(answer.request, reply) for reply in answer.replies]
-                compared.pay(question.match, question.aspects, answer, costs)
+                compared.take((question.match, question.order), asked, found)

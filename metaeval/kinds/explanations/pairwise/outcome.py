@@ -17,7 +17,7 @@ from metaeval.evaluators.verdicts import (
     outcomes,
     points,
 )
-from metaeval.judging.outcome import failure_of
+from metaeval.judging.outcome import COSTS, Outcome
 from metaeval.kinds.explanations.text.texts import explanations_of
 from metaeval.stats.ranking.comparisons import Games
 
@@ -28,28 +28,26 @@ if TYPE_CHECKING:
 
     from metaeval.evaluators.grid import CodeArray, FloatArray
     from metaeval.evaluators.verdicts import Flips
+    from metaeval.judging.outcome import Answered
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.pairwise.pairings import Match
-    from metaeval.llm.calls.work import Answer
-    from metaeval.llm.replies.reader import Parsed
 
 _BUDGET, _MISSING = CODES[Status.BUDGET], CODES[Status.MISSING]
 _ORDERS = (FIRST, SECOND)
 
 
-class Compared:
+class Compared(Outcome):
     """What comparing has brought so far; arrays of verdicts have shape (pairs, orders, aspects)."""
 
     def __init__(self, data: ExplanationSet, n_aspects: int) -> None:
+        super().__init__()
         self.data, self.n_aspects = data, n_aspects
         self.matches: list[Match] = []
         shape = (0, len(_ORDERS), n_aspects)
         self.winners = np.zeros(shape, np.int8)
         self.codes = np.zeros(shape, np.int8)
         self.call = np.zeros(shape, dtype=object)
-        self.cost = {c: np.zeros((len(data), n_aspects)) for c in ("tokens", "usd", "seconds")}
-        self.models: set[str] = set()
-        self.fingerprints: set[str] = set()
+        self.cost = {c: np.zeros((len(data), n_aspects)) for c in COSTS}
 
     def expect(self, matches: Sequence[Match]) -> None:
         """Make room for further pairs."""
@@ -59,8 +57,8 @@ class Compared:
         self.codes = np.concatenate([self.codes, np.full(shape, _MISSING, np.int8)])
         self.call = np.concatenate([self.call, np.full(shape, "", dtype=object)])
 
-    def take(self, at: tuple[int, int], asked: dict[int, str], answer: Answer, parsed: Parsed | None) -> None:
-        """Note the verdicts of a reply, or why it has none.
+    def take(self, at: tuple[int, int], asked: dict[int, str], found: Answered) -> None:
+        """Note the verdicts of a reply, or why it has none; its cost is shared by both units and all aspects.
 
         Parameters
         ----------
@@ -68,29 +66,19 @@ class Compared:
             Position of the pair, and 0 or 1: whose text was shown first.
         asked
             Position → name of the aspects that were asked for.
-        answer, parsed
-            The reply, and what was read from it: 1 for the text shown first, 2 for the other, 0 for a tie.
+        found
+            The reply, and what was read from it, by the order in which the texts were shown.
         """
+        self.meet(found)
         cells = (*at, list(asked))
-        read = parsed.values if parsed is not None else None  # noqa: PD011 - no frame
-        if read is None:
-            self.codes[cells] = CODES[failure_of(answer.reply, parsed)]
-        else:
-            said = np.array([int(read[name]) for name in asked.values()], np.int8)
-            self.codes[cells] = OK
+        self.codes[cells] = CODES[found.status]
+        if found.read is not None:
+            said = np.array([WINNERS.index(str(found.read[name])) for name in asked.values()], np.int8)
             self.winners[cells] = np.where(said == 0, 0, 3 - said) if at[1] else said
-        self.call[cells] = answer.request.again(len(answer.replies) - 1).key
-        self.models.update(r.model for r in answer.replies if r.model)
-        self.fingerprints.update(r.fingerprint for r in answer.replies if r.fingerprint)
-
-    def pay(self, at: int, asked: Sequence[int], answer: Answer, costs: Sequence[float | None]) -> None:
-        """Note tokens, cost and time of all attempts, shared by the two units and the aspects asked for."""
-        tokens = [r.total_tokens for r in answer.replies]
-        seconds = [r.service_seconds for r in answer.replies]
-        cells = (np.array(self.matches[at][1:])[:, None], np.array(asked))
-        for column, spent in (("tokens", tokens), ("usd", costs), ("seconds", seconds)):
-            known = [float("nan") if s is None else s for s in spent]
-            self.cost[column][cells] += sum(known) / (2 * len(asked))
+        self.call[cells] = found.call
+        shared = (np.array(self.matches[at[0]][1:])[:, None], np.array(list(asked)))
+        for column, spent in found.cost.items():
+            self.cost[column][shared] += spent / (2 * len(asked))
 
     @property
     def outcomes(self) -> CodeArray:
@@ -98,7 +86,7 @@ class Compared:
         return outcomes(self.winners[:, 0], self.winners[:, 1])
 
     @property
-    def met(self) -> set[tuple[int, int]]:
+    def played(self) -> set[tuple[int, int]]:
         """Pairs of units that were compared."""
         return {(m.first, m.second) for m in self.matches}
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaeval.base.errors import DataError, Problem, PromptError, nearest
-from metaeval.kinds.explanations.judge.prompt import entries_of, is_single, one_line, title_of
-from metaeval.llm.prompts.template import bundled_prompts, check_prompt, load_prompt
+from metaeval.base.errors import PromptError
+from metaeval.judging.prompts import check_file, filled
+from metaeval.kinds.explanations.judge.prompt import entries_of, one_line, statement_of, title_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from metaeval.base.errors import Problem
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.llm.prompts.template import PromptTemplate
 
@@ -78,75 +78,32 @@ def pair_messages(
     DataError
         If an aspect is unknown.
     """
-    name = template.name
     if not is_pairwise(template):
         raise PromptError(
-            f"prompt {name!r} does not compare two texts: it must use 'first' and 'second'; "
+            f"prompt {template.name!r} does not compare two texts: it must use 'first' and 'second'; "
             "take 'pairwise', or a file of your own that does"
         )
-    if reply != "auto" and reply not in template.reply:
-        raise PromptError(
-            f"prompt {name!r} cannot ask for a reply in {reply!r}; allowed: auto, {', '.join(template.reply)}"
-        )
-    if profile and "profile" not in template.placeholders:
-        raise PromptError(
-            f"prompt {name!r} has no placeholder 'profile', so it cannot show one; "
-            "add it to its header and body, or judge without"
-        )
-    for placeholder in template.placeholders:
-        if placeholder not in PLACEHOLDERS:
-            raise PromptError(
-                f"prompt {name!r}: nothing fills the placeholder {placeholder!r}"
-                f"{nearest(placeholder, PLACEHOLDERS)} (there are: {', '.join(PLACEHOLDERS)})"
-            )
-    asked = [{"name": one_line(a), "statement": _statement(data, a)} for a in aspects]
-    values: dict[str, object] = {
-        "reply_form": template.reply[0] if reply == "auto" else reply,
-        "first": texts[0],
-        "second": texts[1],
-        "item_title": title_of(item_title),
-        "profile": entries_of(profile),
-        "language": one_line(data.language) or None,
-        **({"aspect": asked[0]} if is_single(template) else {"aspects": asked}),
-    }
-    return template.messages({n: values.get(n) for n in template.placeholders})
+    return filled(
+        template,
+        [{"name": one_line(a), "statement": statement_of(data, a)} for a in aspects],
+        {
+            "first": texts[0],
+            "second": texts[1],
+            "item_title": title_of(item_title),
+            "language": one_line(data.language) or None,
+        },
+        known=PLACEHOLDERS,
+        shown={"profile": entries_of(profile)},
+        reply=reply,
+    )
 
 
 def check_pairwise_prompt(path: str | os.PathLike[str]) -> list[Problem]:
     """Return everything that is wrong with a file as a pairwise prompt; an empty list if it can be used."""
-    found = check_prompt(path, needed=NEEDED, known=PLACEHOLDERS, samples=_samples())
-    if found:
-        return found
-    file, template = Path(path), load_prompt(Path(path))
-    asked = [name for name in ("aspects", "aspect") if name in template.placeholders]
-    wrong = []
-    if len(asked) != 1:
-        wrong.append(f"uses {'both' if asked else 'neither'} 'aspects' and 'aspect'; it must use one of them")
-    if len(template.reply) > 1 and "reply_form" not in template.placeholders:
-        wrong.append("names two forms of reply and does not use 'reply_form', so both would ask for the same")
-    shipped = bundled_prompts().get(template.name)
-    if shipped is not None and load_prompt(template.name).hash != template.hash:
-        wrong.append(f"has the name of the bundled prompt {template.name!r} and is another; rename it")
-    return [Problem(file.name, None, None, message) for message in wrong]
-
-
-def _statement(data: ExplanationSet, aspect: str) -> str:
-    if aspect not in data.aspects:
-        raise DataError(
-            f"data set {data.name!r} has no aspect {aspect!r}{nearest(aspect, data.aspects)} "
-            f"(it has: {', '.join(data.aspects)})"
-        )
-    return " ".join(data.aspects[aspect].split())
-
-
-def _samples() -> list[dict[str, object]]:
-    """Return values with and without what is optional, in both forms of reply."""
-    aspect = {"name": "clarity", "statement": "I understand it."}
-    least: dict[str, object] = {
-        "aspects": [aspect],
-        "aspect": aspect,
-        "first": "A text.",
-        "second": "Another.",
+    least: dict[str, object] = {"first": "A text.", "second": "Another."}
+    most: dict[str, object] = {
+        "item_title": "A title",
+        "profile": [{"name": "age", "value": "30"}],
+        "language": "en",
     }
-    most = {"item_title": "A title", "profile": [{"name": "age", "value": "30"}], "language": "en"}
-    return [values | {"reply_form": form} for form in ("json", "text") for values in (least, least | most)]
+    return check_file(path, needed=NEEDED, known=PLACEHOLDERS, samples=(least, least | most))

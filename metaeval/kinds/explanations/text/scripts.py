@@ -49,10 +49,14 @@ def scripts_of(texts: Sequence[str]) -> list[str]:
 
 def script_shares(texts: Iterable[str | None]) -> dict[str, float]:
     """Return the share of texts by script (see `scripts_of`), most frequent first, to four decimals."""
-    given = [t for t in texts if t is not None]
-    counts = Counter(scripts_of(given))
+    return dict(_shares(tuple(t for t in texts if t is not None)))
+
+
+@lru_cache(maxsize=2)  # each of many evaluators asks for those of the same texts
+def _shares(texts: tuple[str, ...]) -> list[tuple[str, float]]:
+    counts = Counter(scripts_of(texts))
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return {script: round(count / len(given), 4) for script, count in ordered}
+    return [(script, round(count / len(texts), 4)) for script, count in ordered]
 
 
 def _scripts_of_block(texts: Sequence[str]) -> list[str]:

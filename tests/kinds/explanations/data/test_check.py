@@ -219,7 +219,7 @@ CASES = {
         "dataset.yaml",
         None,
         None,
-        ["line 1", "name is 7", "quotes"],
+        ["line 1", "name must be text, not 7", "quotes"],
     ),
 }
 

@@ -24,7 +24,7 @@ from metaeval.kinds.explanations.judge.prompt import (
 from metaeval.kinds.explanations.pairwise.prompt import pair_messages
 from metaeval.kinds.explanations.prompt_tools import check_judge_prompt, find_unit, preview
 from metaeval.llm.prompts.template import bundled_prompts, load_prompt
-from metaeval.llm.replies.reader import parse_reply
+from tests.llm.replies.reading import parse_reply
 
 if TYPE_CHECKING:
     from pathlib import Path

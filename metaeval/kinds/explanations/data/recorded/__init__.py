@@ -1,7 +1,7 @@
-"""Scores that other tools gave, from the files that these tools write; each becomes ``Recorded('name')``.
+"""Import scores from the files of other tools; each evaluator becomes ``Recorded('name')``.
 
-One module a tool: `promptfoo`, `inspect_logs`, `table`. A new one is a module with a function ``read`` and a
-line in `metaeval.kinds.explanations.data.recorded.adding.READERS`.
+One module per tool: `promptfoo`, `inspect_logs`, `table`. A new one is a module with a function ``read`` and
+a line in `metaeval.kinds.explanations.data.recorded.adding.READERS`.
 """
 
 from __future__ import annotations

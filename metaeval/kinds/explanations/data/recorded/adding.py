@@ -1,4 +1,4 @@
-"""Scores of other tools into a data set, in memory or on disk."""
+"""Add scores of other tools to a data set in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import DataError, nearest, one_of
 from metaeval.base.records import Status
 from metaeval.evaluators.recorded import ORIGINS
 from metaeval.kinds.explanations.data.recorded import inspect_logs, promptfoo, table
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Reader(Protocol):
-    """Reads a file of a tool; one module a tool."""
+    """Reads the files of one tool."""
 
     def __call__(self, source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
-        """Return what the file says."""
+        """Return the scores in a file."""
         ...
 
 
@@ -49,12 +49,12 @@ class Coverage:
 
     evaluator: str
     aspects: tuple[str, ...]
-    """The aspects it scored; ``""`` is a score that holds for all."""
+    """The aspects it scored; ``""`` stands for all."""
     scored: int
     """Units that have a score for each of these aspects."""
     units: int
     statuses: Mapping[str, int]
-    """Units that lack a score, by the reason (the first, if their aspects have several)."""
+    """Units that lack a score, by reason (the first, if aspects differ)."""
 
     def __str__(self) -> str:
         names = ", ".join(a or "all aspects" for a in self.aspects)
@@ -74,10 +74,10 @@ class ScoreImport:
     coverage: tuple[Coverage, ...]
     """Of each evaluator that was added, by name."""
     unused: tuple[str, ...]
-    """The tool's names of scores that are no aspect of the data set and that no map names."""
+    """Names of scores that are neither aspects of the data set nor named in the map."""
 
     def lines(self) -> list[str]:
-        """Return a line an evaluator, and one about what was not used."""
+        """Return a line per evaluator, and one about scores that were not used."""
         spare = f"not used, for the data set has no such aspect: {', '.join(map(repr, self.unused))}"
         return [*map(str, self.coverage), *([spare] if self.unused else [])]
 
@@ -99,9 +99,8 @@ def join_scores(
     evaluator: str | None = None,
     replace: bool = False,
 ) -> ScoreImport:
-    """Return ``data`` with the scores of ``source``, and how far they reach; see `add_scores`."""
-    if tool not in READERS:
-        raise DataError(f"unknown tool {tool!r}{nearest(tool, READERS)}; allowed: {', '.join(READERS)}")
+    """Return ``data`` with the scores of ``source``, and their coverage; see `add_scores`."""
+    one_of(tool, READERS, "unknown tool", "allowed", error=DataError)
     name = str(source)
     remote = tool == "table" and hub_name(name) is not None
     if not remote and not Path(name).exists():
@@ -145,19 +144,19 @@ def add_scores(
     Parameters
     ----------
     data
-        The data set that the scores are about. It is not changed.
+        The data set whose units were scored. It is not changed.
     source
         The file: of promptfoo ``.jsonl`` or ``.json``, of inspect ``.eval`` or ``.json``, else a CSV, TSV,
         JSONL or Parquet table, or the name of a data set on the hub.
     tool
         Who wrote it: ``promptfoo``, ``inspect`` or ``table``.
     map_file
-        How its names become those of the data set (`metaeval.kinds.explanations.data.recorded.score_map`).
-        Not needed where both call the keys and the aspects the same. A key that has one value in the whole
-        data set may be absent.
+        Maps its names to those of the data set; see `metaeval.kinds.explanations.data.recorded.score_map`.
+        Not needed if keys and aspects have the same names. A key that has one value in the whole data set may
+        be absent.
     evaluator
         What to call the evaluator: a text, or a template over the columns of the file, such as
-        ``"{provider} {prompt}"``. Holds instead of the map's.
+        ``"{provider} {prompt}"``. Overrides the map's.
     replace
         Replace an evaluator that the data set has scores of already.
 
@@ -174,7 +173,7 @@ def add_scores(
 
 
 def _merged(data: ExplanationSet, new: pd.DataFrame, names: list[str], *, replace: bool) -> pd.DataFrame:
-    """Return the scores of ``data`` and after them the new ones; ``status`` only if one needs to be said."""
+    """Return the scores of ``data``, then the new ones; ``status`` only if a reason is known."""
     old = data.scores
     plain = new["status"].isin([Status.OK.value, Status.MISSING.value]).all()
     if old is None:
@@ -193,7 +192,7 @@ def _merged(data: ExplanationSet, new: pd.DataFrame, names: list[str], *, replac
             absent = old[SCORE].isna()
             old = old.assign(status=np.where(absent, Status.MISSING.value, Status.OK.value))
     merged = pd.concat([old, new], ignore_index=True)
-    # What else the old rows say, the new ones leave empty.
+    # Further columns of the old rows are empty in the new ones.
     spare = [c for c in merged.columns if c != SCORE]
     return merged.assign(**{c: merged[c].astype(object).where(merged[c].notna(), "") for c in spare})
 

@@ -40,9 +40,9 @@ _REASONS = {
     "grader_failed": Status.UNPARSED,
     "refusal": Status.REFUSED,
 }
-"""inspect's reasons for a score that is none (`inspect_ai.scorer.ScoreReason`); the others are `missing`."""
+"""inspect's reasons for a missing score (`inspect_ai.scorer.ScoreReason`); others become `missing`."""
 _UNREAD = {"messages", "events", "store", "attachments", "output"}
-"""Parts of a sample that may be large and say nothing about its scores."""
+"""Large parts of a sample that are not needed for its scores."""
 
 
 def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
@@ -119,7 +119,7 @@ def _log(path: Path) -> EvalLog:
 
 
 def _status(sample: EvalSample, score: Score | None) -> Status | None:
-    """Return why a scorer's score of a sample is none, None if there is one."""
+    """Return why a sample has no score by a scorer; None if it has one."""
     if sample.invalidation is not None:
         return Status.MISSING
     if score is not None:
@@ -131,7 +131,7 @@ def _status(sample: EvalSample, score: Score | None) -> Status | None:
 
 
 def _values(rows: Rows, row: int, scorer: str, value: Any) -> dict[str, float | None]:  # noqa: ANN401 - inspect's Value
-    """Return a score as numbers, one that is a single value under ""; what is no number is a problem."""
+    """Return a score as numbers by name, a single value under ""; add a problem for other values."""
     values = value if isinstance(value, dict) else {"": value}
     numbers: dict[str, float | None] = {}
     for name, single in values.items():
@@ -145,7 +145,7 @@ def _values(rows: Rows, row: int, scorer: str, value: Any) -> dict[str, float | 
 
 
 def _number(value: object) -> float | None:
-    """Return what `inspect_ai.scorer.value_to_float` does, and None where that would make it up."""
+    """Convert as `inspect_ai.scorer.value_to_float` does, but return None instead of a made-up 0."""
     if isinstance(value, bool | int | float):
         return float(value)
     if not isinstance(value, str):

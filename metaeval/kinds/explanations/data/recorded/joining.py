@@ -1,4 +1,4 @@
-"""Scores of a tool × the units of a data set → the rows that its table of scores gets; or what is wrong."""
+"""Match the scores of a tool with the units of a data set: rows of its table of scores, or problems."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def join(recording: Recording, score_map: ScoreMap, data: ExplanationSet, map_na
     Parameters
     ----------
     recording
-        What the file of the tool says.
+        The scores in the tool's file.
     score_map
-        How its names become those of the data set.
+        Maps its names to those of the data set.
     data
-        Every row must be about one of its units; a unit may be without a row.
+        Every row must belong to one of its units; a unit may have no row.
     map_name
-        What to call the map in an error.
+        Name of the map in errors.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def join(recording: Recording, score_map: ScoreMap, data: ExplanationSet, map_na
 
 
 def _with_evaluator(recording: Recording, score_map: ScoreMap) -> Table:
-    """Add the column `EVALUATOR` that the template of the map makes; it may not put two into one."""
+    """Fill the column `EVALUATOR` by the template of the map, which must keep evaluators apart."""
     table = recording.table
     if score_map.evaluator is None:
         return table
@@ -121,10 +121,10 @@ def _refuse_one_name_for_two(own: list[str], made: list[str], template: str) -> 
 
 
 def _wanted(rows: pd.DataFrame, *, typed: bool) -> NDArray[np.bool_]:
-    """Return the rows to keep: of a tool whose rows say why a score is missing, not each empty cell is one.
+    """Return the rows to keep: if the tool says why scores are missing, drop empty cells without a reason.
 
-    A test that failed has no scores of any name. It counts as failed for what the evaluator is scored on by
-    other tests, and if there are none, for all that the file has.
+    A failed test has no scores of any name. It counts as failed for the aspects on which the evaluator is
+    scored by other tests; if there are none, for all aspects in the file.
     """
     scored = rows[SCORE].notna()
     if not typed:
@@ -154,7 +154,7 @@ def _check_names(pile: Table, data: ExplanationSet, problems: list[Problem]) -> 
 def _one_each(pile: Table, keys: list[str], problems: list[Problem], *, mean: bool) -> pd.DataFrame:
     """Return one row for each unit, evaluator and aspect.
 
-    Several scores that are the same are one; a score beside a failure holds.
+    Equal scores are merged; a score takes precedence over a failure.
     """
     frame = pile.frame
     scores = frame[SCORE].to_numpy(dtype=np.float64)
@@ -167,7 +167,7 @@ def _one_each(pile: Table, keys: list[str], problems: list[Problem], *, mean: bo
     values = []
     for (_, evaluator, aspect), places in groups.items():
         scored = [i for i in places if not math.isnan(scores[i])]
-        # The first failure by its word, so that the order of the lines says nothing.
+        # The first failure in alphabetical order, so that the order of lines does not matter.
         first = scored[0] if scored else min(places, key=lambda i: str(frame["status"].iloc[i] or ""))
         kept.append(first)
         numbers = [float(scores[i]) for i in scored]
@@ -201,7 +201,7 @@ def _no_score(recording: Recording, data: ExplanationSet) -> str:
 
 
 def _ordered(frame: pd.DataFrame, data: ExplanationSet) -> pd.DataFrame:
-    """Return the rows by evaluator, aspect and unit, whatever the order of the file."""
+    """Sort the rows by evaluator, aspect and unit."""
     order = {aspect: i for i, aspect in enumerate(["", *data.aspects])}
     by = frame.assign(_aspect=frame[ASPECT].map(order))
     by = by.sort_values([EVALUATOR, "_aspect", "unit"], kind="stable", ignore_index=True)

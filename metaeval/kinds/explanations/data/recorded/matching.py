@@ -1,4 +1,4 @@
-"""Rows of a tool's file × the units of a data set: which row is about which unit, or about none."""
+"""Find the unit of each row of a tool's file."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _MAX_HINTED = 5000  # the search for the nearest name is quadratic, so it is lef
 def keys_of(
     table: Table, score_map: ScoreMap, data: ExplanationSet, map_name: str, problems: list[Problem]
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Return the key columns of each row of ``table`` as text, and what the file calls them.
+    """Return the key columns of each row of ``table`` as text, and their names in the file.
 
-    A cell that holds no key is added to ``problems``.
+    Cells without a valid key are added to ``problems``.
 
     Raises
     ------
     DataError
-        If a key is nowhere in the file, and the data set has more than one value of it.
+        If a key is not in the file, and the data set has more than one value of it.
     """
     given = [str(c) for c in table.frame.columns]
     found: dict[str, NDArray[np.object_]] = {}
@@ -52,7 +52,7 @@ def keys_of(
             message = f"the column {column!r} is not in {table.name}{nearest(column, given)}"
             problems.append(Problem(map_name, None, None, message))
         elif len(values) == 1:
-            # What has one value in the whole data set need not be said.
+            # A key with one value in the data set may be left out.
             found[key] = np.full(len(table.frame), str(values[0]), dtype=object)
         else:
             near = nearest(key, [c for c in given if c not in KEYS])
@@ -67,8 +67,8 @@ def keys_of(
 def _key_column(table: Table, column: str) -> tuple[NDArray[np.object_], list[Problem]]:
     """Return a column of keys as text.
 
-    Numbers may stand beside text, for YAML makes 8 of one item and "007" of another: whether 8 is the
-    item ``8`` is told by the data set, which has it or not.
+    Numbers are allowed beside text, because YAML reads one item as 8 and another as "007". The data set
+    decides whether there is an item ``8``.
     """
     values = table.frame[column]
     cells = values.astype(object).where(values.notna(), "").map(_key)
@@ -83,14 +83,14 @@ def _key_column(table: Table, column: str) -> tuple[NDArray[np.object_], list[Pr
 
 
 def _key(cell: object) -> object:
-    """Return a number as text, whole ones without ``.0``; anything else as it is."""
+    """Return numbers as text, whole ones without ``.0``; other values unchanged."""
     if isinstance(cell, bool) or not isinstance(cell, int | float | np.integer):
         return cell
     return str(int(cell)) if float(cell).is_integer() else repr(float(cell))
 
 
 def with_frame(table: Table, frame: pd.DataFrame) -> Table:
-    """Return a table with other values in the same rows."""
+    """Return a table with another frame for the same rows."""
     return Table(table.name, frame, table.rows, table.labels, table.value_labels)
 
 
@@ -116,7 +116,7 @@ def _from_id(table: Table, score_map: ScoreMap, problems: list[Problem]) -> dict
 def units_of(
     table: Table, keys: pd.DataFrame, labels: dict[str, str], data: ExplanationSet, problems: list[Problem]
 ) -> NDArray[np.int64]:
-    """Return for each row the position of its unit in ``data``, -1 and a problem where there is none."""
+    """Return the position of each row's unit in ``data``; -1, and a problem, if there is none."""
     names = list(data.keys)
     positions = {unit: i for i, unit in enumerate(tuples(data.explanations, names))}
     units = np.array([positions.get(unit, -1) for unit in tuples(keys, names)], dtype=np.int64)

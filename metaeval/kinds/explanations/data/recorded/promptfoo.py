@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
 
 _ERROR = 2  # ResultFailureReason.ERROR: the provider failed; 1 is an assertion that did not hold
-_NOTHING_ASSERTED = "No assertions"  # such a test has the score 1, which nobody gave
+_NOTHING_ASSERTED = "No assertions"  # promptfoo gives such a test the score 1
 _LABEL = 60
-"""Characters of a prompt's label that a name can bear; without a label of its own it is the whole prompt."""
+"""Longest label of a prompt that is used as its name; the default label is the whole prompt."""
 
 
 def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
@@ -82,7 +82,7 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
 def _jsonl(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], str]:
     table = sound(read_table(path))
     records = table.frame.to_dict("records")
-    # A key that another line has is None here; promptfoo leaves such keys out.
+    # Keys that only other lines have are None; promptfoo leaves such keys out.
     present = [{str(k): v for k, v in record.items() if v is not None} for record in records]
     return list(zip(table.rows.tolist(), present, strict=True)), ""
 
@@ -125,7 +125,7 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _status(result: Mapping[str, Any]) -> Status | None:
-    """Return why there is no score, None if there is one."""
+    """Return why there is no score; None if there is one."""
     grading = result.get("gradingResult")
     if result.get("failureReason") == _ERROR:
         return Status.TRANSPORT
@@ -148,7 +148,7 @@ def _label(result: Mapping[str, Any]) -> str:
 
 
 def _prompt_names(results: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return a short name for each prompt: its label, or its number where the label is the prompt itself."""
+    """Return a short name for each prompt: its label, or a number if the label is the prompt itself."""
     places: dict[str, int] = {}
     for result in results:
         label, place = _label(result), result["promptIdx"] if isinstance(result.get("promptIdx"), int) else 0

@@ -1,4 +1,4 @@
-"""What a tool's file says, as a table: a row a judgement, with the names that the tool itself uses."""
+"""The scores in a tool's file as a table: a row per judgement, with the tool's own names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from metaeval.base.records import Status
 
 SCORE, EVALUATOR, ASPECT = "score", "evaluator", "aspect"
-"""The columns of a `Recording` that a map need not name."""
+"""Columns of a `Recording` that need no map."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,12 +34,11 @@ class Recording:
     entries
         Which columns hold scores, if the map of the user names none.
     statuses
-        For each row why its empty scores are empty, None where nothing is to be said; None for a tool
-        that does not say why.
+        For each row why its scores are missing, or None; None for a tool that gives no reasons.
     names
-        The columns of scores that have names of their own, to say which of them were not used.
+        Columns of named scores, to report those that are not used.
     named
-        Whether the tool says whose scores they are: the table has a column `EVALUATOR` then.
+        Whether the tool names the evaluators, in a column `EVALUATOR`.
     version
         The version of the tool that wrote the file, if the file says so.
     """
@@ -53,7 +52,7 @@ class Recording:
 
 
 class Rows:
-    """Collects the rows of a `Recording`, and what is wrong with them, in the order of the file."""
+    """Collects the rows of a `Recording` and their problems, in the order of the file."""
 
     def __init__(self, file: str, prefix: str) -> None:
         """Name the file, and the prefix of the tool's own fields where their names are taken."""
@@ -73,7 +72,7 @@ class Rows:
         scores: Mapping[str, Any],
         status: Status | None = None,
     ) -> None:
-        """Add a row: ``fields`` is what the user wrote, ``cells`` what the tool did, and named ``scores``."""
+        """Add a row: the user's ``fields``, the tool's ``cells``, and named ``scores``."""
         named = {name: f"scores.{name}" if name in cells else name for name in scores}
         self.names |= named
         self._records.append((flat(fields), {**cells, **{named[n]: s for n, s in scores.items()}}))
@@ -81,11 +80,11 @@ class Rows:
         self._statuses.append(status)
 
     def wrong(self, row: int | None, column: str | None, message: str) -> None:
-        """Note what is wrong with a row."""
+        """Add a problem of a row."""
         self.problems.append(Problem(self.file, row, column, message))
 
     def table(self) -> Table:
-        """Return all rows; a field whose name is taken by the tool has the prefix."""
+        """Return all rows; a user's field with the name of a tool's column gets the prefix."""
         own = dict.fromkeys(c for _, cells in self._records for c in cells)
         records = [
             {(f"{self._prefix}.{n}" if n in own else n): v for n, v in fields.items()} | cells
@@ -97,7 +96,7 @@ class Rows:
         return Table(self.file, pd.DataFrame(data), np.asarray(self._rows, dtype=np.int64))
 
     def statuses(self) -> NDArray[np.object_]:
-        """Return the status of each row, None where nothing is to be said."""
+        """Return the status of each row, None where there is none."""
         return np.array([*self._statuses, None], dtype=object)[:-1]
 
 

@@ -1,4 +1,4 @@
-"""The map of `add_scores`: how the names in a file of scores become those of the data set.
+"""The map of `add_scores`, from the names in a file of scores to those of the data set.
 
 Every key may be left out. The words are those of the map of a table
 (`metaeval.kinds.explanations.data.tables.map`)::
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 class Code(Strict):
-    """How the file calls an aspect, written as in the map of a table."""
+    """The file's name of an aspect, written as in the map of a table."""
 
     code: Name | None = None
     statement: str = ""
 
 
 class ScoreMap(Strict):
-    """What the map says; without one, everything is called as in the data set."""
+    """The content of a map; by default all names are those of the data set."""
 
     units: dict[Name, Name] = Field(default_factory=dict)
     id: Name | None = None
@@ -79,7 +79,7 @@ class ScoreMap(Strict):
         return pattern
 
     def id_pattern(self) -> re.Pattern[str] | None:
-        """Return the expression that takes an id apart, or None if the ids say nothing."""
+        """Return the pattern that splits an id into keys; None if ids hold no keys."""
         if self.id is None:
             return None
         parts = re.split(r"\{(\w+)\}", self.id)
@@ -109,7 +109,7 @@ class ScoreMap(Strict):
         return names
 
     def table_map(self, data: ExplanationSet, entries: tuple[ScoreEntry, ...]) -> TableMap:
-        """Return the map of a table that says the same of ``data``; ``entries`` stand in for `scores`."""
+        """Return the equivalent map of a table for ``data``; ``entries`` are the default of `scores`."""
         codes = {name: code for code, name in self.aspect_names(data).items() if code != name}
         return TableMap(
             name=data.name,
@@ -123,7 +123,7 @@ class ScoreMap(Strict):
 
 
 def read_score_map(path: Path | None, evaluator: str | None = None) -> ScoreMap:
-    """Read a map file; ``evaluator``, if given, holds instead of what it says.
+    """Read a map file; ``evaluator``, if given, overrides its own.
 
     Raises
     ------

@@ -39,7 +39,7 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
     score_map
         Says which columns hold scores, which split of a hub data set is meant, and how evaluators are named.
     aspects
-        Not used: the map says what a column is of.
+        Not used: the map says of which aspect a column is.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def _recording(table: Table, score_map: ScoreMap) -> Recording:
 
 
 def _statuses(table: Table) -> NDArray[np.object_] | None:
-    """Return why scores are missing, if the table is one of metaeval's own: all its statuses are known."""
+    """Return why scores are missing, if all statuses are metaeval's own; else None."""
     if "status" not in table.frame.columns:
         return None
     known = {str(status): status for status in Status}

@@ -1,4 +1,4 @@
-"""A data set on disk with scores added: a new folder, or the two files that change, both or none."""
+"""Add scores to a data set on disk: write a new folder, or replace two files, both or none."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def import_scores(
     source, tool, map_file, evaluator, replace
         As of `metaeval.kinds.explanations.data.recorded.add_scores`.
     out
-        The data-set folder to write; left out: ``folder`` itself gets the scores. Its other files stay as
-        they are then.
+        The data-set folder to write; if None, the scores are added to ``folder`` itself, whose other files do
+        not change.
     force
         Replace a data set that is at ``out``.
 
@@ -92,7 +92,7 @@ def _write_into(data: ExplanationSet, folder: Path) -> None:
     scores = f"scores.{_format(folder, 'scores', 'ratings')}"
     with (
         tempfile.TemporaryDirectory() as made,
-        # The inner one is renamed first: scores of an unknown origin are better than an origin of no scores.
+        # The inner file is renamed first: scores without an origin are better than an origin without scores.
         replacing(folder / FILE) as new_manifest,
         replacing(folder / scores) as new_scores,
     ):
@@ -102,7 +102,7 @@ def _write_into(data: ExplanationSet, folder: Path) -> None:
 
 
 def _manifest(data: ExplanationSet, folder: Path) -> str:
-    """Return the text of ``dataset.yaml`` with the origins, its comments kept where that is safe."""
+    """Return the text of ``dataset.yaml`` with the origins; its comments are kept where possible."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 

@@ -45,8 +45,7 @@ def fetch_recexp(
 ) -> ExplanationSet:
     """Download the files of the RecSys 2024 explanation study and make a data set of them.
 
-    The files lie in a temporary folder until they are imported and are removed then: the pickle among them
-    holds personal data.
+    The files are in a temporary folder, which is removed after the import: the pickle holds personal data.
 
     Parameters
     ----------
@@ -111,7 +110,7 @@ def download(url: str, sha256: str, path: Path) -> None:
 
 
 def _stream(url: str, target: str, _: object) -> None:
-    """Download ``url`` to the file ``target``; pooch's own way leaves the connection open on an error."""
+    """Download ``url`` to the file ``target``; pooch's downloader leaves the connection open on errors."""
     import requests
 
     with requests.get(url, stream=True, timeout=_TIMEOUT) as response, Path(target).open("wb") as file:

@@ -153,7 +153,7 @@ def read_recexp(folder: Path) -> ExplanationSet:
 
 
 def seen_text(source: str) -> str:
-    """Return the text that people saw of an explanation stored as HTML, without blanks at its ends."""
+    """Return the text of an explanation stored as HTML, stripped."""
     from bs4 import BeautifulSoup
 
     if "<" not in source and "&" not in source:
@@ -170,7 +170,7 @@ def _columns(table: Table) -> list[Problem]:
 
 
 def _check_alignment(table: Table, selected: Table) -> None:
-    """Rows belong together by their position alone, so item and type must agree in every row."""
+    """Check that item and type agree in every row: rows are matched by position."""
     if len(table.frame) != len(selected.frame):
         raise DataError(
             f"{table.name} has {len(table.frame)} rows and {SELECTED} {len(selected.frame)}; "
@@ -190,7 +190,7 @@ def _check_alignment(table: Table, selected: Table) -> None:
 
 
 def _check_users(pickled: Table, selected: Table) -> None:
-    """Refuse files whose user ids, which differ, do not put the same rows together."""
+    """Check that both files group the rows by user alike, though their user ids differ."""
     raw = pd.factorize(pickled.frame["user_id"].map(str))[0]
     public = pd.factorize(selected.frame["user_id"])[0]
     # Both are numbered in the order of first occurrence: equal grouping means equal numbers.

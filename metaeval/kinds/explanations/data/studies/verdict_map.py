@@ -1,4 +1,4 @@
-"""The map of recorded verdicts: which column of a table is what, and which word means which side.
+"""The map of recorded verdicts: the meaning of columns, and of the words in them.
 
 ::
 
@@ -13,8 +13,8 @@
     keep: [subset]                            # further columns to keep, to count by
 
 Words are compared without regard to case; an empty winner is a missing verdict. Whether ``first`` under
-``winner`` means the pair's first side or the text that was shown first is not the map's to say: it is asked
-for on its own, because the same file can be read both ways.
+``winner`` means the pair's first side or the text that was shown first is not in the map but an argument of
+the import, because the same file can be read both ways.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def word(value: object) -> str:
-    """Return a value as it is compared: text without case and blanks around it."""
+    """Normalize a value for comparison: stripped text without case."""
     return str(value).strip().casefold()
 
 

@@ -1,4 +1,4 @@
-"""Recorded verdicts of other judges: a table and a map → verdicts on pairs, long, and such a file read."""
+"""Import recorded verdicts of other judges by a map, and read files of verdicts."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def kept_columns(verdicts: pd.DataFrame) -> list[str]:
 
 
 class _Reader:
-    """Columns of a table as text, and everything that is wrong with them."""
+    """Reads columns of a table as text, and collects their problems."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -159,14 +159,14 @@ class _Reader:
         return self._texts[column]
 
     def joined(self, columns: Sequence[str], separator: str) -> Any:  # noqa: ANN401 - str of shape (rows,)
-        """Return several columns as one text; an empty cell is a problem."""
+        """Join several columns to one text; an empty cell is a problem."""
         texts = [self.text(column) for column in columns]
         for column, values in zip(columns, texts, strict=True):
             self.problems += [self.table.problem(i, column, "is empty") for i in _where(values == "")]
         return np.array([separator.join(row) for row in zip(*texts, strict=True)], dtype=object)
 
     def meant(self, sides: Sides) -> Any:  # noqa: ANN401 - str of shape (rows,)
-        """Return what the words of a column mean; one that means nothing is a problem."""
+        """Return the meaning of each word of a column; an unknown word is a problem."""
         meanings = sides.meanings
         given = self.text(sides.column)
         for i, value in enumerate(given):
@@ -199,7 +199,7 @@ def _sides(how: VerdictMap, reader: _Reader) -> tuple[Any, Any]:
 
 
 def _gold(gold: Gold, how: VerdictMap, reader: _Reader, folder: Path) -> Any:  # noqa: ANN401 - str of shape (rows,)
-    """Return the right verdict of each row; empty where there is none."""
+    """Return the gold verdict of each row; empty where there is none."""
     if gold.file is None:
         return reader.meant(gold)
     other = _Reader(_table(folder / gold.file))
@@ -219,7 +219,7 @@ def _gold(gold: Gold, how: VerdictMap, reader: _Reader, folder: Path) -> Any:  #
 
 
 def _in_order_of_names(frame: pd.DataFrame) -> pd.DataFrame:
-    """Turn those pairs round whose first side comes second by its name, with all that is said of them."""
+    """Swap the sides of pairs that are not in alphabetical order, and their verdicts accordingly."""
     turned = (frame["first"] > frame["second"]).to_numpy()
     if not turned.any():
         return frame

@@ -1,4 +1,4 @@
-"""Any table → a data set, by a column map; recorded scores of other tools become evaluators."""
+"""Make a data set of any table by a column map; scores of other tools become recorded evaluators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, Problem, nearest, sound
+from metaeval.base.errors import DataError, Problem, nearest, sound, unknown
 from metaeval.base.validation import read_model
 from metaeval.kinds.explanations.data.check import build, duplicates
 from metaeval.kinds.explanations.data.explanation_set import KEYS
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableImport:
-    """What `import_table` made, and the columns of the table that the map does not name."""
+    """The data set, and the columns of the table that the map does not name."""
 
     data: ExplanationSet
     unmapped: tuple[str, ...]
 
 
 class _Source(NamedTuple):
-    """A column that holds values, whose they are, and of which aspect."""
+    """A column of values: by whom, and of which aspect."""
 
     column: str
     who: str | FromColumn
@@ -103,7 +103,7 @@ def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> Tab
         keys[key], found = text_column(table, table_map.units[key])
         problems += found
     if not long:
-        # Said once for the row, not again for each of its columns.
+        # Reported once per row, not per column.
         problems += duplicates(table, pd.DataFrame(keys), "the unit")
     tables = {
         "explanations": _once(table, units.assign(**keys), list(keys), table_map.units, problems, long=long)
@@ -137,7 +137,7 @@ def _read(source: str | os.PathLike[str], table_map: TableMap, cache: Path | Non
 
 
 def sources_of(entry: Entry, table_map: TableMap, given: list[str], map_name: str) -> list[_Source]:
-    """Return the columns of the table that an entry of the map means."""
+    """Return the columns of the table that match an entry of the map."""
     for selector in (entry.who, entry.aspect):
         if isinstance(selector, FromColumn) and selector.column not in given:
             raise DataError([_not_there(selector.column, given, map_name)])
@@ -168,9 +168,7 @@ def _source(entry: Entry, table_map: TableMap, column: str, values: dict[str, st
         )
         names = table_map.aspect_names
         if name and name not in names:
-            message = (
-                f"unknown aspect {name!r}{nearest(name, names)}; allowed: {', '.join(table_map.aspects)}"
-            )
+            message = unknown("unknown aspect", name, table_map.aspects, "allowed")
             raise DataError([Problem(map_name, None, None, message)])
         aspect = names[name] if name else ""
     return _Source(column, who, aspect)
@@ -197,7 +195,7 @@ def _once(
     *,
     long: bool,
 ) -> Table:
-    """Return one row a key. In a long table a unit comes again and again, and must be the same each time."""
+    """Return one row per key. In a long table a unit has several rows, which must agree."""
     if not long:
         return Table(table.name, frame, table.rows, labels)
     first = frame.groupby(keys, sort=False).ngroup().to_numpy()
@@ -212,7 +210,7 @@ def _once(
 
 
 class Piler(NamedTuple):
-    """Puts columns one below the other; each value keeps the row and column it came from."""
+    """Stacks columns to a long table; each value keeps its row and column in the source."""
 
     table: Table
     table_map: TableMap
@@ -235,7 +233,7 @@ class Piler(NamedTuple):
             names = _cells(table, source.who, self.problems)
             aspects = _cells(table, source.aspect, self.problems)
             if isinstance(source.aspect, FromColumn):
-                # A code becomes the name; what is neither is left for the check, which names the row.
+                # A code becomes its name; unknown ones are reported by the check, with their row.
                 aspects = np.array([self.table_map.aspect_names.get(a, a) for a in aspects], dtype=object)
                 labels["aspect"] = source.aspect.column
             if isinstance(source.who, FromColumn):
@@ -247,7 +245,7 @@ class Piler(NamedTuple):
 
 
 def _refuse_same_name(table: Table, sources: list[_Source], who: str) -> None:
-    """Two columns for one evaluator and aspect would be two scores for each unit."""
+    """Refuse two columns for one evaluator and aspect: they would be two scores per unit."""
     seen: dict[tuple[str, str], str] = {}
     for source in sources:
         if isinstance(source.who, FromColumn) or isinstance(source.aspect, FromColumn):

@@ -1,4 +1,4 @@
-"""The column map of `import_table`: which column of a table is what.
+"""The column map of `import_table`: the meaning of the columns of a table.
 
 ::
 
@@ -48,13 +48,13 @@ class Aspect(Strict):
 
 
 class FromColumn(Strict):
-    """A value that stands in a column of the table, row by row."""
+    """A value that is given by a column, row by row."""
 
     column: Name
 
 
 class Entry(Strict):
-    """Columns that hold ratings or scores, and who or what they are of."""
+    """Columns of ratings or scores: by whom, and of which aspect."""
 
     columns: Annotated[list[Name], Field(min_length=1)]
     aspect: str | FromColumn | None = None
@@ -80,7 +80,7 @@ class Entry(Strict):
             known.update(given)
             if len(given) != len(set(given)):
                 raise ValueError(f"{pattern!r} has one placeholder twice")
-            # A column that is named in full may be its own name, a pattern must say which part is.
+            # Without a pattern, the column may be the name; a pattern must say which part is.
             who = self.who or (f"{{{self.who_is}}}" if given else "")
             for template in (who, self.aspect):
                 for wanted in placeholders(template) if isinstance(template, str) else []:
@@ -120,7 +120,7 @@ class ScoreEntry(Entry):
 
 
 class TableMap(Strict):
-    """What a map file says."""
+    """The content of a map file."""
 
     name: Name
     licence: str = ""
@@ -172,7 +172,7 @@ class TableMap(Strict):
         return {**codes, **{name: name for name in self.aspects}}
 
     def manifest(self) -> Manifest:
-        """Return what ``dataset.yaml`` shall say."""
+        """Return the content of ``dataset.yaml``."""
         return Manifest(
             name=self.name,
             licence=self.licence,

@@ -1,4 +1,4 @@
-"""A table in memory → a data set, by the same column map as one in a file."""
+"""Make a data set of a table in memory, by the same column map as of a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from metaeval.base.errors import DataError, sound
-from metaeval.base.validation import read_model
+from metaeval.base.validation import read_model, sentences
 from metaeval.kinds.explanations.data.tables.importer import convert
 from metaeval.kinds.explanations.data.tables.map import TableMap
 from metaeval.sources.hub.repository import dataset_table, split_table
@@ -45,7 +45,7 @@ def from_table(
         If the map or the table cannot be used; rows are counted as in a spreadsheet, the first has number 2.
     """
     if isinstance(map, Mapping):
-        return convert(_table(table, given := _checked(map)), given).data
+        return convert(_table(table, given := _checked(dict(map))), given).data
     if not isinstance(map, str | os.PathLike):
         raise DataError(f"the map is a mapping or the path of a map file, not a {type(map).__name__}")
     path = Path(map)
@@ -54,7 +54,7 @@ def from_table(
 
 def _table(table: object, given: TableMap) -> Table:
     if isinstance(table, pd.DataFrame):
-        # What a name of the index means stands in the map: any may be a column.
+        # Named levels of the index count as columns.
         named = [n for n in table.index.names if n is not None and n not in table.columns]
         return from_frame(table.reset_index(named) if named else table, "the table")
     import datasets
@@ -68,9 +68,7 @@ def _table(table: object, given: TableMap) -> Table:
 
 def _checked(content: Mapping[str, Any]) -> TableMap:
     try:
-        return TableMap.model_validate(dict(content))
+        return TableMap.model_validate(content)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
-        raise DataError(f"the map: {f'{where}: ' if where else ''}{message}") from error
+        _, text = sentences(error, content, TableMap)[0]
+        raise DataError(f"the map: {text}") from error

@@ -89,10 +89,11 @@ def test_sides_by_columns_are_put_in_the_order_of_their_names(folder: Path) -> N
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_what_was_written_is_read_again(folder: Path, suffix: str) -> None:
-    from metaeval.study.commands.verdicts import import_file
+    from metaeval.study.steps import write_frame
 
     out = folder / f"out.{suffix}"
-    made = import_file(folder / "verdicts.csv", folder / "map.yaml", out, winner_of="unswapped")
+    made = imported(folder)
+    write_frame(made, out)
     pd.testing.assert_frame_equal(read_verdicts(out), made, check_dtype=False)
 
 

@@ -93,7 +93,7 @@ def test_a_map_file_gives_the_same(tmp_path):
         (WIDE.drop(columns="who"), WIDE_MAP, "the map: the column 'who' is not in the table"),
         (WIDE.assign(**{"clear by user": [1, 5, 9]}), WIDE_MAP, "the table, row 4, column 'clear by user'"),
         (WIDE, {**WIDE_MAP, "scale": {"min": 5, "max": 1}}, "the map: scale: min (5) must be below max (1)"),
-        (WIDE, {**WIDE_MAP, "rating": []}, "the map: rating: Extra inputs are not permitted"),
+        (WIDE, {**WIDE_MAP, "rating": []}, "the map: unknown key 'rating'; did you mean 'ratings'?"),
         (WIDE, 3, "the map is a mapping or the path of a map file, not a int"),
         (WIDE.to_dict("records"), WIDE_MAP, "takes a DataFrame, a Dataset or a DatasetDict, not a list"),
     ],

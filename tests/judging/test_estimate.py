@@ -9,7 +9,7 @@ import pytest
 
 import metaeval as me
 from metaeval.cli import main
-from metaeval.study.estimate import CallEstimate, estimates, total_of
+from metaeval.judging.estimate import CallEstimate, estimates, total_of
 from metaeval.study.plan import plan
 from tests.kinds.explanations.judge.test_judge import KEY
 from tests.llm.server import Act, Server, serving
@@ -41,7 +41,8 @@ def judge(server: Server, *more: str, model: str = "gpt-4o") -> str:
 
 
 def estimated(study: Path) -> list[CallEstimate]:
-    return estimates(plan(study, "out"))
+    todo = plan(study, "out")
+    return estimates(todo.judges(), todo.data, todo.aspects, todo.study.judging)
 
 
 def test_replies_seen_say_what_the_others_will_cost(tiny: Path) -> None:

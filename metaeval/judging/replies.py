@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metaeval.llm.calls.request import key_of
-from metaeval.llm.store.replies import Store, default_path
+from metaeval.llm.store.replies import Store
 from metaeval.llm.store.rows import request_in
-from metaeval.runs.folder import SCORES, VERDICTS, read_output
-from metaeval.runs.record import ReplyFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     import pandas as pd
 
     from metaeval.base.records import ScoreTable
-    from metaeval.judging.settings import JudgingOptions
-    from metaeval.runs.record import Record
 
 _BATCH = 500
 # In the canonical text of a request its attempt comes first; the text of a first attempt need not be read.
@@ -29,9 +26,23 @@ _SEEN = "key,text,finish_reason,refusal,model,fingerprint,prompt_tokens,completi
 service_seconds,error_kind,error_code,created"
 
 
-def store_path(options: JudgingOptions) -> Path:
-    """Return where the replies of a study's judges are kept."""
-    return Path(options.store) if options.store else default_path()
+@dataclass(frozen=True, slots=True)
+class RepliesState:
+    """What tells whether a store still has the replies that were used."""
+
+    file: list[int] | None
+    """The store's file as it was, None if somebody else wrote to it."""
+    digest: str | None
+    """Of the replies to the calls; None if there were others that no file of the run names."""
+
+    def holds(self, path: Path, calls: Callable[[], Sequence[str]]) -> bool:
+        """Say whether the store at ``path`` still has the replies to these calls."""
+        if not path.is_file():
+            return False
+        if self.file is not None and self.file == _file_state(path):
+            return True
+        # Another run may have added to the store; what counts is that these replies are the same.
+        return self.digest is not None and self.digest == _digest(path, calls())
 
 
 def calls_in(frames: Iterable[pd.DataFrame | None]) -> list[str]:
@@ -41,23 +52,6 @@ def calls_in(frames: Iterable[pd.DataFrame | None]) -> list[str]:
         if frame is not None and "call" in frame:
             keys.update(frame["call"].dropna().unique())
     return sorted(keys - {""})
-
-
-def calls_of_run(folder: Path, record: Record) -> list[str]:
-    """Return the keys of the calls behind the scores and verdicts of a finished run.
-
-    Raises
-    ------
-    RunFolderError
-        If the run is not finished, or its files are not those that it wrote.
-    """
-    import pandas as pd
-    import pyarrow.parquet as pq
-
-    names = [SCORES, *([VERDICTS] if VERDICTS in record.outputs else [])]
-    files = [read_output(folder, name) for name in names]
-    having = [file for file in files if "call" in pq.read_schema(file).names]
-    return calls_in(pd.read_parquet(file, columns=["call"]) for file in having)
 
 
 def with_attempts(store: Store, calls: Sequence[str]) -> Iterator[str]:
@@ -73,7 +67,7 @@ def with_attempts(store: Store, calls: Sequence[str]) -> Iterator[str]:
             yield key
 
 
-def replies_state(path: Path, calls: Sequence[str], behind: Iterable[ScoreTable]) -> ReplyFacts:
+def replies_state(path: Path, calls: Sequence[str], behind: Iterable[ScoreTable]) -> RepliesState:
     """Return what tells later whether the store at ``path`` has the same replies.
 
     Parameters
@@ -81,34 +75,15 @@ def replies_state(path: Path, calls: Sequence[str], behind: Iterable[ScoreTable]
     path
         The store; nobody of this process has it open.
     calls
-        What `calls_of_run` will find in the run folder.
+        What `metaeval.runs.replies.calls_of_run` will find in the run folder.
     behind
         The tables of all judges, those too whose scores are not in the folder.
-
-    Returns
-    -------
-    ReplyFacts
-        ``file``: the store's file as it is now, None if somebody else writes to it. ``digest``: of the
-        replies to the calls, None if there are others that the run's files do not name.
     """
     if not path.is_file():
-        return ReplyFacts(file=None, digest=None)
+        return RepliesState(None, None)
     whole = calls_in(frame for table in behind for frame in (table.frame, table.verdicts))
     digest = _digest(path, calls) if whole == list(calls) else None
-    return ReplyFacts(file=_file_state(path), digest=digest)
-
-
-def same_replies(path: Path, folder: Path, record: Record) -> bool:
-    """Say whether a store has the replies that a run used; true if it used none."""
-    kept = record.replies
-    if kept is None:
-        return True
-    if not path.is_file():
-        return False
-    if kept.file is not None and kept.file == _file_state(path):
-        return True
-    # Another run may have added to the store; what counts is that these replies are the same.
-    return kept.digest is not None and kept.digest == _digest(path, calls_of_run(folder, record))
+    return RepliesState(_file_state(path), digest)
 
 
 def _file_state(path: Path) -> list[int] | None:

@@ -1,4 +1,4 @@
-"""The judges of a study: what they are allowed, and the replies that they used."""
+"""The replies behind a finished run."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import RunFolderError
-from metaeval.judging.settings import Judging, judging
-from metaeval.llm.calls.price import Prices
+from metaeval.judging.replies import calls_in, with_attempts
 from metaeval.llm.store.replies import Store
-from metaeval.runs.folder import read_record
-from metaeval.study.replies import calls_of_run, with_attempts
+from metaeval.runs.folder import SCORES, VERDICTS, read_output, read_record
 
 if TYPE_CHECKING:
     import os
-    from contextlib import AbstractContextManager
 
-    from metaeval.kinds.study import Study
-
-_BATCH = 2_000
+    from metaeval.runs.record import Record
 
 
-def judging_of(study: Study, *, offline: bool = False) -> AbstractContextManager[Judging]:
-    """Return the block inside which the judges of a study score."""
-    options = study.judging
-    return judging(
-        options.store,
-        limits=options.limits,
-        budget=options.budget,
-        prices=Prices(options.prices),
-        offline=offline,
-    )
+def calls_of_run(folder: Path, record: Record) -> list[str]:
+    """Return the keys of the calls behind the scores and verdicts of a finished run.
+
+    Raises
+    ------
+    RunFolderError
+        If the run is not finished, or its files are not those that it wrote.
+    """
+    import pandas as pd
+    import pyarrow.parquet as pq
+
+    names = [SCORES, *([VERDICTS] if VERDICTS in record.outputs else [])]
+    files = [read_output(folder, name) for name in names]
+    having = [file for file in files if "call" in pq.read_schema(file).names]
+    return calls_in(pd.read_parquet(file, columns=["call"]) for file in having)
 
 
 def export_run(

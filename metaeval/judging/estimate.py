@@ -1,4 +1,4 @@
-"""What asking the judges of a study would take; nothing is sent to find out."""
+"""What asking judges would take; nothing is sent to find out."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from metaeval.base.progress import progress
-from metaeval.kinds.scoring import judges_of, resolve
 from metaeval.llm.calls.price import Prices, reply_limit, tokens_about
 from metaeval.llm.prompts.template import joined, load_prompt
+from metaeval.llm.replies.fields import Number, Text
 from metaeval.llm.store.replies import Store
-from metaeval.study.replies import store_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from metaeval.judging.asker import Asked, ModelEvaluator
-    from metaeval.study.plan import Plan
+    from metaeval.base.records import DataOfKind
+    from metaeval.judging.model_evaluator import ModelEvaluator, Question
+    from metaeval.judging.settings import JudgingOptions
+    from metaeval.llm.replies.fields import Field
 
 Basis: TypeAlias = Literal["judge", "model", "guess"]
 
@@ -58,14 +59,15 @@ class CallEstimate:
         return self.requests - self.in_store
 
 
-def estimates(todo: Plan) -> list[CallEstimate]:
-    """Return what the judges of a study would take, those inside ensembles too."""
-    judges = judges_of(resolve(todo.specs, todo.known).values())
-    path = store_path(todo.study.judging)
+def estimates(
+    judges: Sequence[ModelEvaluator], data: DataOfKind, aspects: Sequence[str], options: JudgingOptions
+) -> list[CallEstimate]:
+    """Return what asking some judges about the units of a data set would take."""
+    path = options.path
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store(path)) if judges and path.exists() else None
         advance = stack.enter_context(progress("estimating", len(judges)))
-        estimator = _Estimator(todo, Prices(todo.study.judging.prices), store)
+        estimator = _Estimator(data, aspects, Prices(options.prices), store)
         found = []
         for judge in judges:
             found.append(estimator.of(judge))
@@ -103,17 +105,17 @@ def _sum(usd: Sequence[float | None]) -> float | None:
 
 
 class _Estimator:
-    def __init__(self, todo: Plan, prices: Prices, store: Store | None) -> None:
-        self._todo, self._prices, self._store = todo, prices, store
+    def __init__(self, data: DataOfKind, aspects: Sequence[str], prices: Prices, store: Store | None) -> None:
+        self._data, self._aspects, self._prices, self._store = data, aspects, prices, store
 
     def of(self, judge: ModelEvaluator) -> CallEstimate:
-        first: Asked | None = None
+        first: Question | None = None
         met: set[str] = set()  # what is equal is asked once
         seen: list[int] = []
         in_store = tokens = 0
         prompts: list[float | None] = []
         at_most: list[float | None] = []
-        questions = judge.questions(self._todo.data, self._todo.aspects)
+        questions = judge.questions(self._data, self._aspects)
         while asked := list(itertools.islice(questions, _BATCH)):
             first = first or asked[0]
             new = {q.request.key: q.request for q in asked if q.request.key not in met}
@@ -147,7 +149,7 @@ class _Estimator:
         )
 
     def _reply_tokens(
-        self, judge: ModelEvaluator, first: Asked | None, seen: Sequence[int]
+        self, judge: ModelEvaluator, first: Question | None, seen: Sequence[int]
     ) -> tuple[int, Basis]:
         """Return the tokens of one reply, and how they are known."""
         if seen:
@@ -157,7 +159,7 @@ class _Estimator:
         of_model = self._of_model(first.request.provider, first.request.model)
         if of_model is not None:
             return of_model, "model"
-        return min(_guess(judge, len(first.aspects)), reply_limit(first.request) or _OF_PROSE * 100), "guess"
+        return min(_guess(judge, first.fields), reply_limit(first.request) or _OF_PROSE * 100), "guess"
 
     @functools.cache  # noqa: B019 - an estimator does not outlive its estimates
     def _of_model(self, provider: str, model: str) -> int | None:
@@ -172,9 +174,9 @@ class _Estimator:
         return None if mean is None else round(mean)
 
 
-def _guess(judge: ModelEvaluator, aspects: int) -> int:
+def _guess(judge: ModelEvaluator, fields: Sequence[Field]) -> int:
     template = load_prompt(judge.prompt)
     form = template.reply[0] if judge.reply == "auto" else judge.reply
-    if template.rubric is not None:
-        return aspects * (_OF_VALUE + _OF_REASON)
-    return aspects * _OF_VALUE + (0 if form == "json" else _OF_PROSE)
+    reasons = sum(isinstance(f, Text) or (isinstance(f, Number) and f.reason) for f in fields)
+    prose = 0 if reasons or form == "json" else _OF_PROSE
+    return len(fields) * _OF_VALUE + reasons * _OF_REASON + prose

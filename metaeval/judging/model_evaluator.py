@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from metaeval.base.errors import SpecError, nearest
-from metaeval.base.records import Status
-from metaeval.evaluators.arguments import check_flag
+from metaeval.base.records import Kind, Status
 from metaeval.evaluators.base import BaseEvaluator
+from metaeval.judging.outcome import Answered, answered
 from metaeval.llm.calls.request import Request
 from metaeval.llm.prompts.template import joined, load_prompt
 from metaeval.llm.providers import address_of, provider_named
-from metaeval.llm.providers.simulated import settings_of
-from metaeval.llm.replies.reader import FORMS, PARSER, json_schema, parse_reply
+from metaeval.llm.providers.simulated import instructions, settings_of
+from metaeval.llm.replies.fields import json_schema
+from metaeval.llm.replies.reader import FORMS, PARSER, read_reply
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
-    from metaeval.base.records import DataOfKind, Scale
+    from metaeval.base.records import DataOfKind
     from metaeval.judging.settings import Judging
     from metaeval.llm.calls.request import Reply
-    from metaeval.llm.calls.work import Answer
+    from metaeval.llm.replies.fields import Field
     from metaeval.llm.replies.reader import Parsed
 
 SIMULATED = "simulated"
 
 
-class Asked(Protocol):
+class Question(Protocol):
     """One thing to ask."""
 
     @property
-    def aspects(self) -> tuple[int, ...]:
-        """Positions, among those that are scored, of the aspects that the reply is to be about."""
+    def fields(self) -> Sequence[Field]:
+        """What the reply is to give."""
         ...
 
     @property
@@ -41,27 +43,61 @@ class Asked(Protocol):
         ...
 
 
-Q = TypeVar("Q", bound=Asked)
+Q = TypeVar("Q", bound=Question)
 
 
+@dataclass(frozen=True, repr=False)
 class ModelEvaluator(BaseEvaluator):
-    """An evaluator that asks a language model; a subclass has these fields, whatever else it has."""
+    """An evaluator that asks a language model.
 
-    if TYPE_CHECKING:
-        model: str
-        prompt: str
-        profile: bool
-        temperature: float
-        replicate: int
-        reply: str
-        base_url: str | None
-        attempts: int
-        max_tokens: int
-        seed: int
+    A subclass is decorated as this one is, gives ``prompt`` a default and may add arguments of its own.
+
+    Parameters
+    ----------
+    model
+        ``provider/model``, such as ``openai/gpt-4o`` or ``dashscope/qwen-max``.
+    prompt
+        The name of a prompt that ships with the package, or the path of one's own. One that uses the
+        placeholder ``aspect`` asks for one aspect per call, any other for all of them.
+    temperature
+        Of the model's sampling.
+    replicate
+        Number of the repetition, to ask the same again on purpose.
+    reply
+        ``json`` (with the provider's own schema check), ``text`` (values at the end of a reasoned answer), or
+        ``auto``: the form that the prompt names first, asked for in words alone.
+    base_url
+        Address of a compatible server; the environment's or the provider's own, if left out.
+    attempts
+        How often is asked at most until a reply will do; each attempt is a call of its own.
+    max_tokens
+        Longest reply.
+    seed
+        Of whatever the judge draws.
+    """
+
+    model: str
+    prompt: str
+    _: KW_ONLY
+    temperature: float = 0
+    replicate: int = 0
+    reply: str = "auto"
+    base_url: str | None = None
+    attempts: int = 3
+    max_tokens: int = 1024
+    seed: int = 0
+    kind: ClassVar[Kind] = Kind.JUDGE
+
+    def __post_init__(self) -> None:
+        self.check_settings()
 
     @abstractmethod
-    def questions(self, data: DataOfKind, aspects: Sequence[str]) -> Iterator[Asked]:
+    def questions(self, data: DataOfKind, aspects: Sequence[str]) -> Iterator[Question]:
         """Yield what is to be asked; nothing is sent."""
+
+    @abstractmethod
+    def fields(self, data: DataOfKind, aspects: Sequence[str]) -> Sequence[Field]:
+        """Return what one reply is to give: a field of each aspect's name, and what else is asked for."""
 
     @property
     def provider(self) -> str:
@@ -77,7 +113,6 @@ class ModelEvaluator(BaseEvaluator):
         if self.provider == SIMULATED:
             settings_of(self.model.partition("/")[2])  # what cannot be set is said before anything is asked
         self.check_word("reply", FORMS)
-        check_flag(name, "profile", self.profile)
         for field, least in (("replicate", 0), ("attempts", 1), ("max_tokens", 1), ("seed", 0)):
             number = getattr(self, field)
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
@@ -96,14 +131,14 @@ class ModelEvaluator(BaseEvaluator):
                 f"({', '.join(known)})"
             )
 
-    def model_signature(self) -> dict[str, Any]:
+    def signature(self, data: DataOfKind) -> Mapping[str, Any]:
         """Return model, address, prompt with its hash, settings and the version of the parser."""
+        del data
         return {
             "model": self.model,
             "address": address_of(self.provider, self.base_url),
             "prompt": load_prompt(self.prompt).signature,
             "seed": self.seed,
-            "profile": self.profile,
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
             "replicate": self.replicate,
@@ -113,26 +148,32 @@ class ModelEvaluator(BaseEvaluator):
             **({SIMULATED: True} if self.provider == SIMULATED else {}),
         }
 
-    def bare_request(self, names: Sequence[str], scale: Scale, **simulate: object) -> Request:
-        """Return a request without messages.
+    def parts(self, aspects: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the positions of the aspects that each call is about."""
+        every = tuple(range(len(aspects)))
+        return [(a,) for a in every] if "aspect" in load_prompt(self.prompt).placeholders else [every]
+
+    def frames(
+        self, data: DataOfKind, aspects: Sequence[str], **simulate: object
+    ) -> dict[tuple[int, ...], tuple[Sequence[Field], Request]]:
+        """Return the fields of each of the `parts`, and a request for them without messages.
 
         Parameters
         ----------
-        names
-            Aspects to answer.
-        scale
-            Of the answers.
         **simulate
-            What a simulated model is to be told beside the scale.
+            What a simulated model is to be told beside the fields.
         """
+        fields = {part: self.fields(data, [aspects[a] for a in part]) for part in self.parts(aspects)}
+        return {part: (of, self._bare_request(of, simulate)) for part, of in fields.items()}
+
+    def _bare_request(self, fields: Sequence[Field], simulate: Mapping[str, object]) -> Request:
         parameters: dict[str, Any] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         schema = None
-        if self.provider == SIMULATED and (simulate or self.reply == "text"):
-            told = {"values": len(names), "min": scale.min, "max": scale.max}
-            parameters["simulate"] = {**told, **simulate}
+        if self.provider == SIMULATED:
+            told = instructions(fields, with_schema=self.reply != "text", **simulate)
+            parameters |= {"simulate": told} if told else {}
         if self.reply == "json" or (self.provider == SIMULATED and self.reply != "text"):
-            reasons = load_prompt(self.prompt).rubric is not None
-            schema = json_schema(names, scale.min, scale.max, scale.integer, reasons=reasons)
+            schema = json_schema(fields)
         return Request(
             provider=self.provider,
             model=self.model.partition("/")[2],
@@ -143,28 +184,13 @@ class ModelEvaluator(BaseEvaluator):
             replicate=self.replicate,
         )
 
-    def ask(
-        self,
-        questions: Iterable[Q],
-        aspects: Sequence[str],
-        scale: Scale,
-        aliases: Mapping[str, Sequence[str]],
-        settings: Judging,
-        *,
-        total: int,
-    ) -> Generator[tuple[Q, Answer, Parsed | None]]:
-        """Send questions, and yield each with its answer and what was read from it, as they come.
+    def ask(self, questions: Iterable[Q], settings: Judging, *, total: int) -> Generator[tuple[Q, Answered]]:
+        """Send questions, and yield each with what came of it, as they come.
 
         Parameters
         ----------
         questions
             Taken one after the other as the work goes on.
-        aspects
-            All that are scored, by the positions of the questions.
-        scale
-            What an answer may be.
-        aliases
-            Aspect → other names under which a reply may give it.
         settings
             Store, limits and budget; what was done is added to its tallies.
         total
@@ -183,17 +209,12 @@ class ModelEvaluator(BaseEvaluator):
                 yield question.request
 
         def usable(index: int, reply: Reply) -> bool:
-            names = [aspects[a] for a in places[index].aspects]
-            read[index] = parse_reply(
+            read[index] = read_reply(
                 reply.text,
-                names,
-                scale.min,
-                scale.max,
-                scale.integer,
+                places[index].fields,
                 form=self.reply,
                 finish_reason=reply.finish_reason,
                 refusal=reply.refusal,
-                aliases={a: aliases[a] for a in names},
                 prompt=prompts.get(index),
             )
             return read[index].status is Status.OK
@@ -213,9 +234,8 @@ class ModelEvaluator(BaseEvaluator):
         )
         try:
             for answer in run:
-                question = places[answer.position]
                 del prompts[answer.position]
                 parsed = read.pop(answer.position, None) if answer.reply.error is None else None
-                yield question, answer, parsed
+                yield places[answer.position], answered(answer, parsed, settings.prices)
         finally:
             settings.tallies.append(run.tally)

@@ -1,0 +1,107 @@
+"""Results → the sentences that say how they were made: missing values, intervals, tests."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from metaeval.stats.regression.noisy_means import NoInterval
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def policy_sentences(policy: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say in words what a policy does; a key without words of its own is shown as it is."""
+    words = {k: v for k, v in policy.items() if k not in ("levels", "coefficients", "bootstrap")}
+    out = []
+    missing = words.pop("missing", None) or {}
+    n_truth = {aspect: n for aspect, n in (words.pop("n_truth_missing", None) or {}).items() if n}
+    for what, name, counts in (("truth", "rating of the truth", n_truth), ("score", "score", {})):
+        if what in missing:
+            done = "drops its unit" if missing[what] == "drop" else f"counts as {missing[what]:g}"
+            which = f" ({', '.join(f'{aspect}: {n:,}' for aspect, n in counts.items())})" if counts else ""
+            out.append(f"A missing {name} {done}{which}.")
+    match words.pop("undefined_groups", None):
+        case "skip":
+            out.append("Groups without a defined coefficient are left out of the mean.")
+        case "zero":
+            out.append("Groups without a defined coefficient count as 0.")
+    match words.pop("units", None):
+        case "common":
+            out.append("All evaluators are compared on the same units.")
+        case "own":
+            out.append("Each evaluator is compared on the units that it scored.")
+    out += no_interval_sentences(words.pop("no_interval", None) or {})
+    out += [
+        f"{key.replace('_', ' ').capitalize()}: {value}." for key, value in words.items() if value is not None
+    ]
+    return tuple(out)
+
+
+def interval_sentence(options: Mapping[str, Any], levels: Sequence[str] = ()) -> str:
+    """Say how intervals were made, those at generator level too if it is one of the levels."""
+    if not options:
+        return ""
+    how = "bias-corrected and accelerated" if options["method"] == "bca" else "percentiles"
+    how += ", widened for few clusters" if options["expand"] else ""
+    drawn = f"{options['resamples']:,} resamples of {options['n_clusters']:,} {options['cluster']}s"
+    confidence = f"{100 * options['confidence']:g} %"
+    told = f"Brackets hold {confidence} bootstrap intervals ({how}; {drawn}, seed {options['seed']})."
+    return f"{told} {GENERATOR_INTERVALS}" if "generator" in levels else told
+
+
+GENERATOR_INTERVALS = (
+    "At generator level they are intervals of the correlation that very many would give, corrected for the "
+    "noise of the means, so that the plain estimate can lie outside."
+)
+
+
+NO_BOOTSTRAP = (
+    "At generator level there are no intervals here: resampled means are noisier than means, so that those "
+    "of a bootstrap lie too low."
+)
+
+
+def true_means_sentence(options: Mapping[str, Any]) -> str:
+    """Say what is corrected at generator level."""
+    return (
+        "Corrected: the correlation of the means that very many "
+        f"{options['cluster']}s would give, as noise in the means lowers the plain one. Brackets hold "
+        f"{100 * options['confidence']:g} % intervals of it ({options['resamples']:,} draws of the true "
+        f"means, {options['n_clusters']:,} {options['cluster']}s, seed {options['seed']})."
+    )
+
+
+def no_interval_sentences(found: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
+    """Say what has no interval at generator level, and why: reason → evaluator → aspects."""
+    told = []
+    for reason, by_name in found.items():
+        listed = "; ".join(f"{name} ({', '.join(aspects)})" for name, aspects in by_name.items())
+        told.append(f"No interval at generator level where {NoInterval(reason).words}: {listed}.")
+    return told
+
+
+def tests_sentence(policy: Mapping[str, Any]) -> str:
+    """Say how evaluators were tested against each other."""
+    names = {
+        "holm": "Holm's correction",
+        "bh": "Benjamini and Hochberg's correction",
+        "none": "no correction",
+    }
+    what = policy.get("swapped", "standardized scores")
+    swapped = f"{policy['permutations']:,} swaps of {what} by {policy['swap']}"
+    pairs = "1 pair" if policy["pairs"] == 1 else f"{policy['pairs']:,} pairs"
+    corrected = f"{names[policy['correction']]} over {pairs}"
+    least = min(1.0, policy["least_p"] * (policy["pairs"] if policy["correction"] == "holm" else 1))
+    floor = f" No p can be below {least:.3f} here." if least >= 0.01 else ""
+    if least > policy["alpha"]:
+        # n clusters can be swapped in 2^n ways, of which half are the others with the sides exchanged.
+        of_clusters = 2.0 ** (1 - policy.get("n_clusters", 0)) * policy["pairs"]
+        floor = (
+            f" There are too few {policy['swap']}s to tell anybody apart: no p can be far below {least:.3f}."
+            if min(1.0, of_clusters) > policy["alpha"] or policy["correction"] != "holm"
+            else f" There are too few permutations for so many pairs: no p can be below {least:.3f}. Set "
+            f"permutations to {math.ceil(2 * policy['pairs'] / policy['alpha']):,} or more."
+        )
+    return f"p: two-sided paired permutation tests ({swapped}, {corrected}, seed {policy['seed']}).{floor}"

@@ -1,0 +1,127 @@
+"""Prompts of judges: a file is checked, and filled for one question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from metaeval.base.errors import Problem, PromptError, one_of
+from metaeval.llm.prompts.template import bundled_prompts, check_prompt, load_prompt
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    from metaeval.llm.prompts.template import PromptTemplate
+
+
+def is_single(template: PromptTemplate) -> bool:
+    """Say whether a prompt asks for one aspect a call."""
+    return "aspect" in template.placeholders
+
+
+def filled(
+    template: PromptTemplate,
+    aspects: Sequence[Mapping[str, object]],
+    values: Mapping[str, object],
+    *,
+    known: Sequence[str],
+    shown: Mapping[str, object] | None = None,
+    reply: str = "auto",
+) -> list[tuple[str, str]]:
+    """Fill a judge's prompt.
+
+    Parameters
+    ----------
+    template
+        The prompt; one that uses ``aspect`` takes exactly one of them.
+    aspects
+        What is said of each aspect that is asked for, its ``name`` too.
+    values
+        The other placeholders and what they stand for, None where it is not there.
+    known
+        All placeholders that the judge can fill.
+    shown
+        Further ones; what is given of them must not be left out by the prompt.
+    reply
+        ``json`` or ``text``; ``auto`` is the form that the prompt names first.
+
+    Returns
+    -------
+    list of tuple
+        Role and text of each message.
+
+    Raises
+    ------
+    PromptError
+        If the prompt cannot show what is given, or cannot ask for this form of reply.
+    """
+    name = template.name
+    if reply != "auto" and reply not in template.reply:
+        raise PromptError(
+            f"prompt {name!r} cannot ask for a reply in {reply!r}; allowed: auto, {', '.join(template.reply)}"
+        )
+    if is_single(template) and len(aspects) != 1:
+        names = ", ".join(str(a["name"]) for a in aspects)
+        raise PromptError(f"prompt {name!r} asks for one aspect a call; choose one of {names or '(none)'}")
+    for of, value in (shown or {}).items():
+        if value is not None and of not in template.placeholders:
+            raise PromptError(
+                f"prompt {name!r} has no placeholder {of!r}, so it cannot show one; "
+                f"add {of} to its header and body, or judge without"
+            )
+    for placeholder in template.placeholders:
+        said = f"prompt {name!r}: nothing fills the placeholder"
+        one_of(placeholder, known, said, "there are", error=PromptError)
+    given = {
+        **values,
+        **(shown or {}),
+        "reply_form": template.reply[0] if reply == "auto" else reply,
+        **({"aspect": aspects[0]} if is_single(template) else {"aspects": aspects}),
+    }
+    return template.messages({n: given.get(n) for n in template.placeholders})
+
+
+def check_file(
+    path: str | os.PathLike[str],
+    *,
+    needed: Sequence[str],
+    known: Sequence[str],
+    samples: Sequence[Mapping[str, object]],
+    more: Callable[[PromptTemplate], list[str]] = lambda _: [],
+) -> list[Problem]:
+    """Return everything that is wrong with a file as a judge's prompt; an empty list if it can be used.
+
+    Parameters
+    ----------
+    path
+        The file.
+    needed, known, samples
+        As for `metaeval.llm.prompts.template.check_prompt`; ``aspects``, ``aspect`` and ``reply_form`` need
+        no sample.
+    more
+        Says what else is wrong with the prompt.
+    """
+    asked: dict[str, object] = {"name": "clarity", "statement": "I understand it."}
+    every = [
+        {"aspects": [asked], "aspect": asked} | dict(values) | {"reply_form": form}
+        for form in ("json", "text")
+        for values in samples
+    ]
+    found = check_prompt(path, needed=needed, known=known, samples=every)
+    if found:
+        return found
+    file, template = Path(path), load_prompt(Path(path))
+    either = [name for name in ("aspects", "aspect") if name in template.placeholders]
+    wrong = []
+    if len(either) != 1 and "aspects" in known:
+        wrong.append(
+            f"uses {'both' if either else 'neither'} 'aspects' and 'aspect'; it must use one of them"
+        )
+    if len(template.reply) > 1 and "reply_form" not in template.placeholders:
+        wrong.append("names two forms of reply and does not use 'reply_form', so both would ask for the same")
+    wrong += more(template)
+    shipped = bundled_prompts().get(template.name)
+    if shipped is not None and load_prompt(template.name).hash != template.hash:
+        wrong.append(f"has the name of the bundled prompt {template.name!r} and is another; rename it")
+    return [Problem(file.name, None, None, message) for message in wrong]

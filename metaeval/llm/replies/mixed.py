@@ -1,0 +1,130 @@
+"""Replies whose fields differ in kind: numbers, choices in words, and texts.
+
+In JSON each field is a key of one object. In text each has a line of its own, ``name: value``; a text may go
+on below it, up to an empty line or the next field. A value is the whole of what stands there: what is not
+understood beside it leaves it unread.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+from metaeval.llm.replies.beside import is_head, leads_here, takes_back
+from metaeval.llm.replies.fields import Choice, Number, Text
+from metaeval.llm.replies.json_claims import MOST_OBJECTS, Pairs
+from metaeval.llm.replies.line_claims import Other, is_partly_quoted, without_markup
+from metaeval.llm.replies.objects import claim_value, holds_values, is_remark_key
+from metaeval.llm.replies.remarks import withdraws
+from metaeval.llm.replies.values import whole_value
+from metaeval.llm.replies.words import UNCLEAR, tidy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from metaeval.llm.replies.fields import Field, Given
+    from metaeval.llm.replies.json_claims import Found
+    from metaeval.llm.replies.names import Names
+
+    Claim: TypeAlias = Callable[[str, Given | None], None]
+
+_DEEPEST = 8
+_AROUND = "\"'“”‘’「」()[]*_`. !。"
+_LEAD = r"^[\s>#•●▪◦·+|*_`\"'-]*(?:[0-9]{1,2}[.)] *)?[*_`\"' ]*"
+_SEPARATOR = r"[*_`\"' ]*(?::|=)[*_` ]*"
+
+
+def claim_objects(found: Found, names: Names, fields: Mapping[str, Field], claim: Claim) -> None:
+    """Tell ``claim`` every field and value that the objects of a reply name."""
+    too_many = len(found.objects) > MOST_OBJECTS
+    for value, is_answer in found.objects:
+        _claim_json(value, names, fields, claim if is_answer and not too_many else _unclear(claim))
+
+
+def _claim_json(
+    value: object, names: Names, fields: Mapping[str, Field], claim: Claim, depth: int = 0
+) -> None:
+    if depth > _DEEPEST or not isinstance(value, Pairs):
+        return
+    asked = [(names.field(key), key, inner) for key, inner in value]
+    named = any(field for field, _, _ in asked)
+    if named and not all(field or _is_harmless(key, inner, names) for field, key, inner in asked):
+        claim = _unclear(claim)
+    for field, key, inner in asked:
+        if field is None:
+            known = holds_values(key) and not named
+            _claim_json(inner, names, fields, claim if known else _unclear(claim), depth + 1)
+        elif isinstance(one := fields[field], Number):
+            claim_value(field, inner, names, one.scale, claim)
+        else:
+            claim(field, _read(one, inner))
+
+
+def _unclear(claim: Claim) -> Claim:
+    return lambda field, _: claim(field, UNCLEAR)
+
+
+def _is_harmless(key: str, value: object, names: Names) -> bool:
+    """Say whether what stands beside the fields in their object is a reason for them."""
+    if not is_remark_key(key, names):
+        return False
+    return value is None or (isinstance(value, str) and not (takes_back(value) or withdraws(value, names)))
+
+
+def claim_lines(raw: str, names: Names, fields: Mapping[str, Field], claim: Claim) -> list[Other]:
+    """Tell ``claim`` every field and value that the lines of a reply name; return the other lines."""
+    begins = re.compile(f"{_LEAD}{names.pattern}{_SEPARATOR}", re.IGNORECASE)
+    quotations = is_partly_quoted(raw)
+    others: list[Other] = []
+    said: list[tuple[str, str, bool]] = []  # field, what is said of it, and whether it is an answer
+    elsewhere = below = False
+    for line in raw.split("\n"):
+        match = begins.match(line)
+        if match and (field := names.field(match["name"])):
+            is_answer = not (elsewhere or (quotations and line.lstrip().startswith(">")))
+            said.append((field, line[match.end() :], is_answer))
+            below = isinstance(fields[field], Text)
+        elif below and line.strip():
+            field, text, is_answer = said.pop()
+            said.append((field, f"{text}\n{line}", is_answer))
+        else:
+            below = False
+            if bare := without_markup(line).strip():
+                others.append(Other(bare, bool(said)))
+                elsewhere = is_head(line) and not leads_here(bare)
+    for field, text, is_answer in said:
+        claim(field, _read(fields[field], text) if is_answer else UNCLEAR)
+    return others
+
+
+def _read(field: Field, value: object) -> Given | None:
+    """Return the value of a field, or `UNCLEAR`."""
+    match field:
+        case Number():
+            return whole_value(without_markup(value), field.scale) if isinstance(value, str) else UNCLEAR
+        case Choice():
+            return _chosen(field, value)
+        case Text():
+            return _text(field, value)
+
+
+def _chosen(field: Choice, value: object) -> Given | None:
+    said = f"{value:g}" if type(value) in (int, float) else str(value)  # True is "true"
+    word = tidy(without_markup(said)).strip(_AROUND).casefold()
+    found = [of for of, words in field.words.items() if word in {w.casefold().strip(_AROUND) for w in words}]
+    return found[0] if len(found) == 1 else UNCLEAR
+
+
+def _text(field: Text, value: object) -> str | None:
+    if value is None and not field.required:
+        return ""
+    if not isinstance(value, str) or (field.required and not value.strip()):
+        return UNCLEAR
+    text = value.strip()
+    return UNCLEAR if not field.evidence and (takes_back(text) or withdraws(text)) else text
+
+
+def names_another(sentence: str, field: Choice, value: Given) -> bool:
+    """Say whether a sentence holds a word of another choice than the one that was read."""
+    words = [re.escape(w) for of, said in field.words.items() if of != value for w in said]
+    return re.search(rf"(?<![a-z0-9])(?:{'|'.join(words)})(?![a-z0-9])", sentence, re.IGNORECASE) is not None

@@ -1,0 +1,149 @@
+"""Leaderboards: the ranking and the tables of a board, and what is said around them, in each format."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from metaeval.base.counts import counted
+from metaeval.base.formulas import to_csv
+from metaeval.base.notebook import heading
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.sheet import NOTHING, value_text
+from metaeval.reports import escapes, latex, words
+from metaeval.reports.sheets import latex_tables, sheet_to_html, sheet_to_markdown
+from metaeval.reports.templates import template
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from metaeval.engine.sheet import Sheet
+
+ROWS = 60
+"""Rows that a notebook shows at most, over all tables."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaderboard:
+    """Evaluators in order, and side by side, which can be written in each format."""
+
+    tables: tuple[Sheet, ...]
+    """All evaluators in all cells: what `metaeval.engine.standings` made."""
+    frame: pd.DataFrame
+    """A row an evaluator and cell, with ``block``, ``mark`` and ``printed``."""
+    ranking: Sheet | None = None
+    """The order by one cell, with intervals, clusters of rank and costs."""
+    policy: tuple[str, ...] = ()
+    """Sentences on what was done with missing values, undefined groups and differing units."""
+    title: str = ""
+    dataset: str = ""
+    truth: str = ""
+    simulated: Simulation = REAL
+    signatures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
+    """Sentences on calls of judges that brought no reply, which are said loudly."""
+    name: str = ""
+    """Of the study or run; LaTeX labels begin with it, or with that of the data set."""
+
+    @property
+    def heading(self) -> str:
+        """The title, or one that names the data set."""
+        return self.title or (f"Evaluators on {self.dataset}" if self.dataset else "Evaluators")
+
+    @property
+    def _quiet(self) -> tuple[Sheet | None, list[Sheet]]:
+        """The ranking and the tables with what was done, where it has been said what is simulated."""
+        ranking = self.ranking and replace(self.ranking, simulated=REAL)
+        return ranking, [replace(t, notes=(*t.notes, *self.policy), simulated=REAL) for t in self.tables]
+
+    def to_markdown(self) -> str:
+        """Return Markdown: the ranking, and a section a table."""
+        parts = [f"# {escapes.markdown(self.heading)}\n"]
+        if self.simulated:
+            parts.append(f"> **{self.simulated.loud}** {escapes.markdown(self.simulated.sentence)}\n")
+        if self.lost:
+            parts.append(words.notice(self.lost).rstrip() + "\n")
+        ranking, tables = self._quiet
+        return "\n".join([*parts, *map(sheet_to_markdown, [*([ranking] if ranking else []), *tables])])
+
+    def to_latex(self) -> str:
+        """Return LaTeX tables to put into a paper; they need the packages booktabs and graphicx."""
+        lines = [*latex.HEAD]
+        if self.simulated:
+            lines.append(f"% {self.simulated.loud}")
+        if self.lost:
+            lines.append(f"% {words.LOST}")
+        of = self.name or self.dataset
+        if self.ranking is not None:
+            lines += latex_tables(self.ranking, of)
+        for table in self.tables:
+            told = replace(table, notes=(*table.notes, *self.policy), simulated=self.simulated)
+            lines += latex_tables(told, of, self.lost, comment=False)
+        return "\n".join(lines) + "\n"
+
+    def to_csv(self) -> str:
+        """Return one CSV table, the numbers as printed, a row an evaluator and table."""
+        import pandas as pd
+
+        counts = {c.name: None for table in self.tables for c in table.columns if c.form == "counts"}
+        frames = []
+        for table in self.tables:
+            frame = table.frame.drop(columns=["heads", "label"])
+            for column in table.columns:
+                for name in (column.name, *column.beside) if column.form not in ("text", "counts") else ():
+                    printed = [value_text(v, column.form) for v in frame[name]]
+                    frame[name] = [text.replace(NOTHING, "") for text in printed]
+            frames.append(frame)
+        whole = pd.concat(frames, ignore_index=True).fillna("") if frames else pd.DataFrame()
+        whole = whole[[*(c for c in whole if c not in counts), *counts]]
+        if self.simulated:
+            whole["simulated"] = [self.simulated.among([e]).what for e in whole["evaluator"]]
+        return to_csv(whole)
+
+    def to_html(self) -> str:
+        """Return HTML tables, without a page around them."""
+        ranking, tables = self._quiet
+        return template("tables.html").render(
+            board=self,
+            words=words,
+            ranking=sheet_to_html(ranking) if ranking else "",
+            tables=[sheet_to_html(table) for table in tables],
+        )
+
+    def to_page(self) -> str:
+        """Return one HTML page that needs no other file, with each evaluator's signature."""
+        signatures = {
+            name: json.dumps(dict(signature), ensure_ascii=False, sort_keys=True, default=str)
+            for name, signature in self.signatures.items()
+        }
+        return template("page.html").render(tables=self.to_html(), board=self, signatures=signatures)
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the ranking and as many tables as a screen or two hold; say what is left out."""
+        left, kept, out = ROWS, [], []
+        named = [("the ranking", self.ranking)] if self.ranking else []
+        for name, sheet in [*named, *((f"the table of {t.title}", t) for t in self.tables)]:
+            shown = replace(sheet, frame=sheet.frame.head(left))
+            left -= len(shown.frame)
+            if missing := len(sheet.frame) - len(shown.frame):
+                rows = counted(missing, "evaluator")
+                out.append(f"{rows} of {name}" if len(shown.frame) else name)
+            kept.append(shown)
+        tables = tuple(sheet for sheet in kept[len(named) :] if len(sheet.frame))
+        html = replace(self, ranking=kept[0] if named else None, tables=tables).to_html()
+        said = "" if tables else "".join(f"<p>{escape(sentence)}</p>" for sentence in self.policy)
+        more = f"<p>Left out here: {'; '.join(out)}. <code>.to_html()</code> has all.</p>" if out else ""
+        return f"{heading(self.heading, {})}{html}{said}{more}"
+
+
+FORMATS = {
+    "md": Leaderboard.to_markdown,
+    "tex": Leaderboard.to_latex,
+    "csv": Leaderboard.to_csv,
+    "html": Leaderboard.to_html,
+}
+"""The suffix of a file → what makes its content."""
