@@ -11,7 +11,12 @@ if TYPE_CHECKING:
 
 def counted(n: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: ``1 unit``, ``1,200 units``; ``plural`` if that is not noun and s."""
-    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
+    return f"{n:,} {noun if n == 1 else plural or plural_of(noun)}"
+
+
+def plural_of(noun: str) -> str:
+    """Return the plural of a regular noun: ``users``, ``queries``."""
+    return f"{noun[:-1]}ies" if noun[-1:] == "y" and noun[-2:-1] not in "aeiou" else f"{noun}s"
 
 
 def graphemes(text: str) -> int:

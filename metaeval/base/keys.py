@@ -44,9 +44,24 @@ def key_columns(frame: pd.DataFrame) -> tuple[str, ...]:
     given = [
         str(column)
         for column, dtype in zip(frame.columns, frame.dtypes, strict=True)
-        if column not in _VALUES and (dtype.kind != "f" or str(column).endswith(_SUFFIX))
+        if column not in _VALUES and (dtype.kind != "f" or _whole(frame[column]))
     ]
     return tuple(sorted(given, key=_rank))
+
+
+def _whole(column: pd.Series[float]) -> bool:
+    """Say whether floats are ids that were read as floats: whole numbers."""
+    return bool((column % 1 == 0).all())
+
+
+def index_names(frame: pd.DataFrame) -> list[str]:
+    """Return the levels of an index that are columns, not mere numbers of rows."""
+    levels = {str(n): frame.index.get_level_values(str(n)) for n in frame.index.names if n}
+    return [
+        name
+        for name, values in levels.items()
+        if name.endswith(_SUFFIX) or values.dtype.kind not in "iu" or not values.is_unique
+    ]
 
 
 def matched(frame: pd.DataFrame, other: pd.DataFrame) -> list[str]:

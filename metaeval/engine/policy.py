@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from metaeval.base.errors import DataError, MetaevalError, nearest, one_of
 from metaeval.base.frames import flat
-from metaeval.base.keys import ITEM, UNIT, Level, cluster_columns, levels_of
+from metaeval.base.keys import ITEM, UNIT, Level, cluster_columns, index_names, levels_of
 from metaeval.base.records import COEFFICIENTS, ScoreTable
 from metaeval.base.validation import Options, not_allowed
 from metaeval.engine.alignment import Aligned, Bools, align
@@ -235,7 +235,7 @@ def aligned(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, levels: Sequ
     for name, given in (("scores", frame), ("truth ratings", truth)):
         if not len(given):
             raise DataError(f"the {name} are empty: there is nothing to correlate")
-    frame, truth = (flat(given, [str(n) for n in given.index.names if n]) for given in (frame, truth))
+    frame, truth = (flat(given, index_names(given)) for given in (frame, truth))
     return align(frame, truth, levels)
 
 

@@ -14,7 +14,6 @@ from metaeval.base.records import COEFFICIENTS, LEVELS, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.correlation import correlate
 from metaeval.judging.lost import lost_calls
-from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import Scoring, joined, score
@@ -147,7 +146,7 @@ def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
         raise DataError(f"there is no file {path}; make one with `metaeval score`")
     table = sound(read_table(path))
     given = [str(c) for c in table.frame.columns]
-    for column in (*(k for k in KEYS if k in keys), "evaluator", "score"):
+    for column in (*keys, "evaluator", "score"):
         if column not in given:
             raise DataError(
                 [Problem(path.name, None, None, f"there is no column {column!r}{nearest(column, given)}")]

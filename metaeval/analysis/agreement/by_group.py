@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.base.counts import plural_of
 from metaeval.base.keys import noun
 from metaeval.engine.correlation import estimates
 from metaeval.engine.drilldown import GroupColumn, Groups
@@ -54,7 +55,7 @@ def _grouping(data: Prepared, level: str, terms: Floats) -> Groups:
     return Groups(
         level,
         " and ".join(noun(k) for k in keys),
-        f"{level}s",
+        f"{plural_of(level)}",
         keys,
         tuple(names[i] for i in order),
         counts[order],

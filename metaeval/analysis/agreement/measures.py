@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.analysis.generators.draws import GeneratorDesign
+from metaeval.base.counts import plural_of
 from metaeval.base.keys import PAIR, noun
 from metaeval.base.progress import progress
 from metaeval.base.simulation import REAL
@@ -196,7 +197,7 @@ def _frame(data: Prepared, found: Mapping[str, Floats]) -> pd.DataFrame:
 def _columns(found: Mapping[str, Floats], data: Prepared) -> tuple[Column, ...]:
     who, both = data.cluster_name(), " × ".join(noun(k) for k in list(data.keys)[:2])
     known = (
-        Column(f"pairs_{who}", f"Pairs within {who}s", "share"),
+        Column(f"pairs_{who}", f"Pairs within {plural_of(who)}", "share"),
         Column("pairs_pair", f"Pairs within {both}", "share"),
         Column("soft", f"Pairs of {noun(data.system or '')}s, soft", "share"),
         Column("kappa", "Weighted κ", "hundred"),
@@ -233,7 +234,7 @@ def _notes(
     n_folds: int,
     seed: int,
 ) -> Iterator[str]:
-    n = len(data.aspects)
+    n, many = len(data.aspects), plural_of(who)
     yield f"{f'Means over {n} aspects; ' if n > 1 else ''}κ, α and concordance × 100."
     if not data.has_users:
         yield "The data name no users: items take their place."
@@ -241,8 +242,8 @@ def _notes(
         ties = " and ".join(f"{100 * of_none[name]:.1f} %" for name in found if name.startswith("pairs_"))
         yield (
             "Pairs: the share of pairs of units that evaluator and truth order alike or both tie. The "
-            f"difference of scores that counts as a tie was chosen on other {who}s than it is used on "
-            f"({n_folds} folds of {who}s, seed {seed}). To call every pair a tie would reach {ties}."
+            f"difference of scores that counts as a tie was chosen on other {many} than it is used on "
+            f"({n_folds} folds of {many}, seed {seed}). To call every pair a tie would reach {ties}."
         )
     else:
         yield f"With one {who} there are no others to choose a difference on that counts as a tie: no pairs."
@@ -250,9 +251,10 @@ def _notes(
         removed = ", whose effects are removed" if data.has_users else ""
         system = noun(data.system or "")
         yield (
-            f"Pairs of {system}s: 1 less the mean difference between the truth's and the evaluator's "
+            f"Pairs of {plural_of(system)}: 1 less the mean difference between the truth's and the "
+            "evaluator's "
             f"one-sided p-values that one {system} is better than another ({N_RESAMPLES:,} bootstrap "
-            f"resamples of {who}s{removed}; seed {seed}). P-values of 0.5 would reach "
+            f"resamples of {many}{removed}; seed {seed}). P-values of 0.5 would reach "
             f"{100 * of_none['soft']:.1f} %."
         )
     if all(np.isnan(found[name]).all() for name in _ON_SCALE):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from metaeval.base.counts import counted
+from metaeval.base.counts import counted, plural_of
 from metaeval.base.keys import ITEM, key_columns, levels_of, noun
 from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.base.simulation import REAL
@@ -235,8 +235,8 @@ def _notes(
     method = "" if bootstrap.method == "percentile" else " BCa"
     yield (
         f"{policy.coefficients[0].capitalize()} × 100{over}; {100 * bootstrap.confidence:g} %{method} "
-        f"intervals from {bootstrap.resamples:,} bootstrap resamples of {bootstrap.cluster}s (seed "
-        f"{bootstrap.seed})."
+        f"intervals from {bootstrap.resamples:,} bootstrap resamples of "
+        f"{plural_of(bootstrap.cluster or '')} (seed {bootstrap.seed})."
     )
     known, who = levels_of(key_columns(truth)), noun(key_columns(truth)[0])
     if any(known[level].between for level in policy.levels):

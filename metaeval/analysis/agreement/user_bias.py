@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.analysis.agreement.distributions import on_scale
+from metaeval.base.counts import plural_of
 from metaeval.base.keys import key_columns, noun
 from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import REAL
@@ -75,10 +76,11 @@ def user_bias(
     ]
     frame = pd.concat(parts, ignore_index=True)
     people = noun(who)
+    many = plural_of(people)
     thinned = len(frame) < len(found)
     return Sheet(
         "user_bias",
-        f"For which {people}s scores are too high or too low",
+        f"For which {many} scores are too high or too low",
         frame[["evaluator", "aspect", "who", "bias", "n_units", "mean", "q1", "median", "q3"]],
         (
             Column("evaluator", "Evaluator"),
@@ -88,12 +90,12 @@ def user_bias(
             Column("n_units", "Units", "count"),
         ),
         (
-            f"Ticks are {people}s: the mean of score − truth over all units of one, in points of the scale.",
+            f"Ticks are {many}: the mean of score − truth over all units of one, in points of the scale.",
             f"Ratings are {scale}; above 0 the evaluator rates higher than the truth.",
-            f"The bar spans the middle half of the {people}s, the diamond is their mean.",
+            f"The bar spans the middle half of the {many}, the diamond is their mean.",
             "Only evaluators whose scores are ratings on the truth's scale are shown; nothing is filled in.",
             *(
-                [f"Of more than {MOST_GROUPS} {people}s, {MOST_GROUPS} at even steps of the order are shown."]
+                [f"Of more than {MOST_GROUPS} {many}, {MOST_GROUPS} at even steps of the order are shown."]
                 if thinned
                 else []
             ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from metaeval.base.counts import plural_of
 from metaeval.base.keys import DATASET, PAIR, noun
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
@@ -41,7 +42,7 @@ def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
         What of the run is simulated.
     """
     factors: dict[str, Ints] = {noun(k): codes.astype(np.int64) for k, codes in data.keys.items()}
-    called = {name: f"{name}s" for name in factors}
+    called = {name: f"{plural_of(name)}" for name in factors}
     if PAIR in data.levels:
         (one, of_one), (other, of_other) = list(factors.items())[:2]
         pair = f"{one} × {other}"
@@ -124,9 +125,9 @@ def _seen(data: Prepared, level: str) -> str:
     if level == DATASET:
         return "all of it"
     if level in data.between:
-        return f"little but what lies between {level}s, because it takes their means"
+        return f"little but what lies between {plural_of(level)}, because it takes their means"
     if level != PAIR:
-        return f"all but what lies between {level}s"
+        return f"all but what lies between {plural_of(level)}"
     one, other, *others = (noun(k) for k in data.keys)
-    left = "".join(f"{name}s and " for name in others)
+    left = "".join(f"{plural_of(name)} and " for name in others)
     return f"only what differs for one {one} and {other} ({left}rest)"

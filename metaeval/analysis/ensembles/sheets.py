@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from metaeval.base.counts import plural_of
 from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import REAL
 from metaeval.engine.sentences import NO_BOOTSTRAP
@@ -156,7 +157,7 @@ def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
         *_no_users(found),
         (
             f"Intervals of {how.confidence:.0%} and p from {how.resamples:,} bootstrap resamples of the "
-            f"{found.n_clusters} {found.cluster}s (seed {how.seed})."
+            f"{found.n_clusters} {plural_of(found.cluster)} (seed {how.seed})."
         ),
         (
             f"p is one-sided, of being as good as the best; at {how.alpha:g} or below, an ensemble is "
@@ -170,7 +171,7 @@ def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
 
 def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
     cost, form = _COSTS[found.costs.unit]
-    people = f"{found.cluster}s"
+    people = f"{plural_of(found.cluster)}"
     columns = (
         Column("level", "Level"),
         Column("rule", "choice"),
@@ -269,7 +270,7 @@ def _unequal(found: Ensembles) -> list[str]:
 def _no_users(found: Ensembles) -> list[str]:
     if found.has_users:
         return []
-    return [f"The data have no users: {found.cluster}s are resampled and held out in their place."]
+    return [f"The data have no users: {plural_of(found.cluster)} are resampled and held out in their place."]
 
 
 def _who(members: Sequence[str], judges: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError
 from metaeval.base.keys import ITEM, levels_of, matched, noun
 from metaeval.base.records import AVERAGE, Status
@@ -80,7 +81,7 @@ class _Units:
         usable = np.unique(self.cluster[~np.isnan(self.ratings + self.scores).all(axis=0)])
         if not 2 <= n < usable.size:
             raise MetaevalError(
-                f"labelled is {n}; give a number of {self.name}s from 2 to {usable.size - 1}, as "
+                f"labelled is {n}; give a number of {plural_of(self.name)} from 2 to {usable.size - 1}, as "
                 f"{usable.size} have ratings"
             )
         chosen = np.zeros(self.n_clusters, dtype=bool)
@@ -147,8 +148,8 @@ def estimates_sheet(
     if labelled is not None:
         ratings = np.where(units.drawn(labelled, seed)[units.cluster], ratings, np.nan)
         drawn = (
-            f"Only the ratings of {labelled} {units.name}s, drawn with seed {seed}, are used; the last "
-            "column has the mean of all, which the estimates did not see."
+            f"Only the ratings of {labelled} {plural_of(units.name)}, drawn with seed {seed}, are used; the "
+            "last column has the mean of all, which the estimates did not see."
         )
     blocks = [
         _block(units, a, aspect, ratings[a], confidence, withheld=labelled is not None)
@@ -219,7 +220,7 @@ def _notes(frame: pd.DataFrame, units: _Units, evaluator: str, drawn: str, confi
             "alone (median)."
         )
     if units.name != ITEM:
-        told.append(f"Effects of {units.name}s are not removed here.")
+        told.append(f"Effects of {plural_of(units.name)} are not removed here.")
     else:
         told.append("The data set has no users: items stand in their place.")
     told.append("A missing rating counts as unrated and is never filled.")

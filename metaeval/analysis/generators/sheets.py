@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE, Kind
 from metaeval.base.simulation import REAL
@@ -100,7 +101,7 @@ def _sampling(found: GeneratorRankings) -> str:
     b = found.bootstrap
     return (
         f"{100 * b.confidence:g} % percentile intervals from {b.resamples:,} bootstrap resamples of the "
-        f"{found.n_clusters} {b.cluster}s (seed {b.seed})"
+        f"{found.n_clusters} {plural_of(b.cluster or '')} (seed {b.seed})"
     )
 
 
@@ -153,7 +154,8 @@ def _ranked(ranking: Ranking, found: GeneratorRankings, aspect: int, prefix: str
 
 
 def _ratings_sheet(found: GeneratorRankings, data: Prepared, whose: str, simulated: Simulation) -> Sheet:
-    cluster = found.bootstrap.cluster
+    cluster = found.bootstrap.cluster or ""
+    many = plural_of(cluster)
     columns: dict[str, Any] = {"generator": found.generators}
     shown = [Column("generator", "Generator")]
     for a, aspect in enumerate(found.aspects):
@@ -161,7 +163,7 @@ def _ratings_sheet(found: GeneratorRankings, data: Prepared, whose: str, simulat
         if a == 0:
             shown.append(Column(f"{aspect}_n_units", "Units", "count"))
             if data.has_users:
-                shown.append(Column(f"{aspect}_n_{cluster}s", f"{cluster}s".capitalize(), "count"))
+                shown.append(Column(f"{aspect}_n_{cluster}s", many.capitalize(), "count"))
         shown.append(
             Column(f"{aspect}_mean", aspect, "number", f"{aspect}_ci_low", f"{aspect}_ci_high"),
         )
@@ -170,8 +172,8 @@ def _ratings_sheet(found: GeneratorRankings, data: Prepared, whose: str, simulat
     frame = pd.DataFrame(columns).sort_values(first, ascending=False, kind="stable", ignore_index=True)
     if data.has_users:
         how = [
-            f"Mean rating, with the effects of {cluster}s removed (least squares), and {_sampling(found)}.",
-            f"How high the drawn {cluster}s rate in general widens all intervals alike, but no difference.",
+            f"Mean rating, with the effects of {many} removed (least squares), and {_sampling(found)}.",
+            f"How high the drawn {many} rate in general widens all intervals alike, but no difference.",
         ]
     else:
         how = [
@@ -249,8 +251,8 @@ def _agreement_sheet(found: GeneratorRankings, whose: str, simulated: Simulation
     notes = (
         f"Of the means of {n} generators by {whose} and by the evaluator.",
         (
-            f"Corrected: of the means that very many {found.bootstrap.cluster}s would give, with "
-            f"{100 * found.bootstrap.confidence:g} % intervals of it; soft pairwise accuracy with the "
+            f"Corrected: of the means that very many {plural_of(found.bootstrap.cluster or '')} would give, "
+            f"with {100 * found.bootstrap.confidence:g} % intervals of it; soft pairwise accuracy with the "
             "p-values that these means would have in a study of this size."
         ),
         *_without_interval(rows),

@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from metaeval.analysis.power.sizes import ENOUGH
+from metaeval.base.counts import plural_of
 from metaeval.base.keys import ITEM
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
@@ -40,7 +41,7 @@ def power_sheet(found: Power, *, simulated: Simulation = REAL) -> Sheet:
 
 
 def _notes(found: Power) -> list[str]:
-    who = f"{found.cluster}s"
+    who = f"{plural_of(found.cluster)}"
     one, other = (f"{100 * e:.2f}" for e in found.estimates)
     kept = ", and of each some units without" if found.sizes[0].units else ""
     what = f"{found.coefficient.capitalize()} at {found.level} level, {found.aspect}, × 100"
@@ -81,8 +82,12 @@ def _enough(found: Power) -> list[str]:
         at = f" with {kept} units each" if kept else ""
         enough = [s.users for s in group if s.power >= ENOUGH]
         if enough:
-            least = f"The fewest {found.cluster}s of the table with a power of {_ENOUGH} or more{at}"
+            least = (
+                f"The fewest {plural_of(found.cluster)} of the table with a power of {_ENOUGH} or more{at}"
+            )
             notes.append(f"{least}: {enough[0]:,}.")
         else:
-            notes.append(f"No number of {found.cluster}s of the table reaches a power of {_ENOUGH}{at}.")
+            notes.append(
+                f"No number of {plural_of(found.cluster)} of the table reaches a power of {_ENOUGH}{at}."
+            )
     return notes

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.analysis.power.substudies import Pair, substudies
-from metaeval.base.counts import counted
+from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE
@@ -216,7 +216,7 @@ def _sizes(
     for m in users:
         if not 2 <= m <= _FARTHEST * n:
             raise MetaevalError(
-                f"{m} {pair.cluster}s cannot be simulated from the {n} of the run; "
+                f"{m} {plural_of(pair.cluster)} cannot be simulated from the {n} of the run; "
                 f"give numbers from 2 to {_FARTHEST * n}"
             )
     for k in units or ():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.engine.policy import Policy, prepare
 from metaeval.runs.finished import open_run
@@ -228,6 +229,7 @@ def _strata(data: Prepared, categories: pd.DataFrame) -> list[str]:
 def _intervals(bootstrap: Bootstrap, called: Mapping[str, str]) -> str:
     who = called.get(str(bootstrap.cluster), bootstrap.cluster)
     return (
-        f"{100 * bootstrap.confidence:g} % intervals: {bootstrap.resamples:,} bootstrap resamples of {who}s, "
+        f"{100 * bootstrap.confidence:g} % intervals: {bootstrap.resamples:,} bootstrap resamples of "
+        f"{plural_of(who or '')}, "
         f"seed {bootstrap.seed}."
     )

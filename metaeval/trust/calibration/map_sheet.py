@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from metaeval.base.counts import plural_of
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.trust.calibration.sheets import heads
@@ -52,7 +53,7 @@ def map_sheet(
     columns = [c for c in every if c.name in frame and (with_own or "own" not in c.name)]
     return Sheet(
         "maps",
-        f"Maps to people's scale, on {who}s they did not see",
+        f"Maps to people's scale, on {plural_of(who)} they did not see",
         frame,
         (*heads(fits), *columns),
         tuple(_map_notes(who, seed=seed, with_own=with_own, with_raw=with_raw)),
@@ -64,8 +65,9 @@ def _map_notes(who: str, *, seed: int, with_own: bool, with_raw: bool) -> Iterat
     yield (
         "Errors in points: mean absolute (MAE), and root mean square (RMSE), which maps are fitted by. "
         "Mapped: by the map that never falls and fits best, of "
-        f"other {who}s (isotonic; ten folds of {who}s, seed {seed}). No judge: the mean rating of other "
-        f"{who}s. What the map mends, and the judge adds, is how much smaller the RMSE is with it."
+        f"other {plural_of(who)} (isotonic; ten folds of {plural_of(who)}, seed {seed}). "
+        "No judge: the mean rating of other "
+        f"{plural_of(who)}. What the map mends, and the judge adds, is how much smaller the RMSE is with it."
     )
     if with_raw:
         yield "As it is: the score taken for a rating, where it lies on the scale."
@@ -73,5 +75,5 @@ def _map_notes(who: str, *, seed: int, with_own: bool, with_raw: bool) -> Iterat
         yield (
             f"The {who}'s map: the common one, and the {who}'s shift and slope from the {who}'s labels of "
             "other items, shrunken towards none (best linear unbiased prediction; variances from other "
-            f"{who}s). The {who}'s mean: the shift alone, and no judge."
+            f"{plural_of(who)}). The {who}'s mean: the shift alone, and no judge."
         )

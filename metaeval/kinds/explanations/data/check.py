@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from metaeval.sources.tables.table import Table
 
 _OWN_COLUMNS = {
-    "explanations": (*KEYS, "explanation"),
-    "ratings": (*KEYS, "rater", "aspect", "rating"),
-    "scores": (*KEYS, "evaluator", "aspect", "score"),
-    "users": ("user_id",),
+    "explanations": ("explanation",),
+    "ratings": ("rater", "aspect", "rating"),
+    "scores": ("evaluator", "aspect", "score"),
 }
 _VALUES = {"ratings": "rating", "scores": "score"}
 _RATER = {"ratings": "rater", "scores": "evaluator"}
@@ -68,6 +67,7 @@ def build(manifest: Manifest, tables: Mapping[str, Table]) -> tuple[ExplanationS
             language=manifest.language,
             simulated=manifest.simulated,
             texts=manifest.texts,
+            named_by=tuple(manifest.keys),
             extra=dict(manifest.extra),
         ),
         [],
@@ -97,13 +97,17 @@ class _Checker:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        return tuple(k for k in KEYS if k in self.tables["explanations"].frame.columns)
+        given = self.tables["explanations"].frame.columns
+        return tuple(self.manifest.keys or (k for k in KEYS if k in given))
+
+    def _own_columns(self, kind: str) -> tuple[str, ...]:
+        return ("user_id",) if kind == "users" else (*(self.manifest.keys or KEYS), *_OWN_COLUMNS[kind])
 
     def _columns_are_there(self) -> bool:
         before = len(self.problems)
-        with_users = "user_id" in self.tables["explanations"].frame.columns
+        with_users = bool(self.manifest.keys) or "user_id" in self.tables["explanations"].frame.columns
         for kind, table in self.tables.items():
-            needed = [c for c in _OWN_COLUMNS[kind] if c != "user_id" or with_users or kind == "users"]
+            needed = [c for c in self._own_columns(kind) if c != "user_id" or with_users or kind == "users"]
             if not self.manifest.texts:
                 needed = [c for c in needed if c != "explanation"]
             given = [str(c) for c in table.frame.columns]
@@ -140,7 +144,7 @@ class _Checker:
     def _read(self, kind: str, table: Table) -> pd.DataFrame:
         value = _VALUES.get(kind)
         columns: dict[str, NDArray[np.object_] | NDArray[np.float64]] = {}
-        own = [c for c in _OWN_COLUMNS[kind] if c in table.frame.columns]
+        own = [c for c in self._own_columns(kind) if c in table.frame.columns]
         for column in [*own, *(c for c in table.frame.columns if c not in own)]:
             values, problems = (number_column if column == value else text_column)(table, column)
             columns[column] = values

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base import notebook as html
-from metaeval.base.counts import counted
-from metaeval.base.keys import nouns_of
+from metaeval.base.counts import counted, plural_of
+from metaeval.base.keys import noun, nouns_of
 from metaeval.base.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -57,12 +57,14 @@ class ExplanationSet:
     language: str = ""
     simulated: bool = False
     texts: bool = True
+    named_by: tuple[str, ...] = ()
+    """Its key columns, if they are not `KEYS`."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The key columns of this data set: `KEYS`, without ``user_id`` in a study without users."""
-        return tuple(k for k in KEYS if k in self.explanations.columns)
+        """The key columns: its own, else `KEYS`, without ``user_id`` in a study without users."""
+        return self.named_by or tuple(k for k in KEYS if k in self.explanations.columns)
 
     @property
     def cluster(self) -> str:
@@ -116,19 +118,17 @@ class ExplanationSet:
         return replace(self, explanations=kept(self.explanations), ratings=kept(self.ratings), scores=scores)
 
     def __repr__(self) -> str:
-        users = self.explanations["user_id"].nunique() if "user_id" in self.explanations else 0
+        keys = {k: 0 for k in KEYS if not self.named_by} | {k: self.units[k].nunique() for k in self.keys}
+        numbers = (counted(n, noun(k)) for k, n in keys.items())
         return (
-            f"<ExplanationSet {self.name!r}: {counted(len(self), 'unit')}, {counted(users, 'user')}, "
-            f"{counted(self.explanations['item_id'].nunique(), 'item')}, "
-            f"{counted(self.explanations['generator'].nunique(), 'generator')}, "
+            f"<ExplanationSet {self.name!r}: {counted(len(self), 'unit')}, {', '.join(numbers)}, "
             f"{counted(len(self.aspects), 'aspect')}>"
         )
 
     def _repr_html_(self) -> str:
         """Show a notebook what there is of each, and the first explanations."""
         facts: dict[str, object] = {"units": f"{len(self):,}"}
-        plural = {"user_id": "users", "item_id": "items", "generator": "generators"}
-        facts |= {plural[k]: f"{self.explanations[k].nunique():,}" for k in self.keys}
+        facts |= {plural_of(noun(k)): f"{self.explanations[k].nunique():,}" for k in self.keys}
         facts |= {"aspects": ", ".join(self.aspects), "ratings": f"{len(self.ratings):,}"}
         shown = html.table(self.explanations, rows=10, whole=".explanations")
         return html.heading(self.name, facts, simulated=Simulation(self.simulated)) + shown

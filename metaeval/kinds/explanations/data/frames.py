@@ -41,6 +41,7 @@ def from_frames(
     source: str = "",
     language: str = "",
     simulated: bool = False,
+    keys: Sequence[str] = (),
 ) -> ExplanationSet:
     """Return a data set from DataFrames with the columns of the files of the same names.
 
@@ -62,6 +63,8 @@ def from_frames(
         Profiles, and scores recorded from other tools.
     name, licence, source, language, simulated
         What ``dataset.yaml`` would say.
+    keys
+        The columns that name a unit, if they are others than ``user_id``, ``item_id`` and ``generator``.
 
     Raises
     ------
@@ -75,7 +78,7 @@ def from_frames(
             continue
         if not isinstance(frame, pd.DataFrame):
             raise DataError(f"{kind} must be a DataFrame, not a {type(frame).__name__}")
-        tables[kind] = from_frame(flat(frame, _COLUMNS), kind)
+        tables[kind] = from_frame(flat(frame, (*_COLUMNS, *keys)), kind)
     manifest = _manifest(
         {
             "name": name,
@@ -83,6 +86,7 @@ def from_frames(
             "source": source,
             "language": language,
             "simulated": simulated,
+            "keys": list(keys),
             "texts": "explanation" in tables["explanations"].frame.columns,
             "aspects": _aspects(tables["ratings"]) if aspects is None else dict(aspects),
             "scale": _scale(tables["ratings"], scale),

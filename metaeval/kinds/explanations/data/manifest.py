@@ -51,6 +51,7 @@ class Manifest(Strict):
     language: str = ""
     simulated: bool = False
     texts: bool = True
+    keys: list[Name] = Field(default_factory=list)
     aspects: dict[Name, Name] = Field(min_length=1)
     scale: ScaleModel
     extra: dict[str, Any] = Field(default_factory=dict)
@@ -75,6 +76,7 @@ class Manifest(Strict):
             language=data.language,
             simulated=data.simulated,
             texts=data.texts,
+            keys=list(data.named_by),
             aspects=dict(data.aspects),
             scale=scale,
             extra=dict(data.extra),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metaeval.base.counts import counted
+from metaeval.base.counts import counted, plural_of
+from metaeval.base.keys import noun
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 
 if TYPE_CHECKING:
     from metaeval.base.errors import Problem
@@ -40,13 +42,12 @@ class Inspection(NamedTuple):
 
 
 def counts(data: ExplanationSet) -> dict[str, int]:
-    """Return how many units, users, items, generators, aspects, raters, evaluators and gaps there are."""
-    explanations, scores = data.explanations, data.scores
+    """Return how many units, values of each key, aspects, raters, evaluators and gaps there are."""
+    scores, units = data.scores, data.units
     return {
         "units": len(data),
-        "users": explanations["user_id"].nunique() if "user_id" in explanations else 0,
-        "items": explanations["item_id"].nunique(),
-        "generators": explanations["generator"].nunique(),
+        **({} if data.named_by else {plural_of(noun(k)): 0 for k in KEYS}),
+        **{plural_of(noun(k)): units[k].nunique() for k in data.keys},
         "aspects": len(data.aspects),
         "raters": len(data.raters),
         "recorded evaluators": 0 if scores is None else scores["evaluator"].nunique(),
@@ -57,5 +58,7 @@ def counts(data: ExplanationSet) -> dict[str, int]:
 
 def summary(data: ExplanationSet) -> str:
     """Return the counts as one line; it says so if the study is simulated."""
-    numbers = ", ".join(counted(n, what.removesuffix("s")) for what, n in counts(data).items())
+    one = {plural_of(noun(k)): noun(k) for k in (*KEYS, *data.keys)}
+    told = (counted(n, one.get(what, what.removesuffix("s"))) for what, n in counts(data).items())
+    numbers = ", ".join(told)
     return f"{data.name}{' (simulated)' if data.simulated else ''}: {numbers}"

@@ -1,7 +1,6 @@
 """Relevance labels in TREC's qrels format → a data set: people's labels as ratings, judges' as scores.
 
-A line is ``query iteration document label``. A query is an item, a document stands where a generator does:
-nobody wrote it for the query, but it is what is judged. There are no users and no texts.
+A line is ``query iteration document label``. A query and a document name a unit. There are no texts.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ ASSESSOR = "assessor"
 """The rater whose labels the people's file holds."""
 ASPECT = "relevance"
 _STATEMENT = "The document answers the query."
-_KEYS = ["item_id", "generator"]
+_KEYS = ["query", "document"]
 _FIELDS = 4
 
 
@@ -130,6 +129,7 @@ def import_qrels(
         scores=_stacked(frames, aspect) if frames else None,
         name=name or Path(people).stem,
         source=f"qrels file {Path(people).name}",
+        keys=_KEYS,
     )
     origins = {f.stem: {"tool": "qrels", "file": f.name, "sha256": _digest(f)} for f in files}
     data = dataclasses.replace(data, extra={ORIGINS: origins} if origins else {})
@@ -162,7 +162,7 @@ def _files(patterns: Sequence[str | os.PathLike[str]], people: Path) -> list[Pat
 
 
 def _read(path: Path) -> tuple[pd.DataFrame, list[Problem]]:
-    """Return ``line``, ``item_id``, ``generator`` and ``label``, and what is wrong with the lines."""
+    """Return ``line``, ``query``, ``document`` and ``label``, and what is wrong with the lines."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError:
@@ -178,7 +178,7 @@ def _read(path: Path) -> tuple[pd.DataFrame, list[Problem]]:
         if len(f) not in (0, _FIELDS)
     ]
     whole = [(i, *f) for i, f in enumerate(split, start=1) if len(f) == _FIELDS]
-    frame = pd.DataFrame(whole, columns=["line", "item_id", "iteration", "generator", "label"])
+    frame = pd.DataFrame(whole, columns=["line", "query", "iteration", "document", "label"])
     if not problems and frame.empty:
         problems.append(Problem(path.name, None, None, "has no labels"))
     again = frame.duplicated(_KEYS)

@@ -48,10 +48,10 @@ def test_judges_are_recorded_and_what_is_off_the_scale_is_kept_but_not_used(fold
     result = imported(folder)
     data = me.load(folder / "out")
     assert data.fingerprint == result.data.fingerprint
-    assert data.keys == ("item_id", "generator")
+    assert data.keys == ("query", "document")
     assert not data.texts
     assert data.raters == ("assessor",)
-    odd = data.scores[data.scores["evaluator"] == "odd"].set_index(["item_id", "generator"])
+    odd = data.scores[data.scores["evaluator"] == "odd"].set_index(["query", "document"])
     assert odd.loc[("q1", "d1"), ["status", "label"]].tolist() == ["out_of_range", "5"]
     assert odd.loc[("q1", "d2"), "status"] == "unparsed"
     assert odd.loc[("q2", "d1"), "status"] == "out_of_range"  # no whole label
@@ -107,7 +107,7 @@ def test_the_command(folder: Path) -> None:
 
     done = run("--scale", "0:3", "--name", "mine")
     assert done.exit_code == 0
-    assert done.stdout.startswith("mine: 4 units, 0 users, 2 items")
+    assert done.stdout.startswith("mine: 4 units, 2 queries, 3 documents")
     assert "2 out_of_range" in done.stdout
     assert run("--scale", "3-0").exit_code == 2
 
