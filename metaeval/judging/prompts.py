@@ -56,30 +56,31 @@ def filled(
     PromptError
         If the prompt cannot show what is given, or cannot ask for this form of reply.
     """
-    name = template.name
+    name, placeholders = template.name, template.placeholders
+    single = "aspect" in placeholders
     if reply != "auto" and reply not in template.reply:
         raise PromptError(
             f"prompt {name!r} cannot ask for a reply in {reply!r}; allowed: auto, {', '.join(template.reply)}"
         )
-    if is_single(template) and len(aspects) != 1:
+    if single and len(aspects) != 1:
         names = ", ".join(str(a["name"]) for a in aspects)
         raise PromptError(f"prompt {name!r} asks for one aspect a call; choose one of {names or '(none)'}")
     for of, value in (shown or {}).items():
-        if value is not None and of not in template.placeholders:
+        if value is not None and of not in placeholders:
             raise PromptError(
                 f"prompt {name!r} has no placeholder {of!r}, so it cannot show one; "
                 f"add {of} to its header and body, or judge without"
             )
-    for placeholder in template.placeholders:
+    for placeholder in placeholders:
         said = f"prompt {name!r}: nothing fills the placeholder"
         one_of(placeholder, known, said, "there are", error=PromptError)
     given = {
         **values,
         **(shown or {}),
         "reply_form": template.reply[0] if reply == "auto" else reply,
-        **({"aspect": aspects[0]} if is_single(template) else {"aspects": aspects}),
+        **({"aspect": aspects[0]} if single else {"aspects": aspects}),
     }
-    return template.messages({n: given.get(n) for n in template.placeholders})
+    return template.messages({n: given.get(n) for n in placeholders})
 
 
 def check_file(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -54,7 +55,7 @@ class Number:
         return object_schema({"reason": {"type": "string"}, "score": value}) if self.reason else value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Choice:
     """One of several values, such as which of two texts is better.
 
@@ -72,7 +73,7 @@ class Choice:
     words: Mapping[Given, Sequence[str]]
     aliases: tuple[str, ...] = ()
 
-    @property
+    @functools.cached_property
     def numbers(self) -> Scale | None:
         """The scale on which a reply gives it; None if it is given in words."""
         codes = self._codes
@@ -80,7 +81,7 @@ class Choice:
             return None
         return Scale(min(codes), max(codes))
 
-    @property
+    @functools.cached_property
     def _codes(self) -> dict[int, Given]:
         """Number → value; empty if a value has a word that is none, or several."""
         if not all(len(said) == 1 and said[0].isdecimal() for said in self.words.values()):
