@@ -243,6 +243,10 @@ class Evaluator(Protocol):
         ...
 
 
+CORRELATIONS = "correlations.csv"
+"""The file of a run folder that holds correlations."""
+
+
 class Correlation(NamedTuple):
     """How well one evaluator follows the truth, for one aspect, level and coefficient."""
 
