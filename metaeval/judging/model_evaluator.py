@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
@@ -50,15 +51,16 @@ Q = TypeVar("Q", bound=Question)
 class ModelEvaluator(BaseEvaluator):
     """An evaluator that asks a language model.
 
-    A subclass is decorated as this one is, gives ``prompt`` a default and may add arguments of its own.
+    A subclass is decorated as this one is, and may add arguments of its own.
 
     Parameters
     ----------
     model
         ``provider/model``, such as ``openai/gpt-4o`` or ``dashscope/qwen-max``.
     prompt
-        The name of a prompt that ships with the package, or the path of one's own. One that uses the
-        placeholder ``aspect`` asks for one aspect per call, any other for all of them.
+        The name of a prompt that ships with the package, or the path of one's own; empty if the judge has
+        its words in its code. One that uses the placeholder ``aspect`` asks for one aspect per call, any
+        other for all of them.
     temperature
         Of the model's sampling.
     replicate
@@ -77,7 +79,7 @@ class ModelEvaluator(BaseEvaluator):
     """
 
     model: str
-    prompt: str
+    prompt: str = ""
     _: KW_ONLY
     temperature: float = 0
     replicate: int = 0
@@ -132,12 +134,14 @@ class ModelEvaluator(BaseEvaluator):
             )
 
     def signature(self, data: DataOfKind) -> Mapping[str, Any]:
-        """Return model, address, prompt with its hash, settings and the version of the parser."""
-        del data
+        """Return model, address, prompt with its hash, settings and the version of the parser.
+
+        The prompt of a judge without a file is known by the hash of all that is asked about the data.
+        """
         return {
             "model": self.model,
             "address": address_of(self.provider, self.base_url),
-            "prompt": load_prompt(self.prompt).signature,
+            "prompt": load_prompt(self.prompt).signature if self.prompt else self._words(data),
             "seed": self.seed,
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
@@ -148,10 +152,17 @@ class ModelEvaluator(BaseEvaluator):
             **({SIMULATED: True} if self.provider == SIMULATED else {}),
         }
 
+    def _words(self, data: DataOfKind) -> dict[str, str]:
+        digest = hashlib.sha256()
+        for question in self.questions(data, tuple(data.aspects)):
+            digest.update(f"{joined(question.request.messages)}\x1f".encode("utf-8", "surrogatepass"))
+        return {"name": type(self).__name__, "sha256": digest.hexdigest()}
+
     def parts(self, aspects: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the positions of the aspects that each call is about."""
         every = tuple(range(len(aspects)))
-        return [(a,) for a in every] if "aspect" in load_prompt(self.prompt).placeholders else [every]
+        alone = bool(self.prompt) and "aspect" in load_prompt(self.prompt).placeholders
+        return [(a,) for a in every] if alone else [every]
 
     def frames(
         self, data: DataOfKind, aspects: Sequence[str], **simulate: object
