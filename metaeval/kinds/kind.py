@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from abc import ABC, abstractmethod
 from importlib import metadata
@@ -34,6 +35,8 @@ KINDS: dict[str, str | StudyKind] = {
 """Name → the kind, or where it is: ``module:object``."""
 GROUP = "metaeval.kinds"
 """The entry points by which an installed package offers its kinds."""
+VARIABLE = "METAEVAL_KINDS"
+"""The environment variable that names further kinds: ``module:object``, several with commas."""
 
 
 class StudyKind(ABC):
@@ -131,31 +134,38 @@ def kind_named(name: object) -> StudyKind:
     Parameters
     ----------
     name
-        Of a kind of this package, of one that was registered or that an installed package offers as an entry
-        point of the group ``metaeval.kinds``; or ``module:object``, which is imported, from the working
-        directory too.
+        Of a kind of this package, of one that was registered, that an installed package offers as an entry
+        point of the group ``metaeval.kinds``, or that the environment variable ``METAEVAL_KINDS`` names:
+        ``module:object``, several with commas, imported from the working directory too. No file is asked
+        what to import: a study or a run folder of somebody else runs no code.
 
     Raises
     ------
     MetaevalError
         If there is none.
     """
-    offered = {point.name: point.value for point in metadata.entry_points(group=GROUP)}
-    known = {**offered, **KINDS}
-    where: object = known.get(name, name) if isinstance(name, str) else ""
-    if isinstance(where, str) and ":" in where:
-        where = _imported(where)
-    if isinstance(where, StudyKind):
-        return where
-    raise MetaevalError(
-        f"kind: {name!r} is not allowed{nearest(str(name), known)} (allowed: {', '.join(known)})"
-    )
+    if isinstance(name, str) and ":" in name:
+        raise MetaevalError(
+            f"kind: {name!r} is not imported from a file; name it in the environment, {VARIABLE}={name}, "
+            "and write the name of the kind instead"
+        )
+    if name not in KINDS:
+        for where in filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(","))):
+            register_kind(_imported(where))
+    known = {**{point.name: point.value for point in metadata.entry_points(group=GROUP)}, **KINDS}
+    if name not in known:
+        raise MetaevalError(
+            f"kind: {name!r} is not allowed{nearest(str(name), known)} "
+            f"(allowed: {', '.join(known)}); a kind of your own is named in {VARIABLE}"
+        )
+    kind = known[str(name)]
+    return _imported(kind) if isinstance(kind, str) else kind
 
 
-def _imported(where: str) -> object:
+def _imported(where: str) -> StudyKind:
     module, _, name = where.partition(":")
     if "" not in sys.path:
-        sys.path.insert(0, "")  # as Python itself does for a script that it is given with -m
+        sys.path.append("")  # behind what is installed, which a file of the working directory never replaces
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:

@@ -13,7 +13,7 @@ import pytest
 from tests.kinds import toy
 
 STUDY = """\
-kind: toy:YES_NO
+kind: yes-no
 dataset: data
 truth: Asker()
 evaluators: {always: Yes(), judge: "Judge('simulated/one')", other: "Judge('simulated/two')"}
@@ -40,7 +40,7 @@ def told(place: Path, *words: str, code: int = 0) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "metaeval", *words],
         cwd=place,
-        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        env={**os.environ, "PYTHONPATH": str(Path.cwd()), "METAEVAL_KINDS": "toy:YES_NO"},
         capture_output=True,
         text=True,
         timeout=120,
@@ -77,10 +77,3 @@ def test_a_budget_that_ends_and_goes_on(place: Path) -> None:
     told(place, "run", "few.yaml", "--out", "few")
     whole = {p.name for p in (place / "few").iterdir()}
     assert {"board.csv", "report.html", "run.json"} <= whole
-
-
-def test_a_kind_that_is_not_there(place: Path) -> None:
-    (place / "no.yaml").write_text(STUDY.replace("toy:YES_NO", "explanation"), encoding="utf-8")
-    assert "did you mean 'explanations'?" in told(place, "run", "no.yaml", code=2)
-    (place / "no.yaml").write_text(STUDY.replace("toy:YES_NO", "toy:NO"), encoding="utf-8")
-    assert "cannot be imported" in told(place, "run", "no.yaml", code=2)
