@@ -11,14 +11,15 @@ from metaeval.base.records import Evaluator
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.evaluators.annotator import Annotator, User
 from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.chance import Random
 from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 from metaeval.kinds.explanations.judge.judge import Judge
 from metaeval.kinds.explanations.pairwise.judge import Pairwise
-from metaeval.kinds.explanations.text.baseline import Length, Random
 from metaeval.kinds.explanations.text.bleu import BLEU
 from metaeval.kinds.explanations.text.chrf import ChrF
 from metaeval.kinds.explanations.text.hf import HF
+from metaeval.kinds.explanations.text.length import Length
 from metaeval.kinds.explanations.text.rouge import ROUGE
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ COMMON: dict[str, Factory] = {
     "Majority": Majority,
     "Mean": Mean,
     "Median": Median,
+    "Random": Random,
     "Recorded": Recorded,
 }
 """The evaluators that every kind of study has."""
@@ -45,7 +47,6 @@ REGISTRY: dict[str, Factory] = {
     "Length": Length,
     "Pairwise": Pairwise,
     "ROUGE": ROUGE,
-    "Random": Random,
     "User": User,
 }
 """The evaluators of explanations."""

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from metaeval.base.errors import RunFolderError
 from metaeval.base.formulas import read_csv
 from metaeval.base.keys import nouns_of
 from metaeval.base.records import Correlations, ScoreTable
@@ -148,8 +149,12 @@ def read_correlations(path: Path, record: Record) -> Correlations:
     Raises
     ------
     RunFolderError
-        If the run is not finished, or the file is not the one it wrote.
+        If the run is not finished, the file is not the one it wrote, or the study is of a kind without one.
     """
+    if record.board is not None:
+        raise RunFolderError(
+            f"{path} is a run of the kind {record.study.kind!r}, which has no correlations; see {BOARD} there"
+        )
     file = read_output(path, CORRELATIONS, record)
     frame = read_csv(file, ("estimate", "ci_low", "ci_high", "corrected"))
     if "corrected" not in frame:  # a run of an earlier version
