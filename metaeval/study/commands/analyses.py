@@ -167,9 +167,9 @@ def power_of(
         If the run is none, or has no such evaluator, aspect, level or coefficient.
     """
     run = open_run(folder)
-    study = run.record.study
+    usual = run.policy()
     data = run.prepared(
-        levels=[level or study.levels[0]], coefficients=[coefficient or study.coefficients[0]]
+        levels=[level or usual.levels[0]], coefficients=[coefficient or usual.coefficients[0]]
     )
     found = power(data, evaluators, aspect=aspect, users=users, units=units, studies=studies, seed=seed)
     return [power_sheet(found, simulated=run.scores.simulation)]
