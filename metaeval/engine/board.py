@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.simulation import REAL, Simulation
 
@@ -35,7 +36,7 @@ class BoardDimension:
     title: str = ""
     """What a reader calls it; the name, if left out."""
     plural: str = ""
-    """The title with an s, if left out."""
+    """That of the title, if left out."""
     first: str = ""
     """The value that is shown first; the first one, if left out."""
     total: str = ""
@@ -56,7 +57,7 @@ class BoardDimension:
             raise ValueError(f"the dimension {self.name!r} has no value; give one at least")
         title = self.title or self.name
         object.__setattr__(self, "title", title)
-        object.__setattr__(self, "plural", self.plural or f"{title}s")
+        object.__setattr__(self, "plural", self.plural or plural_of(title))
         object.__setattr__(self, "first", self.first or next(iter(self.choices)))
         if self.first not in self.choices:
             raise ValueError(

@@ -20,7 +20,7 @@ from metaeval.engine.alignment import Aligned, Bools, align
 from metaeval.stats.weighted.statistic import Clusters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from metaeval.stats.coefficients.levels import Grouping
     from metaeval.stats.coefficients.tables import Floats, Ints
@@ -160,6 +160,22 @@ class Prepared:
         return slice(None) if self.mask is None else self.mask[evaluator, aspect]
 
     @property
+    def entering(self) -> Bools:
+        """Which units enter, shape (E, A, U); read-only."""
+        return np.broadcast_to(np.True_, self.scores.shape) if self.mask is None else self.mask
+
+    def places(self, aspects: Iterable[str] | None = None) -> list[int]:
+        """Return the positions of aspects, of all if None.
+
+        Raises
+        ------
+        MetaevalError
+            If there is no such aspect.
+        """
+        known = self.aspects
+        return [known.index(one_of(a, known, "there is no aspect", "allowed")) for a in aspects or known]
+
+    @property
     def levels(self) -> Mapping[str, Level]:
         """The levels that the keys allow, by name."""
         return levels_of(tuple(self.keys))
@@ -211,9 +227,7 @@ class Prepared:
             codes[order] = np.arange(len(order))
         else:
             codes = of_name[columns[name]]
-        entering = slice(None) if self.mask is None else self.mask.any(axis=(0, 1))
-        present = np.unique(codes[entering])
-        return Clusters(np.minimum(np.searchsorted(present, codes), max(0, len(present) - 1)), len(present))
+        return Clusters(codes, len(codes)).among(np.logical_or.reduce(self.entering, axis=(0, 1)))
 
 
 def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Policy) -> Prepared:

@@ -63,7 +63,6 @@ class Statistic(Protocol):
         ndarray
             Shape (values, columns); NaN where a value is not defined.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
