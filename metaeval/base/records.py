@@ -32,14 +32,6 @@ LEVELS: tuple[str, ...] = ("dataset", "user", "pair", "item", "generator")
 COEFFICIENTS: tuple[str, ...] = ("pearson", "spearman", "kendall")
 
 
-class Unit(NamedTuple):
-    """What is judged: one explanation text."""
-
-    user_id: str
-    item_id: str
-    generator: str
-
-
 class Status(StrEnum):
     """Why a score is there or not; only ``ok`` has a score."""
 
@@ -270,10 +262,7 @@ class Correlations:
 
         Such a table does not say how its numbers were made; what is made of it says that this is not known.
 
-        Raises
-        ------
-        DataError
-            If a column is missing, a value is no number, or a row stands twice.
+        Raises `DataError` if a column is missing, a value is no number, or a row stands twice.
         """
         import pandas as pd
 

@@ -48,10 +48,7 @@ class BoardDimension:
     def __post_init__(self) -> None:
         """Fill in what was left out.
 
-        Raises
-        ------
-        ValueError
-            If there is no value, or the one to show first is none of them.
+        Raises `ValueError` if there is no value, or the one to show first is none of them.
         """
         if not self.choices:
             raise ValueError(f"the dimension {self.name!r} has no value; give one at least")
@@ -89,10 +86,8 @@ class SecondEstimate:
 class Board:
     """Estimates of evaluators, one per cell; a cell has a value of each dimension.
 
-    Raises
-    ------
-    ValueError
-        If the frame lacks a column, has a value that its dimension does not, or two rows of one cell.
+    Raises `ValueError` if the frame lacks a column, has a value that its dimension does not, or two rows of
+    one cell.
     """
 
     frame: pd.DataFrame
@@ -209,10 +204,7 @@ class Board:
     def only(self, dimension: str, values: Sequence[str]) -> Board:
         """Return the board with some values of a dimension, in the order given.
 
-        Raises
-        ------
-        ValueError
-            If it has no such value.
+        Raises `ValueError` if it has no such value.
         """
         (old,) = (d for d in self.dimensions if d.name == dimension)
         for value in values:
@@ -247,10 +239,7 @@ _NOT_RECORDED = ("frame", "kinds", "simulated")
 def read_cell(wanted: str | Cell | Sequence[str] | None, default: Cell) -> dict[str, str]:
     """Read a cell: a mapping, or values in the order of ``default``, which has what is left out.
 
-    Raises
-    ------
-    MetaevalError
-        If there are more values than dimensions.
+    Raises `MetaevalError` if there are more values than dimensions.
     """
     if isinstance(wanted, Mapping):
         return {**default, **wanted}

@@ -44,13 +44,7 @@ class Bootstrap(Options):
 
     @classmethod
     def read(cls, given: Mapping[str, Any] | None, seed: int = 0) -> Bootstrap | None:
-        """Read the options of `metaeval.correlate`.
-
-        Raises
-        ------
-        MetaevalError
-            For an unknown option or value.
-        """
+        """Read the options of `metaeval.correlate`; `MetaevalError` for an unknown option or value."""
         if given is None:
             return None
         if not isinstance(given, Mapping):

@@ -41,10 +41,6 @@ def attenuation(
         Shape (A,); None if unknown. Then evaluators without a reliability are left out.
     parts
         Evaluators that share ratings, and so errors, with the truth. They are not corrected.
-    truth_name
-        Name of the truth in notes.
-    simulated
-        What of the run is simulated.
 
     Returns
     -------

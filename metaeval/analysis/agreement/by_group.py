@@ -73,8 +73,6 @@ def bias_by_group(difference: Floats, group: Ints, n_groups: int) -> Floats:
         Shape (A, U): of each aspect and unit, NaN where either is missing.
     group
         Shape (U,): the group of each unit, in ``range(n_groups)``.
-    n_groups
-        How many there are.
 
     Returns
     -------

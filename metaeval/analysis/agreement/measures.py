@@ -65,12 +65,8 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
     ----------
     data
         Aligned scores and truth, of any levels and coefficients.
-    scale
-        Of the truth's ratings.
     seed
         Of the folds and the resamples.
-    simulated
-        What of the run is simulated.
     """
     who = data.cluster_name()
     clusters = data.clusters(who)

@@ -38,8 +38,6 @@ def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
     ----------
     data
         Aligned scores and truth; a note explains why its levels differ.
-    simulated
-        What of the run is simulated.
     """
     factors: dict[str, Ints] = {noun(k): codes.astype(np.int64) for k, codes in data.keys.items()}
     called = {name: f"{plural_of(name)}" for name in factors}

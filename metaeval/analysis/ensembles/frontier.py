@@ -133,12 +133,8 @@ def frontier(
     ----------
     accuracy
         Of every subset, at the level.
-    names
-        The judges.
     cost
         Of every subset, as `every_subset` orders them, shape (2^K − 1,).
-    how
-        Resamples, folds, level of significance and seed.
 
     Notes
     -----

@@ -141,8 +141,6 @@ def ensembles(
         Costs of the judges; each costs 1 if None.
     cluster
         What is resampled and held out; users, or items in data without users, if None.
-    how
-        Resamples, folds, level of significance and seed.
 
     Raises
     ------

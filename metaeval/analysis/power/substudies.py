@@ -48,10 +48,7 @@ class Pair:
     def of(cls, data: Prepared, evaluators: tuple[int, int], aspects: Sequence[int], cluster: str) -> Pair:
         """Select the units that enter for either evaluator and any aspect.
 
-        Raises
-        ------
-        DataError
-            If the data have no such clusters.
+        Raises `DataError` if the data have no such clusters.
         """
         at = np.ix_(evaluators, aspects)
         mask = None if data.mask is None else data.mask[at]

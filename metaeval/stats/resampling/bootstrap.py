@@ -147,8 +147,6 @@ def bootstrap(
 
     Parameters
     ----------
-    statistic
-        What is estimated.
     resampler
         The clusters, the number of resamples, and the kind of interval.
     bounds
