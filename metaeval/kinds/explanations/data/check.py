@@ -14,6 +14,7 @@ import pandas as pd
 from metaeval.base.errors import Problem, nearest, unknown
 from metaeval.base.frames import row_text, shown
 from metaeval.kinds.explanations.data.explanation_set import KEYS, ExplanationSet
+from metaeval.kinds.explanations.data.manifest import about
 from metaeval.sources.tables.columns import number_column, text_column
 
 if TYPE_CHECKING:
@@ -53,25 +54,19 @@ def build(manifest: Manifest, tables: Mapping[str, Table]) -> tuple[ExplanationS
     frames = checker.run()
     if checker.problems:
         return None, checker.problems
-    return (
-        ExplanationSet(
-            explanations=frames["explanations"],
-            ratings=frames["ratings"],
-            users=frames.get("users"),
-            scores=frames.get("scores"),
-            aspects=dict(manifest.aspects),
-            scale=manifest.scale.scale(),
-            name=manifest.name,
-            licence=manifest.licence,
-            source=manifest.source,
-            language=manifest.language,
-            simulated=manifest.simulated,
-            texts=manifest.texts,
-            named_by=tuple(manifest.keys),
-            extra=dict(manifest.extra),
-        ),
-        [],
+    data = ExplanationSet(
+        explanations=frames["explanations"],
+        ratings=frames["ratings"],
+        users=frames.get("users"),
+        scores=frames.get("scores"),
+        **about(manifest),
+        aspects=dict(manifest.aspects),
+        scale=manifest.scale.scale(),
+        texts=manifest.texts,
+        named_by=tuple(manifest.keys),
+        extra=dict(manifest.extra),
     )
+    return data, []
 
 
 @dataclass
