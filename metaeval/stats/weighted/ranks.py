@@ -140,10 +140,10 @@ class ByClass:
 
     classes: Floats
     """Shape (classes, n_clusters): units of each class."""
-    above: Floats
+    above: NDArray[np.floating[Any]]
     """Shape (classes × n_clusters, n_clusters): how many units of the second cluster have a lower x, less how
     many have a higher one, summed over the units of the class in the first."""
-    pairs: Floats
+    pairs: NDArray[np.floating[Any]]
     """Shape (n_clusters, n_clusters): concordant less discordant pairs."""
     own: Floats
     """Shape (2, n_clusters): sums of second and third powers of the counts of x that only one cluster has."""
@@ -181,7 +181,7 @@ class ByClass:
         value, home = np.nonzero(counts)
         alone = np.bincount(value, minlength=len(counts)) == 1
         times, home = counts[value, home][alone[value]], home[alone[value]]
-        own = np.stack([np.bincount(home, raised(times, p), n_clusters) for p in (2, 3)])
+        own = np.stack([np.bincount(home, raised(times, p), n_clusters).astype(np.float64) for p in (2, 3)])
         classes = np.stack([cells[c].sum(axis=0) for c in of_class]).astype(np.float64)
         return cls(classes, above, pairs.astype(small.dtype), own, counts[~alone], len(x))
 
