@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.simulation import REAL, Simulation
 
@@ -36,7 +37,7 @@ class BoardDimension:
     title: str = ""
     """What a reader calls it; the name, if left out."""
     plural: str = ""
-    """The title with an s, if left out."""
+    """That of the title, if left out."""
     first: str = ""
     """The value that is shown first; the first one, if left out."""
     total: str = ""
@@ -48,16 +49,13 @@ class BoardDimension:
     def __post_init__(self) -> None:
         """Fill in what was left out.
 
-        Raises
-        ------
-        ValueError
-            If there is no value, or the one to show first is none of them.
+        Raises `ValueError` if there is no value, or the one to show first is none of them.
         """
         if not self.choices:
             raise ValueError(f"the dimension {self.name!r} has no value; give one at least")
         title = self.title or self.name
         object.__setattr__(self, "title", title)
-        object.__setattr__(self, "plural", self.plural or f"{title}s")
+        object.__setattr__(self, "plural", self.plural or plural_of(title))
         object.__setattr__(self, "first", self.first or next(iter(self.choices)))
         if self.first not in self.choices:
             raise ValueError(
@@ -89,10 +87,8 @@ class SecondEstimate:
 class Board:
     """Estimates of evaluators, one per cell; a cell has a value of each dimension.
 
-    Raises
-    ------
-    ValueError
-        If the frame lacks a column, has a value that its dimension does not, or two rows of one cell.
+    Raises `ValueError` if the frame lacks a column, has a value that its dimension does not, or two rows of
+    one cell.
     """
 
     frame: pd.DataFrame
@@ -214,12 +210,11 @@ class Board:
     def only(self, dimension: str, values: Sequence[str]) -> Board:
         """Return the board with some values of a dimension, in the order given.
 
-        Raises
-        ------
-        ValueError
-            If it has no such value.
+        Raises `ValueError` if it has no such value.
         """
-        (old,) = (d for d in self.dimensions if d.name == dimension)
+        old = next((d for d in self.dimensions if d.name == dimension), None)
+        if old is None:
+            raise ValueError(f"the result has no {dimension} to choose from")
         for value in values:
             if value not in old.choices:
                 have = ", ".join(old.choices)
@@ -259,10 +254,7 @@ _NOT_RECORDED = ("frame", "kinds", "simulated")
 def read_cell(wanted: str | Cell | Sequence[str] | None, default: Cell) -> dict[str, str]:
     """Read a cell: a mapping, or values in the order of ``default``, which has what is left out.
 
-    Raises
-    ------
-    MetaevalError
-        If there are more values than dimensions.
+    Raises `MetaevalError` if there are more values than dimensions.
     """
     if isinstance(wanted, Mapping):
         return {**default, **wanted}

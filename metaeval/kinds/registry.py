@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from metaeval.base.errors import SpecError, nearest
 from metaeval.base.records import Evaluator
 from metaeval.base.spec import EvaluatorSpec
+from metaeval.evaluators.annotator import Annotator, User
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.chance import Random
 from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
-from metaeval.kinds.explanations.annotator import Annotator, User
 from metaeval.kinds.explanations.judge.judge import Judge
 from metaeval.kinds.explanations.pairwise.judge import Pairwise
 from metaeval.kinds.explanations.text.bleu import BLEU
@@ -29,6 +29,7 @@ Given: TypeAlias = str | EvaluatorSpec | Evaluator
 """How an evaluator may be given: as text, as a spec or ready-made."""
 
 COMMON: dict[str, Factory] = {
+    "Annotator": Annotator,
     "Majority": Majority,
     "Mean": Mean,
     "Median": Median,
@@ -39,7 +40,6 @@ COMMON: dict[str, Factory] = {
 
 REGISTRY: dict[str, Factory] = {
     **COMMON,
-    "Annotator": Annotator,
     "BLEU": BLEU,
     "ChrF": ChrF,
     "HF": HF,

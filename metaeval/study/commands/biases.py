@@ -233,7 +233,7 @@ def lengths_of(
 def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> JudgedUnits:
     scale = run.record.data.scale
     own = run.scores.frame[run.scores.frame["evaluator"].isin(list(names))]
-    return JudgedUnits.of(
+    return JudgedUnits.matched(
         own,
         run.truth,
         names,

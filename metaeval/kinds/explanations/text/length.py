@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from metaeval.base.counts import graphemes
-from metaeval.base.records import Kind, Status
+from metaeval.base.records import Kind
 from metaeval.evaluators.base import BaseEvaluator
-from metaeval.evaluators.grid import CODES, OK, Grid
+from metaeval.evaluators.grid import Grid
 from metaeval.kinds.explanations.text.scripts import script_shares
 from metaeval.kinds.explanations.text.texts import explanations_of
 
@@ -30,8 +30,7 @@ class Length(BaseEvaluator):
         """Return the length of each text; a unit without text is ``missing``."""
         lengths = [np.nan if t is None else graphemes(t) for t in explanations_of(data, self)]
         scores = np.array(lengths, dtype=np.float64)
-        codes = np.where(np.isnan(scores), CODES[Status.MISSING], OK).astype(np.int8)
-        return Grid.repeated(scores, codes, len(aspects))
+        return Grid.repeated(scores, len(aspects))
 
     def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
         """Return what is counted, and in which scripts."""
