@@ -12,7 +12,7 @@ from metaeval.cli.group import Group, begin, resampled, talk, tell, tell_json
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
 if TYPE_CHECKING:
-    from metaeval.kinds.explanations.data.studies.verdicts import WinnerOf
+    from metaeval.sources.verdicts import WinnerOf
 
 _PATH = click.Path(path_type=Path)
 
@@ -37,7 +37,7 @@ def verdicts() -> None:
 @talk
 def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> None:
     """Import the table FILE (CSV, TSV, JSONL, Parquet), a row an order of a pair."""
-    from metaeval.kinds.explanations.data.studies.verdicts import import_verdicts
+    from metaeval.sources.verdicts import import_verdicts
     from metaeval.study.steps import check_writable, write_frame
 
     check_writable(out)
@@ -61,7 +61,7 @@ def accuracy(
     file: Path, *, by: tuple[str, ...], resamples: int, seed: int, suffix: str, out: Path | None
 ) -> None:
     """Hold the verdicts in FILE, made by `metaeval verdicts import`, against their gold preferences."""
-    from metaeval.kinds.explanations.data.studies.verdicts import kept_columns, read_verdicts
+    from metaeval.sources.verdicts import kept_columns, read_verdicts
     from metaeval.trust.verdicts.accuracy import accuracy_sheet
 
     begin()

@@ -85,10 +85,7 @@ def grid_of(frame: pd.DataFrame, data: DataSet, aspects: Sequence[str], what: st
 
     Rows of aspects that are not asked for are left out. Without a column ``status``, NaN is ``missing``.
 
-    Raises
-    ------
-    DataError
-        If a row is about a unit that the data does not have, or two rows are about the same.
+    Raises `DataError` if a row is about a unit that the data does not have, or two rows are about the same.
     """
     import pandas as pd
 

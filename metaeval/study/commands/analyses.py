@@ -133,7 +133,7 @@ def generators_of(
         truth=run.record.truth.spec,
         simulated=run.scores.simulation,
     )
-    correlations = run.correlations.frame
+    correlations = run.table
     judge = names[0] if evaluators else best_evaluator(correlations, names, aspect)
     powered = estimates_sheet(
         run.scores.frame,

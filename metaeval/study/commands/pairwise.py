@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.simulation import REAL
-from metaeval.kinds.explanations.data.studies.verdicts import read_verdicts
 from metaeval.runs.finished import open_run
+from metaeval.sources.verdicts import read_verdicts
 from metaeval.trust.verdicts.sheets import pairwise_sheets
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def pairwise_of(
     Parameters
     ----------
     path
-        A finished run, or a file of recorded verdicts (`metaeval.kinds.explanations.data.studies.verdicts`).
+        A finished run, or a file of recorded verdicts (`metaeval.sources.verdicts`).
     evaluators
         Those that are wanted; all pairwise ones, if empty.
     flips
