@@ -1,4 +1,4 @@
-"""A finished run, opened again: its scores and its truth, ready for an analysis, without its data set."""
+"""A finished run, opened again for an analysis: its scores and its truth, without its data set."""
 
 from __future__ import annotations
 
@@ -31,26 +31,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.engine.matched import Matched
-    from metaeval.engine.policy import Policy, Prepared
+    from metaeval.engine.policy import Prepared
     from metaeval.runs.record import Record
 
 
 @dataclass(frozen=True, eq=False)
 class OpenRun:
-    """What a finished run scored, and what it held the scores against."""
+    """The scores of a finished run, and the truth that they were held against."""
 
     folder: Path
     record: Record
-    """What ``run.json`` says."""
     scores: ScoreTable
     truth: pd.DataFrame
     """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
     raters: pd.DataFrame | None
-    """What annotators gave: key columns, ``rater``, ``aspect`` and ``rating``; None if there are none."""
+    """Annotators' ratings: key columns, ``rater``, ``aspect`` and ``rating``; None if there are none."""
 
     @property
     def verdicts(self) -> pd.DataFrame | None:
-        """What pairwise evaluators said (`metaeval.evaluators.verdicts`); None if there are none."""
+        """Those of pairwise evaluators (`metaeval.evaluators.verdicts`); None if there are none."""
         return self.scores.verdicts
 
     @property
@@ -63,12 +62,6 @@ class OpenRun:
         """Key column → what a reader calls one of its values."""
         return self.record.data.nouns or nouns_of(self.scores.keys)
 
-    def policy(
-        self, *, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
-    ) -> Policy:
-        """Return the run's policy, with its levels and coefficients if they are left out."""
-        return self.record.study.policy(levels, coefficients)
-
     def prepared(
         self,
         *,
@@ -77,8 +70,8 @@ class OpenRun:
         evaluators: Sequence[str] | None = None,
     ) -> Prepared:
         """Return aligned arrays under the run's policy; its levels, coefficients, evaluators if left out."""
-        # The policy is made anew so that a level or coefficient that there is not is named.
-        policy = self.policy(levels=levels, coefficients=coefficients)
+        # The policy is made anew: it refuses an unknown level or coefficient.
+        policy = self.record.study.policy(levels, coefficients)
         return self.matched.chosen(
             levels=policy.levels, coefficients=policy.coefficients, evaluators=evaluators
         )

@@ -1,4 +1,4 @@
-"""What ``run.json`` says, typed: all that the numbers of a run depend on."""
+"""The content of ``run.json``, typed: all that the numbers of a run depend on."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ ScaleFacts = Annotated[
 
 
 class Facts(BaseModel):
-    """A part of ``run.json``; what another version adds is kept."""
+    """A part of ``run.json``; keys of other versions are kept."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     def content(self, only: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return it as plain JSON values: what was set, or these keys in this order."""
+        """Return the facts as plain JSON values: those that were set, or these keys in this order."""
         found = self.model_dump(include=set(only) if only else None, exclude_unset=not only)
         return {key: found[key] for key in only} if only else found
 
@@ -99,7 +99,7 @@ class StudyFacts(Facts):
         self, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
     ) -> Policy:
         """Return the policy, with these levels and coefficients or its own; else Pearson's r of all units."""
-        # Here, for it takes long to load and few readers of a record need it.
+        # It takes long to load, and few readers of a record need it.
         from metaeval.engine.policy import Policy
 
         return Policy.of(
@@ -112,7 +112,7 @@ class StudyFacts(Facts):
 
 
 class Record(Facts):
-    """The content of ``run.json``; what is not known until a run is done is empty before."""
+    """The content of ``run.json``; some of it is empty until the run is done."""
 
     metaeval: str
     """The version that made it."""
