@@ -77,7 +77,7 @@ class StudyKind(ABC):
         return study
 
     def cells(self, scored: Scored[Any]) -> Cells:
-        """Return what can be estimated and tested of scores and truth: the `measures` of the kind."""
+        """Return what can be estimated and tested of scores and truth: the ``measures`` of the kind."""
         return self._measured(scored)
 
     def _measured(self, scored: Scored[Any]) -> MeasuredCells:
