@@ -56,12 +56,13 @@ def best_evaluator(table: pd.DataFrame, among: Sequence[str], aspect: str | None
         The average over aspects, if None.
     """
     wanted = {"level": "dataset", "aspect": aspect or AVERAGE}
-    for dimension in table.columns[1 : table.columns.get_loc("estimate")]:
+    columns = [str(c) for c in table]
+    for dimension in columns[1 : columns.index("estimate")]:
         values = table[dimension]
         value = wanted.get(dimension)
         table = table[values == (value if (values == value).any() else values.iloc[0])]
     known = table[table["evaluator"].isin(among) & table["estimate"].notna()]
-    return str(known.loc[known["estimate"].idxmax(), "evaluator"]) if len(known) else among[0]
+    return str(known["evaluator"].iloc[known["estimate"].argmax()]) if len(known) else among[0]
 
 
 def ranking_sheets(
