@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from metaeval.engine.measures import Measure
     from metaeval.kinds.study import Study
 
-Factory: TypeAlias = "Callable[..., Evaluator]"
+Factory: TypeAlias = "Callable[..., Evaluator] | str"
 
 KINDS: dict[str, str | StudyKind] = {
     "explanations": "metaeval.kinds.explanations.kind:EXPLANATIONS",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.base.errors import SpecError, nearest
@@ -12,14 +13,6 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
-from metaeval.kinds.explanations.annotator import Annotator, User
-from metaeval.kinds.explanations.judge.judge import Judge
-from metaeval.kinds.explanations.pairwise.judge import Pairwise
-from metaeval.kinds.explanations.text.baseline import Length, Random
-from metaeval.kinds.explanations.text.bleu import BLEU
-from metaeval.kinds.explanations.text.chrf import ChrF
-from metaeval.kinds.explanations.text.hf import HF
-from metaeval.kinds.explanations.text.rouge import ROUGE
 
 if TYPE_CHECKING:
     from metaeval.kinds.kind import Factory
@@ -37,18 +30,18 @@ COMMON: dict[str, Factory] = {
 
 REGISTRY: dict[str, Factory] = {
     **COMMON,
-    "Annotator": Annotator,
-    "BLEU": BLEU,
-    "ChrF": ChrF,
-    "HF": HF,
-    "Judge": Judge,
-    "Length": Length,
-    "Pairwise": Pairwise,
-    "ROUGE": ROUGE,
-    "Random": Random,
-    "User": User,
+    "Annotator": "metaeval.kinds.explanations.annotator:Annotator",
+    "BLEU": "metaeval.kinds.explanations.text.bleu:BLEU",
+    "ChrF": "metaeval.kinds.explanations.text.chrf:ChrF",
+    "HF": "metaeval.kinds.explanations.text.hf:HF",
+    "Judge": "metaeval.kinds.explanations.judge.judge:Judge",
+    "Length": "metaeval.kinds.explanations.text.baseline:Length",
+    "Pairwise": "metaeval.kinds.explanations.pairwise.judge:Pairwise",
+    "ROUGE": "metaeval.kinds.explanations.text.rouge:ROUGE",
+    "Random": "metaeval.kinds.explanations.text.baseline:Random",
+    "User": "metaeval.kinds.explanations.annotator:User",
 }
-"""The evaluators of explanations."""
+"""The evaluators of explanations; one that is named by module and class is loaded when a spec asks for it."""
 
 
 def register(name: str, factory: Factory) -> None:
@@ -131,7 +124,8 @@ class Builder:
                 f"{spec}: there is no evaluator {spec.name!r}; "
                 f"known are {', '.join(sorted(self._known))}{nearest(spec.name, self._known)}"
             )
-        factory = self._known[spec.name]
+        known = self._known[spec.name]
+        factory = resolve_name(known) if isinstance(known, str) else known
         _check_arguments(spec, inspect.signature(factory))
         evaluator = factory(
             *(self._argument(a) for a in spec.args),
