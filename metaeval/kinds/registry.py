@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from metaeval.base.errors import SpecError, nearest
 from metaeval.base.records import Evaluator
 from metaeval.base.spec import EvaluatorSpec
+from metaeval.evaluators.annotator import Annotator, User
 from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.chance import Random
 from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 
@@ -21,25 +23,25 @@ Given: TypeAlias = str | EvaluatorSpec | Evaluator
 """How an evaluator may be given: as text, as a spec or ready-made."""
 
 COMMON: dict[str, Factory] = {
+    "Annotator": Annotator,
     "Majority": Majority,
     "Mean": Mean,
     "Median": Median,
+    "Random": Random,
     "Recorded": Recorded,
 }
 """The evaluators that every kind of study has."""
 
 REGISTRY: dict[str, Factory] = {
     **COMMON,
-    "Annotator": "metaeval.kinds.explanations.annotator:Annotator",
     "BLEU": "metaeval.kinds.explanations.text.bleu:BLEU",
     "ChrF": "metaeval.kinds.explanations.text.chrf:ChrF",
     "HF": "metaeval.kinds.explanations.text.hf:HF",
     "Judge": "metaeval.kinds.explanations.judge.judge:Judge",
-    "Length": "metaeval.kinds.explanations.text.baseline:Length",
+    "Length": "metaeval.kinds.explanations.text.length:Length",
     "Pairwise": "metaeval.kinds.explanations.pairwise.judge:Pairwise",
     "ROUGE": "metaeval.kinds.explanations.text.rouge:ROUGE",
-    "Random": "metaeval.kinds.explanations.text.baseline:Random",
-    "User": "metaeval.kinds.explanations.annotator:User",
+    "User": User,
 }
 """The evaluators of explanations; one that is named by module and class is loaded when a spec asks for it."""
 

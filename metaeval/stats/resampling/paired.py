@@ -140,8 +140,6 @@ def paired_test(aspects: Sequence[Sequence[Linear]], swaps: Swaps) -> Paired:
     aspects
         For each aspect the statistics of E evaluators, each of one value and with the same rows of sums;
         tested is the mean over aspects.
-    swaps
-        Of the clusters.
     """
     found = _tested(aspects, _linear(aspects, swaps), swaps)
     return found if swaps.n_clusters > 1 else Paired(found.difference, found.p * np.nan, found.p * np.nan)

@@ -35,11 +35,9 @@ class Ranked(Protocol):
     @property
     def rows(self) -> int:
         """Rows of the largest array that a column of weights needs."""
-        ...
 
     def at(self, weights: Floats, n: Floats, *, spearman: bool, kendall: bool) -> dict[str, Floats]:
         """Return the coefficients asked for; ``n``, shape (groups, columns), are the weighted units."""
-        ...
 
 
 def ranked_of(x: Ints, y: Ints, group: Ints, clusters: Clusters, *, spearman: bool, kendall: bool) -> Ranked:
