@@ -30,7 +30,7 @@ class ExplanationSet:
     Parameters
     ----------
     explanations
-        One row a unit: the key columns, ``explanation`` (absent if ``texts`` is false) and optional
+        One row per unit: the key columns, ``explanation`` (absent if ``texts`` is false) and optional
         ``item_title``, ``reference``, ``reference_2``, …. Keys and texts are strings.
     ratings
         Long: key columns, ``rater``, ``aspect``, ``rating`` (float). A row whose rating is NaN is a
@@ -40,7 +40,7 @@ class ExplanationSet:
     scale
         The rating scale, one for all aspects.
     users
-        One row a user: ``user_id`` and profile fields; None if there is none.
+        One row per user: ``user_id`` and profile fields; None if there is none.
     scores
         Scores recorded from other tools, long: key columns, ``evaluator``, ``aspect`` ("" = all), ``score``.
     """
@@ -99,7 +99,7 @@ class ExplanationSet:
                 continue
             columns = sorted(frame.columns)
             digest.update("\x1f".join(columns).encode())
-            # One hash a row, then sorted: the order of the rows in a file says nothing.
+            # One hash per row, then sorted: the order of the rows in a file says nothing.
             hashes = pd.util.hash_pandas_object(frame[columns].astype(object), index=False, categorize=True)
             digest.update(hashes.sort_values().to_numpy().tobytes())
         return digest.hexdigest()

@@ -40,20 +40,16 @@ def fetch_recexp(
     digests: Mapping[str, str] = DIGESTS,
     force: bool = False,
 ) -> ExplanationSet:
-    """Download the files of the RecSys 2024 explanation study and make a data set of them.
+    """Download the files of the RecSys 2024 explanation study and make a data set of them at ``out``.
 
     The files are in a temporary folder, which is removed after the import: the pickle holds personal data.
 
     Parameters
     ----------
-    out
-        The data-set folder to write.
     base_url
         Where the files are; ends with a slash.
     digests
         Name of each file → its SHA-256.
-    force
-        Replace a data set that is there.
 
     Raises
     ------

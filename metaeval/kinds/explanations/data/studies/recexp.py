@@ -58,51 +58,39 @@ _NEEDED = {
 def import_recexp(
     source: str | os.PathLike[str], out: str | os.PathLike[str], *, force: bool = False
 ) -> ExplanationSet:
-    """Make a data set of the released files of the study.
+    """Make a data set of the four released files in the folder ``source``, write it to ``out`` and return it.
 
-    Parameters
-    ----------
-    source
-        The folder with the four files.
-    out
-        The data-set folder to write.
-    force
-        Replace a data set that is there.
-
-    Returns
-    -------
-    ExplanationSet
-        As written: the texts as people saw them (HTML removed), the user's own explanation as ``reference``,
-        the ratings of the user and of the annotators ``1`` and ``2``, and the profiles of those who took
-        part. A rating that a user did not give stays missing.
+    It has the texts as people saw them (HTML removed), the user's own explanation as ``reference``, the
+    ratings of the user and of the annotators ``1`` and ``2``, and the profiles of those who took part. A
+    rating that a user did not give stays missing.
 
     Raises
     ------
     DataError
-        If a file is missing or not as released in layout, or ``out`` is in the way.
+        If a file is missing or not laid out as released, or ``out`` is in the way.
     """
     refuse_if_in_the_way(Path(out), force=force)
-    data = read_recexp(Path(source))
+    data = _read(Path(source))
     save(data, out, force=force)
     return data
 
 
-def read_recexp(folder: Path) -> ExplanationSet:
-    """Read the released files of the study; see `import_recexp`."""
+def _read(folder: Path) -> ExplanationSet:
     if not folder.is_dir():
         raise DataError(f"there is no folder {str(folder)!r}; give the one that holds {', '.join(FILES)}")
-    absent = [
-        Problem(name, None, None, f"is not in {str(folder)!r}")
-        for name in FILES
-        if not (folder / name).is_file()
-    ]
+    absent = [name for name in FILES if not (folder / name).is_file()]
     if absent:
-        raise DataError(absent)
+        raise DataError([Problem(name, None, None, f"is not in {str(folder)!r}") for name in absent])
     pickled = from_frame(read_frame(folder / PICKLE), PICKLE)
     selected, annotated, profiles = (
         sound(read_table(folder / name)) for name in (SELECTED, ANNOTATED, PROFILES)
     )
-    problems = [p for t in (pickled, selected, annotated, profiles) for p in _columns(t)]
+    problems = [
+        Problem(table.name, None, column, "is missing; the file is not laid out as released")
+        for table in (pickled, selected, annotated, profiles)
+        for column in _NEEDED[table.name]
+        if column not in table.frame.columns
+    ]
     if problems:
         raise DataError(problems)
     _check_alignment(pickled, selected)
@@ -140,14 +128,6 @@ def seen_text(source: str) -> str:
     if "<" not in source and "&" not in source:
         return source.strip()
     return str(BeautifulSoup(source, "html.parser").get_text()).strip()
-
-
-def _columns(table: Table) -> list[Problem]:
-    return [
-        Problem(table.name, None, column, "is missing; the file is not laid out as released")
-        for column in _NEEDED[table.name]
-        if column not in table.frame.columns
-    ]
 
 
 def _check_alignment(table: Table, selected: Table) -> None:
