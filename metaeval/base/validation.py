@@ -38,11 +38,8 @@ class Options(Strict):
 
     The description of a field says what it may be: "give …".
 
-    Raises
-    ------
-    MetaevalError
-        If Python gives what is not allowed. Whoever validates a file passes a ``context`` and gets the
-        `ValidationError`, which says where in the file it stands.
+    Raises `MetaevalError` if Python gives what is not allowed. Whoever validates a file passes a ``context``
+    and gets the `ValidationError`, which says where in the file it stands.
     """
 
     called: ClassVar[str] = ""
