@@ -66,25 +66,19 @@ def hub_folder(name: str) -> Path:
 
 
 def hub_table(source: str, split: str | None = None, cache: Path | None = None) -> Table:
-    """Load one table with the ``datasets`` library.
+    """Load one table with the ``datasets`` library: of the hub, or of a local folder of data files.
 
-    Parameters
-    ----------
-    source
-        A name on the hub, with ``@`` and a revision if there is one, or a local folder of data files.
-    split
-        Which split; may be left out if there is only one.
-    cache
-        Where the library keeps its copy; its own place if left out.
+    ``split`` may be left out if there is only one; ``cache`` is where the library keeps its copy.
     """
     import datasets
 
     datasets.disable_progress_bars()
     local = Path(source).is_dir()
     name, revision = (source, None) if local else _split(source)
-    kept = None if cache is None else str(cache)
     try:
-        found = datasets.load_dataset(name, revision=revision, cache_dir=kept)
+        found = datasets.load_dataset(
+            name, revision=revision, cache_dir=None if cache is None else str(cache)
+        )
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise DataError(_not_loaded(source, error, "folder" if local else "hub data set")) from error
     return split_table(found, split, source)

@@ -109,13 +109,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """Return the DataFrame pickled in ``path``; its row labels are dropped.
-
-    Raises
-    ------
-    DataError
-        If the file is no such pickle, or asks for a name that a DataFrame does not need.
-    """
+    """Return the DataFrame pickled in ``path``; its row labels are dropped."""
     try:
         content = path.read_bytes()
     except OSError as error:

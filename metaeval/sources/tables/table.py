@@ -17,7 +17,7 @@ from metaeval.sources.tables.csv_fast import read_sound
 from metaeval.sources.tables.parquet import TooLargeError, read_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -193,7 +193,8 @@ def _read_records(name: str, content: bytes, delimiter: str) -> tuple[Table | No
     rows: list[int] = []
     number = 0
     try:
-        for number, record in enumerate(_records(content, delimiter), start=1):
+        text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
+        for number, record in enumerate(csv.reader(text, delimiter=delimiter, strict=True), start=1):
             if number == 1:
                 header = record
             elif len(record) == len(header):
@@ -203,7 +204,10 @@ def _read_records(name: str, content: bytes, delimiter: str) -> tuple[Table | No
                     tables.append(_arrow(batch, len(header)))
                     batch = []
             elif record:  # a blank line counts as a row, but says nothing
-                problems.append(Problem(name, number, None, _ragged(record, header)))
+                few = len(record) < len(header)
+                hint = "too few" if few else "too many; quote a text that holds the delimiter"
+                message = f"has {len(record)} fields, the header has {len(header)}: {hint}"
+                problems.append(Problem(name, number, None, message))
     except csv.Error as error:
         message = f"is not valid CSV: {error}; look for a stray quotation mark"
         return None, [*problems, Problem(name, number + 1, None, message)]
@@ -228,26 +232,14 @@ def _arrow(records: Sequence[Sequence[str]], columns: int) -> pa.Table:
     return pa.table([pa.array(c, pa.string()) for c in cells], [str(i) for i in range(columns)])
 
 
-def _records(content: bytes, delimiter: str) -> Iterator[list[str]]:
-    text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
-    return csv.reader(text, delimiter=delimiter, strict=True)
-
-
-def _ragged(record: Sequence[str], header: Sequence[str]) -> str:
-    hint = "too few" if len(record) < len(header) else "too many; quote a text that holds the delimiter"
-    return f"has {len(record)} fields, the header has {len(header)}: {hint}"
-
-
 def _header_problems(name: str, header: Sequence[str]) -> list[Problem]:
     if not any(header):
         return [Problem(name, 1, None, "the first row names no columns")]
-    seen: set[str] = set()
-    problems = []
-    for column in filter(None, header):
-        if column in seen:
-            problems.append(Problem(name, 1, column, "two columns have this name; rename one"))
-        seen.add(column)
-    return problems
+    return [
+        Problem(name, 1, column, "two columns have this name; rename one")
+        for n, column in enumerate(header)
+        if column and column in header[:n]
+    ]
 
 
 def _not_utf8(content: bytes, error: UnicodeDecodeError) -> str:

@@ -64,9 +64,7 @@ def import_table(
     map_file
         Which column is what; see `metaeval.kinds.explanations.data.tables.map`.
     out
-        The data-set folder to write.
-    force
-        Replace a data set that is there.
+        The data-set folder to write; with ``force`` it replaces one that is there.
     cache
         Where the ``datasets`` library keeps its copy.
 
