@@ -235,11 +235,9 @@ def _arrow(records: Sequence[Sequence[str]], columns: int) -> pa.Table:
 def _header_problems(name: str, header: Sequence[str]) -> list[Problem]:
     if not any(header):
         return [Problem(name, 1, None, "the first row names no columns")]
-    return [
-        Problem(name, 1, column, "two columns have this name; rename one")
-        for n, column in enumerate(header)
-        if column and column in header[:n]
-    ]
+    first = {column: n for n, column in reversed([*enumerate(header)])}
+    again = [column for n, column in enumerate(header) if column and first[column] != n]
+    return [Problem(name, 1, column, "two columns have this name; rename one") for column in again]
 
 
 def _not_utf8(content: bytes, error: UnicodeDecodeError) -> str:

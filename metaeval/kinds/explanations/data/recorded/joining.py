@@ -85,14 +85,13 @@ def _with_evaluator(recording: Recording, score_map: ScoreMap) -> Table:
         return table
     names = placeholders(score_map.evaluator)
     given = [str(c) for c in table.frame.columns]
-    texts: dict[str, NDArray[np.object_]] = {}
     for name in names:
         if name not in given:
             raise DataError(
                 f"the evaluator's name {score_map.evaluator!r} needs the column {name!r}, "
                 f"which {table.name} does not have{nearest(name, given)}"
             )
-        texts[name] = sound(text_column(table, name))
+    texts = {name: sound(text_column(table, name)) for name in names}
     made = [fill(score_map.evaluator, {n: str(texts[n][i]) for n in names}) for i in range(len(table.frame))]
     by_made: dict[str, str] = {}
     for name, new in zip(table.frame[EVALUATOR] if recording.named else made, made, strict=True):
@@ -117,11 +116,12 @@ def _wanted(rows: pd.DataFrame, *, typed: bool) -> NDArray[np.bool_]:
         return np.ones(len(rows), dtype=np.bool_)
     pairs = set(tuples(rows[scored], [EVALUATOR, ASPECT]))
     evaluators = {evaluator for evaluator, _ in pairs}
-    expected = np.array(
-        [p in pairs or p[0] not in evaluators for p in tuples(rows, [EVALUATOR, ASPECT])], dtype=np.bool_
+    expected = pd.Series(
+        [p in pairs or p[0] not in evaluators for p in tuples(rows, [EVALUATOR, ASPECT])],
+        index=rows.index,
+        dtype=bool,
     )
-    wanted: NDArray[np.bool_] = scored.to_numpy() | (rows["status"].notna().to_numpy() & expected)
-    return wanted
+    return np.asarray(scored | (rows["status"].notna() & expected), dtype=np.bool_)
 
 
 def _check_names(pile: Table, data: ExplanationSet, problems: list[Problem]) -> None:
@@ -139,10 +139,7 @@ def _check_names(pile: Table, data: ExplanationSet, problems: list[Problem]) -> 
 
 
 def _one_each(pile: Table, keys: list[str], problems: list[Problem], *, mean: bool) -> pd.DataFrame:
-    """Return one row for each unit, evaluator and aspect.
-
-    Equal scores are merged; a score takes precedence over a failure.
-    """
+    """Return one row per unit, evaluator and aspect: equal scores are one, a score goes before a failure."""
     frame = pile.frame
     scores = frame[SCORE].to_numpy(dtype=np.float64)
     groups: dict[tuple[int, str, str], list[int]] = {}
@@ -165,14 +162,9 @@ def _one_each(pile: Table, keys: list[str], problems: list[Problem], *, mean: bo
             unit = row_text(frame, first, keys)
             of = f"{unit}, evaluator {evaluator!r}" + (f", aspect {aspect!r}" if aspect else "")
             there = f"{float(scores[first])} in row {pile.rows[first]}"
+            rest = f"here and {there}; keep one, or say `repeated: mean` in a map"
             problems += [
-                pile.problem(
-                    i,
-                    SCORE,
-                    f"the score of ({of}) is {float(scores[i])} here and {there}; "
-                    "keep one, or say `repeated: mean` in a map",
-                )
-                for i in differing
+                pile.problem(i, SCORE, f"the score of ({of}) is {float(scores[i])} {rest}") for i in differing
             ]
     found = frame.iloc[kept].assign(**{SCORE: np.array(values, dtype=np.float64)})
     absent = np.where(found["status"].isna(), Status.MISSING.value, found["status"].astype(str))

@@ -8,6 +8,7 @@ The users' ids in the released pickle are personal data. They are compared, repl
 from __future__ import annotations
 
 import html
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,17 +16,20 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, sound
+from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.check import build
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.manifest import Manifest, ScaleModel
+from metaeval.sources.download import download
 from metaeval.sources.tables.columns import number_column
 from metaeval.sources.tables.pickles import read_frame
 from metaeval.sources.tables.table import Table, from_frame, read_table
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
@@ -35,6 +39,15 @@ PICKLE, SELECTED, ANNOTATED, PROFILES = FILES = (
     "third_party.csv",
     "user_demo.csv",
 )
+
+_COMMIT = "6c2f3eb"
+BASE_URL = f"https://github.com/Xiaoyu-SZ/LLMasEvaluator/raw/{_COMMIT}/data/"
+DIGESTS: Mapping[str, str] = {
+    PICKLE: "8ecb15590dad73a68c07ca7addb3eee70ddb5a8ba875d5776ecc0cb11fa46183",
+    SELECTED: "2b58ccce486103155fcf078bc9bd0815761969312f405cc84d23218a8e4aa791",
+    ANNOTATED: "bd03812b80a440bd7b9f3d3304247fc366e7c423f93d6ce984c772d4ea5f8751",
+    PROFILES: "1ab75811ac0244ac8e24d36ec15404290591f2b4125e35ba792ed36721cd950a",
+}
 
 _ASPECTS = {  # the statements of section 2.2.2 of the paper
     "persuasiveness": "This explanation is convincing to me",
@@ -53,6 +66,38 @@ _NEEDED = {
     ANNOTATED: [*_ITEM, *(f"{column}_{a}" for a in _ANNOTATORS for column in _THEIRS.values())],
     PROFILES: ["user_id", "gender", "user_movie_interest", "peryear", "total"],
 }
+
+
+def fetch_recexp(
+    out: str | os.PathLike[str],
+    *,
+    base_url: str = BASE_URL,
+    digests: Mapping[str, str] = DIGESTS,
+    force: bool = False,
+) -> ExplanationSet:
+    """Download the files of the RecSys 2024 explanation study and make a data set of them at ``out``.
+
+    The files are in a temporary folder, which is removed after the import: the pickle holds personal data.
+
+    Parameters
+    ----------
+    base_url
+        Where the files are; ends with a slash.
+    digests
+        Name of each file → its SHA-256.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be had, or is not the one that was released; nothing is written then.
+    """
+    refuse_if_in_the_way(Path(out), force=force)
+    with tempfile.TemporaryDirectory(prefix="metaeval-fetch-") as folder:
+        with progress("downloading", len(digests)) as advance:
+            for name, digest in digests.items():
+                download(base_url + name, digest, Path(folder) / name)
+                advance()
+        return import_recexp(folder, out, force=force)
 
 
 def import_recexp(
@@ -113,7 +158,7 @@ def _read(folder: Path) -> ExplanationSet:
     manifest = Manifest(
         name="recexp",
         licence="none stated",
-        source="data/ of github.com/Xiaoyu-SZ/LLMasEvaluator at 6c2f3eb",
+        source=f"data/ of github.com/Xiaoyu-SZ/LLMasEvaluator at {_COMMIT}",
         language="zh",
         aspects=_ASPECTS,
         scale=ScaleModel(min=1, max=5, integer=True),
