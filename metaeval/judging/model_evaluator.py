@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import inspect
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -46,15 +49,15 @@ class Question(NamedTuple):
 class ModelEvaluator(BaseEvaluator):
     """An evaluator that asks a language model.
 
-    A subclass is decorated as this one is, gives ``prompt`` a default and may add arguments of its own.
+    A subclass is decorated as this one is, and may add arguments of its own.
 
     Parameters
     ----------
     model
         ``provider/model``, such as ``openai/gpt-4o`` or ``dashscope/qwen-max``.
     prompt
-        Name of a bundled prompt, or path of one's own. One with the placeholder ``aspect`` asks for one
-        aspect per call, any other for all of them.
+        Name of a bundled prompt, or path of one's own; empty if the judge has its words in its code. One with
+        the placeholder ``aspect`` asks for one aspect per call, any other for all of them.
     temperature, max_tokens
         Of the model's sampling; the longest reply.
     replicate
@@ -71,7 +74,7 @@ class ModelEvaluator(BaseEvaluator):
     """
 
     model: str
-    prompt: str
+    prompt: str = ""
     _: KW_ONLY
     temperature: float = 0
     replicate: int = 0
@@ -131,7 +134,7 @@ class ModelEvaluator(BaseEvaluator):
         return {
             "model": self.model,
             "address": address_of(self.provider, self.base_url),
-            "prompt": load_prompt(self.prompt).signature,
+            "prompt": load_prompt(self.prompt).signature if self.prompt else _in_code(type(self)),
             **{name: getattr(self, name) for name in _SIGNED},
             "parser": PARSER,
             **({SIMULATED: True} if self.provider == SIMULATED else {}),
@@ -140,7 +143,8 @@ class ModelEvaluator(BaseEvaluator):
     def parts(self, aspects: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the positions of the aspects that each call is about."""
         every = tuple(range(len(aspects)))
-        return [(a,) for a in every] if "aspect" in load_prompt(self.prompt).placeholders else [every]
+        alone = bool(self.prompt) and "aspect" in load_prompt(self.prompt).placeholders
+        return [(a,) for a in every] if alone else [every]
 
     def frames(
         self, data: DataOfKind, aspects: Sequence[str], **simulate: object
@@ -224,3 +228,13 @@ class ModelEvaluator(BaseEvaluator):
                 yield places[answer.position], answered(answer, parsed, settings.prices)
         finally:
             settings.tallies.append(run.tally)
+
+
+@functools.cache
+def _in_code(judge: type[ModelEvaluator]) -> dict[str, str]:
+    """Return what is known of the prompt of a judge that has its words in its code."""
+    try:
+        text = inspect.getsource(judge)
+    except (OSError, TypeError):  # typed into Python itself
+        return {"name": judge.__name__}
+    return {"name": judge.__name__, "sha256": hashlib.sha256(text.encode()).hexdigest()}
