@@ -1,4 +1,4 @@
-"""A study with everything put in that its file leaves open: data, evaluators, aspects, folder."""
+"""A study with all that its file leaves open filled in: data, evaluators, aspects, folder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """A study with everything put in that it leaves open; nothing is scored yet."""
+    """A study with all that it leaves open filled in; nothing is scored yet."""
 
     study: Study
     kind: StudyKind
@@ -51,7 +51,7 @@ class Plan:
         return {**COMMON, **self.kind.evaluators}
 
     def judges(self) -> list[ModelEvaluator]:
-        """Return all evaluators that ask a model, those inside ensembles too."""
+        """Return all evaluators that ask a model, also those in ensembles."""
         return judges_of(resolve(self.specs, self.known).values())
 
     def as_record(self) -> dict[str, Any]:
@@ -65,27 +65,20 @@ class Plan:
 
 
 def plan(
-    study: Study | Mapping[str, Any] | str | os.PathLike[str], out: str | os.PathLike[str] | None = None
+    given: Study | Mapping[str, Any] | str | os.PathLike[str], out: str | os.PathLike[str] | None = None
 ) -> Plan:
-    """Read a study and its data and see that it can be run; write nothing.
+    """Read a study and its data and check that it can be run; write nothing.
 
     Raises
     ------
     StudyError, DataError, RunFolderError
         If it cannot.
     """
-    if isinstance(study, Mapping):
-        study = make_study(study)
-    elif not isinstance(study, Study):
-        study = read_study(study)
-    return _planned(study, out)
-
-
-def _planned(study: Study, out: str | os.PathLike[str] | None) -> Plan:
+    study = make_study(given) if isinstance(given, Mapping) else given
+    study = study if isinstance(study, Study) else read_study(study)
     kind = kind_named(study.kind)
     known = {**COMMON, **kind.evaluators}
-    hub = study.dataset.startswith("hf://")
-    place = study.dataset if hub else _find(study)
+    place = study.dataset if study.dataset.startswith("hf://") else _find(study)
     with progress("loading the data"):
         data = _without(study, kind.load(place))
     aspects = tuple(study.aspects or data.aspects)
@@ -95,21 +88,14 @@ def _planned(study: Study, out: str | os.PathLike[str] | None) -> Plan:
     _check_clusters(study, data)
     study = kind.resolve(study, data)
     truth = resolve_truth(study, known)
-    found = Plan(
-        study=study,
-        kind=kind,
-        data=data,
-        out=Path(out) if out is not None else Path("results") / study.name,
-        evaluators=resolve_evaluators(study, data, truth, known),
-        truth=truth,
-        aspects=aspects,
-    )
-    check_usable(found.out)
-    return found
+    evaluators = resolve_evaluators(study, data, truth, known)
+    folder = Path(out) if out is not None else Path("results") / study.name
+    check_usable(folder)
+    return Plan(study, kind, data, folder, evaluators, truth, aspects)
 
 
 def _check_clusters(study: Study, data: DataSet) -> None:
-    """See that what is resampled, and what is swapped in tests, is named by a key of the data."""
+    """Check that a key of the data names what is resampled, and what is swapped in tests."""
     known = [*cluster_columns(data.keys), UNIT]
     named = {
         ("bootstrap", "cluster"): study.bootstrap.cluster if study.bootstrap else None,
