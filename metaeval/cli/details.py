@@ -22,4 +22,4 @@ def details(run_folder: Path) -> Sheets:
     """
     from metaeval.study.commands.details import details as details_of_run
 
-    return details_of_run(run_folder)
+    return list(details_of_run(run_folder))

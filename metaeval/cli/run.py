@@ -138,7 +138,7 @@ def _tell_plan(study: Path, out: Path | None) -> None:
     ]
     tell("\n".join(lines))
     tell_simulated(Simulation.of(todo.data.simulated, {n: str(s) for n, s in todo.evaluators.items()}))
-    record = {"out": str(todo.out), "units": len(todo.data), "study": todo.as_record()}
+    record = {"out": str(todo.out), "units": len(todo.data), "study": todo.study.model_dump(mode="json")}
     total = asdict(total_of(asking)) if asking else None
     tell_json({**record, "judges": [asdict(e) for e in asking], "total": total})
 

@@ -13,7 +13,7 @@ from metaeval.cli.options import PATH, resampled, several
 from metaeval.cli.sheets import Sheets, prints_sheets
 
 if TYPE_CHECKING:
-    from metaeval.kinds.explanations.data.studies.verdicts import WinnerOf
+    from metaeval.sources.verdicts import WinnerOf
 
 
 @click.group(cls=Group)
@@ -34,7 +34,7 @@ def verdicts() -> None:
 @talk
 def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> None:
     """Import the table FILE (CSV, TSV, JSONL, Parquet), one row per order of a pair."""
-    from metaeval.kinds.explanations.data.studies.verdicts import import_verdicts
+    from metaeval.sources.verdicts import import_verdicts
     from metaeval.study.steps import check_writable, write_frame
 
     check_writable(out)
@@ -53,7 +53,7 @@ def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> No
 @prints_sheets()
 def accuracy(file: Path, by: tuple[str, ...], *, resamples: int, seed: int) -> Sheets:
     """Hold the verdicts in FILE, made by `metaeval verdicts import`, against their gold preferences."""
-    from metaeval.kinds.explanations.data.studies.verdicts import kept_columns, read_verdicts
+    from metaeval.sources.verdicts import kept_columns, read_verdicts
     from metaeval.trust.verdicts.accuracy import accuracy_sheet
 
     found = read_verdicts(file)

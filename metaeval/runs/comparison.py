@@ -96,13 +96,13 @@ def _kept_tests(joined: JoinedRuns, cell: Cell, tests: Tests) -> Comparisons | N
     (run,) = joined.runs.values()
     options = run.record.study.tests
     same = options is not None and Tests(**options) == tests
-    return run.tests() if same and cell == run.order else None
+    return run.tests() if same and cell == run.record.order else None
 
 
 def _cell(joined: JoinedRuns, wanted: str | Cell | None) -> Cell:
     """Read a cell; a dimension that is left out is as in the study, if all runs have it."""
     known = [*joined.aspects, AVERAGE]
-    standard = dict(joined.runs[joined.ruling].order)
+    standard = dict(joined.runs[joined.ruling].record.order)
     if standard.get("aspect", known[0]) not in known:
         standard["aspect"] = known[0] if len(joined.aspects) == 1 else AVERAGE
     cell = read_cell(wanted, standard)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metaeval.base.formulas import read_csv
 from metaeval.base.keys import nouns_of
-from metaeval.base.records import Correlations, Kind, ScoreTable
-from metaeval.engine.board import ESTIMATES, Board
+from metaeval.base.records import Kind, ScoreTable
+from metaeval.engine.board import Board
 from metaeval.engine.comparison import Comparisons
-from metaeval.engine.correlation_board import correlation_board
-from metaeval.engine.matched import Matched
+from metaeval.kinds.scored import Scored
+from metaeval.kinds.study import make_study
 from metaeval.runs.folder import (
-    BOARD,
-    CORRELATIONS,
     RATERS,
     SCORES,
     TESTS,
@@ -33,6 +30,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.engine.matched import Matched
     from metaeval.engine.policy import Prepared
     from metaeval.runs.record import Record
 
@@ -86,28 +84,24 @@ class OpenRun:
     @cached_property
     def matched(self) -> Matched:
         """The scores and the truth under the run's policy."""
-        return Matched(self.scores, self.truth, self.record.study.policy())
+        return self.scored.matched
 
     @cached_property
-    def correlations(self) -> Correlations:
-        """The correlations that the run found."""
-        return read_correlations(self.folder, self.record)
+    def scored(self) -> Scored[Any]:
+        """The same with the study as it was run."""
+        facts = self.record
+        study = make_study(facts.study.content())
+        return Scored(study, facts.data.scale, self.cluster, self.scores, self.truth, self.raters)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The estimates, as the run wrote them."""
+        return read_table(self.folder, self.record)
 
     @cached_property
     def board(self) -> Board:
-        """The board of the run, whatever its kind."""
-        facts = self.record
-        if facts.board is None:
-            return correlation_board(self.correlations, facts.study.order_by)
-        frame = read_csv(read_output(self.folder, BOARD, facts), ESTIMATES)
-        for count in frame.columns[frame.columns.str.startswith("n_")]:
-            frame[count] = frame[count].astype("int64")
-        return Board.of_record(frame, facts.board, facts.kinds, facts.simulation)
-
-    @property
-    def order(self) -> Mapping[str, str]:
-        """The cell that orders the leaderboard."""
-        return self.record.order or self.record.study.order_by
+        """What the run found."""
+        return Board.of_record(self.table, self.record.board, self.record.kinds, self.record.simulation)
 
     def tests(self) -> Comparisons | None:
         """Return the tests of the run, by the column that orders its leaderboard; None if it made none."""
@@ -140,19 +134,15 @@ def open_run(folder: str | os.PathLike[str]) -> OpenRun:
     return OpenRun(path, record, table, frame(TRUTH), raters)
 
 
-def read_correlations(path: Path, record: Record) -> Correlations:
-    """Read the correlations of a finished run.
+def read_table(path: Path, record: Record) -> pd.DataFrame:
+    """Read the estimates of a finished run, of which ``run.json`` is at hand.
 
     Raises
     ------
     RunFolderError
         If the run is not finished, or the file is not the one it wrote.
     """
-    file = read_output(path, CORRELATIONS, record)
-    frame = read_csv(file, ("estimate", "ci_low", "ci_high", "corrected"))
-    if "corrected" not in frame:  # a run of an earlier version
-        frame["corrected"] = math.nan
-    for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
-        frame[column] = frame[column].astype("int64")
-    simulated = record.simulation
-    return Correlations(frame, record.policy, record.kinds, simulated.data, frozenset(simulated.evaluators))
+    file = read_output(path, record.board_file, record)
+    frame = read_csv(file, texts=["evaluator", *(d["name"] for d in record.board["dimensions"])])
+    counts = frame.columns[frame.columns.str.startswith("n_")]
+    return frame.astype(dict.fromkeys(counts, "int64"))

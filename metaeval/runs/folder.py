@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from metaeval.base.errors import MetaevalError, RunFolderError, StoppedError
 from metaeval.base.files import replacing, write_text
 from metaeval.base.formulas import to_csv
-from metaeval.base.records import Kind, ScoreTable
+from metaeval.base.records import CORRELATIONS, Kind, ScoreTable
 from metaeval.runs.record import Record
 from metaeval.trust.calibration.record import CALIBRATION
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 RECORD = "run.json"
 SCORES = "scores.parquet"
 TRUTH = "truth.parquet"
-CORRELATIONS = "correlations.csv"
 BOARD = "board.csv"
 COSTS = "cost.csv"
 COST_TABLE = "cost.md"
@@ -89,7 +88,7 @@ def read_record(path: Path) -> Record:
         )
     try:
         content = json.loads((path / RECORD).read_text(encoding="utf-8"))
-        return Record.model_validate(content)
+        return Record.read(content)
     except FileNotFoundError:
         raise RunFolderError(f"{path} is not a run folder: it has no {RECORD}") from None
     except ValidationError as error:

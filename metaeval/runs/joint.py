@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,7 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.keys import key_columns
 from metaeval.base.records import ScoreTable
-from metaeval.engine.cells import CorrelationCells
-from metaeval.engine.matched import Matched
 from metaeval.kinds.kind import kind_named
-from metaeval.kinds.study import make_study
 from metaeval.runs.changes import evaluators_of
 from metaeval.runs.finished import OpenRun, open_run
 
@@ -73,12 +70,10 @@ class JoinedRuns:
 
 def cells_of(run: OpenRun, scores: ScoreTable | None = None, truth: pd.DataFrame | None = None) -> Cells:
     """Return scores and truth, those of the run if left out, to be estimated and tested as its study says."""
-    scores, truth = scores or run.scores, run.truth if truth is None else truth
-    facts = run.record
-    if facts.board is None:
-        return CorrelationCells(Matched(scores, truth, facts.study.policy()), facts.study.bootstrap)
-    study = make_study(facts.study.content())
-    return kind_named(facts.study.kind).cells(study, scores, truth, facts.data.cluster)
+    scored = run.scored
+    if scores is not None and truth is not None:
+        scored = replace(scored, scores=scores, truth=truth)
+    return kind_named(scored.study.kind).cells(scored)
 
 
 def run_names(folders: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from metaeval.base.keys import DATASET
-from metaeval.base.records import COEFFICIENTS, Kind, Scale
+from metaeval.base.records import AVERAGE, COEFFICIENTS, CORRELATIONS, Kind, Scale
 from metaeval.base.simulation import Simulation
 from metaeval.judging.lost import LostCalls, lost_sentences
 from metaeval.judging.replies import RepliesState  # noqa: TC001 - pydantic reads it
@@ -133,13 +134,38 @@ class Record(Facts):
     policy: dict[str, Any] = Field(default_factory=dict)
     """How missing scores, missing truth and undefined groups were treated."""
     tests: dict[str, Any] | None = None
-    board: dict[str, Any] | None = None
-    """What ``board.csv`` does not say of the board; None for correlations, which have a file of their own."""
+    board: dict[str, Any] = Field(default_factory=dict)
+    """What the file of the board does not say of it."""
+    board_file: str = CORRELATIONS
+    """The name of that file; that of correlations in a run of an earlier version."""
     order: dict[str, str] = Field(default_factory=dict)
-    """The cell of that board that orders the leaderboard."""
+    """The cell of the board that orders the leaderboard."""
     outputs: dict[str, str] = Field(default_factory=dict)
     """Name of a file → its SHA-256."""
     stopped: str = ""
+
+    @classmethod
+    def read(cls, content: object) -> Record:
+        """Read the content of a ``run.json``; a run of an earlier version does not describe its board.
+
+        Raises
+        ------
+        pydantic.ValidationError
+            If it is none.
+        """
+        record = cls.model_validate(content)
+        if record.board or not (record.is_done and record.study.levels):
+            return record
+        import pandas as pd
+
+        from metaeval.base.records import Correlation, Correlations
+        from metaeval.engine.correlation_board import COLUMN, correlation_board
+
+        study = record.study
+        cells = product([*study.aspects, AVERAGE], study.levels, study.coefficients)
+        frame = pd.DataFrame(cells, columns=list(COLUMN)).reindex(columns=list(Correlation._fields))
+        of = correlation_board(Correlations(frame, record.policy), study.order_by)
+        return record.having(board=of.record(), order=study.order_by)
 
     def having(self, **facts: object) -> Record:
         """Return the record with further facts."""

@@ -111,7 +111,7 @@ def generators_of(
     found = rank_generators(data, aspects=chosen, bootstrap=options)
     simulated = run.scores.simulation
     sheets = ranking_sheets(found, data, truth=run.record.truth.spec, simulated=simulated)
-    judge = names[0] if evaluators else best_evaluator(run.correlations.frame, names, aspect)
+    judge = names[0] if evaluators else best_evaluator(run.table, names, aspect)
     powered = estimates_sheet(
         run.scores.frame,
         run.truth,
@@ -138,9 +138,9 @@ def power_of(
 ) -> list[Sheet]:
     """Say how many users are needed to tell two evaluators of a finished run apart."""
     run = open_run(folder)
-    study = run.record.study
+    usual = run.record.study.policy()
     data = run.prepared(
-        levels=[level or study.levels[0]], coefficients=[coefficient or study.coefficients[0]]
+        levels=[level or usual.levels[0]], coefficients=[coefficient or usual.coefficients[0]]
     )
     found = power(data, evaluators, aspect=aspect, users=users, units=units, studies=studies, seed=seed)
     return [power_sheet(found, simulated=run.scores.simulation)]

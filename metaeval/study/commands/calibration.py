@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.engine.policy import Policy, prepare
+from metaeval.kinds.details import made_of
 from metaeval.runs.finished import open_run
 from metaeval.sources.hub.repository import FILE
-from metaeval.study.commands.details import made_of
 from metaeval.study.commands.labels import Calibrating, labelled_data, labelled_run
 from metaeval.trust.calibration.bands import Bands
 from metaeval.trust.calibration.labels import agreements, check_cuts, check_measure

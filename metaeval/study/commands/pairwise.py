@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.simulation import REAL
-from metaeval.kinds.explanations.data.studies.verdicts import read_verdicts
 from metaeval.runs.finished import open_run
+from metaeval.sources.verdicts import read_verdicts
 from metaeval.trust.verdicts.sheets import pairwise_sheets
 
 if TYPE_CHECKING:
@@ -29,9 +29,8 @@ def pairwise_of(
 ) -> list[Sheet]:
     """Say what became of pairs, and how each pairwise evaluator ranks the generators.
 
-    ``path`` is that of a finished run, or of a file of recorded verdicts
-    (`metaeval.kinds.explanations.data.studies.verdicts`), whose flips are ties by default. The options are
-    those of `metaeval pairwise`.
+    ``path`` is that of a finished run, or of a file of recorded verdicts (`metaeval.sources.verdicts`), whose
+    flips are ties by default. The options are those of `metaeval pairwise`.
 
     Raises
     ------
