@@ -49,17 +49,10 @@ def calibration_of(
     *,
     save: str | os.PathLike[str] | None = None,
 ) -> list[Sheet]:
-    """Measure how far evaluators agree with people, and keep the calibration.
+    """Measure how far the evaluators of a finished run, or of a data set of labels, agree with people.
 
-    Parameters
-    ----------
-    folder
-        A finished run, or a data set with ratings and recorded scores or annotators.
-    how
-        What to calibrate.
-    save
-        The file of the calibration. If None, that of a run is ``calibration.json`` in its folder, and that of
-        a data set is not kept.
+    The calibration is kept in the file ``save``. If that is None, the one of a run is ``calibration.json`` in
+    its folder, and the one of a data set is not kept.
 
     Returns
     -------
@@ -123,21 +116,10 @@ def states_of(
     *,
     only: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Say of the evaluators of a finished run whether they are those that were calibrated.
+    """Return evaluator of a run → ``calibrated``, or ``uncalibrated: `` and why.
 
-    Parameters
-    ----------
-    folder
-        The run.
-    calibration
-        A calibration file, or another run's folder; the run's own, if None.
-    only
-        Evaluators; if empty, those in the calibration, and all judges.
-
-    Returns
-    -------
-    dict
-        Name → ``calibrated``, or ``uncalibrated: `` and why.
+    ``calibration`` is a calibration file, or another run's folder; the run's own, if None. Without ``only``,
+    the evaluators are those in the calibration, and all judges.
     """
     run = open_run(folder)
     kept = read_calibration(calibration if calibration is not None else run.folder)
