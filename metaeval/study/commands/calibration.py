@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
@@ -24,13 +24,7 @@ from metaeval.trust.calibration.record import (
     state_of,
     write_calibration,
 )
-from metaeval.trust.calibration.sheets import (
-    agreement_sheet,
-    confusion_sheet,
-    label_sheet,
-    state_sheet,
-    strata_sheet,
-)
+from metaeval.trust.calibration.sheets import calibration_sheets, state_sheet
 
 if TYPE_CHECKING:
     import os
@@ -109,18 +103,19 @@ def calibration_of(
             cuts=options.cuts,
         )
         write_calibration(made, target)
-    whole = [one for one in found if not one.stratum]
-    choice: dict[str, Any] = {"measure": options.measure, "cuts": options.cuts, "simulated": simulated}
-    sheets = [
-        agreement_sheet(
-            whole, bands, **choice, intervals=_intervals(bootstrap, given.called), left_out=left_out
-        ),
-        label_sheet(whole, simulated=simulated),
-        strata_sheet(found, bands, options.by, **choice) if options.by else None,
-        confusion_sheet(found, every=bool(options.evaluators), simulated=simulated),
-        map_sheet(maps, who=given.called.get(folds, folds), seed=bootstrap.seed, simulated=simulated),
-    ]
-    return [sheet for sheet in sheets if sheet is not None]
+    sheets = calibration_sheets(
+        found,
+        bands,
+        measure=options.measure,
+        cuts=options.cuts,
+        by=options.by or "",
+        every=bool(options.evaluators),
+        intervals=_intervals(bootstrap, given.called),
+        left_out=left_out,
+        simulated=simulated,
+    )
+    fitted = map_sheet(maps, who=given.called.get(folds, folds), seed=bootstrap.seed, simulated=simulated)
+    return [*sheets, fitted] if fitted else sheets
 
 
 def states_of(
