@@ -21,10 +21,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     On any exception the temporary file is removed and ``path`` stays as it was.
     The temporary name keeps the suffix of ``path``, because writers choose the format by it.
 
-    Raises
-    ------
-    MetaevalError
-        If nothing can be written there.
+    Raises `MetaevalError` if nothing can be written there.
     """
     target = Path(path)
     try:

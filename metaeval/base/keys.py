@@ -1,9 +1,13 @@
 """Key columns, which name the units of a table, and the levels and clusters that follow from them.
 
-A data set says what its keys are. A bare table says it by its columns: those that units are matched by are
-the columns that hold no score, rating or text about one. A key that ends in ``_id`` names a group: units are
-correlated within each user or item. The others name what the groups have in common, such as the generator or
-the document: they are compared by their means. Where no key ends in ``_id`` that is the last one.
+A data set says what its keys are. The keys of a bare table are its columns without those that hold values,
+such as scores and ratings, and without numbers that are not whole. One rule says what keys are for:
+
+- A key that ends in ``_id`` (``user_id``, ``item_id``) names a group: units are correlated within each.
+- Any other key (``generator``, ``document``) names what groups have in common: its values are compared by the
+  means of their units. Where no key ends in ``_id``, this holds for the last key alone.
+- The first key names what is resampled. In a bare table users come first, then items, then other groups.
+- A value is called by the name of its key without ``_id``: a ``user``, an ``item``, a ``generator``.
 """
 
 from __future__ import annotations
@@ -98,16 +102,21 @@ def levels_of(keys: Sequence[str]) -> dict[str, Level]:
     return {level.name: level for level in found}
 
 
+def compared_key(keys: Sequence[str]) -> str | None:
+    """Return the first key whose values are compared by their means; None if there is none."""
+    return next((level.columns[0] for level in levels_of(keys).values() if level.between), None)
+
+
 def preferred_levels(keys: Sequence[str]) -> tuple[str, ...]:
-    """Return the first three levels: those that are of most use where nobody says otherwise."""
+    """Return the levels of a study that names none: the first three."""
     return tuple(levels_of(keys))[:3]
 
 
 def cluster_columns(keys: Sequence[str]) -> Mapping[str, str]:
-    """Return what units can be resampled by, and the column that names it; the first is the default."""
+    """Return what units can be resampled by → its column; the first is the default."""
     return {noun(k): k for k in keys}
 
 
 def author_key(of: Mapping[str, str]) -> str:
-    """Return the key column that says what wrote a unit: the one called a generator; empty if none is."""
+    """Return the key column whose values are called generators, which wrote the units; empty if none is."""
     return next((key for key, called in of.items() if called == "generator"), "")

@@ -32,14 +32,6 @@ LEVELS: tuple[str, ...] = ("dataset", "user", "pair", "item", "generator")
 COEFFICIENTS: tuple[str, ...] = ("pearson", "spearman", "kendall")
 
 
-class Unit(NamedTuple):
-    """What is judged: one explanation text."""
-
-    user_id: str
-    item_id: str
-    generator: str
-
-
 class Status(StrEnum):
     """Why a score is there or not; only ``ok`` has a score."""
 
@@ -88,85 +80,68 @@ class DataSet(Protocol):
     @property
     def name(self) -> str:
         """What it is called in tables."""
-        ...
 
     @property
     def licence(self) -> str:
         """Under which terms it may be used; empty if not known."""
-        ...
 
     @property
     def source(self) -> str:
         """Where it comes from; empty if not known."""
-        ...
 
     @property
     def language(self) -> str:
         """The language of its texts; empty if not known."""
-        ...
 
     @property
     def simulated(self) -> bool:
         """Whether its ratings are made up."""
-        ...
 
     @property
     def extra(self) -> Mapping[str, Any]:
         """Further facts."""
-        ...
 
     @property
     def aspects(self) -> Mapping[str, str]:
         """Name of each aspect → the statement that raters saw."""
-        ...
 
     @property
     def scale(self) -> Scale:
         """The rating scale, one for all aspects."""
-        ...
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The key columns, in order: together they name a unit."""
-        ...
 
     @property
     def units(self) -> pd.DataFrame:
         """The key columns, one row per unit."""
-        ...
 
     @property
     def cluster(self) -> str:
         """The key column whose values are resampled whole."""
-        ...
 
     @property
     def nouns(self) -> Mapping[str, str]:
         """Key column → what a reader calls one of its values."""
-        ...
 
     @property
     def scores(self) -> pd.DataFrame | None:
         """Scores recorded from other tools, long; None if there are none."""
-        ...
 
     @property
     def ratings(self) -> pd.DataFrame:
         """What people said, long; may be empty."""
-        ...
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 over the content."""
-        ...
 
     def __len__(self) -> int:
         """Return the number of units."""
-        ...
 
     def without(self, column: str, values: Sequence[str]) -> Self:
         """Return the data set without the units that have one of these values of a key column."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,20 +202,20 @@ class Evaluator(Protocol):
     @property
     def kind(self) -> Kind:
         """The block of a leaderboard it stands in; most have it as a class variable."""
-        ...
 
     @property
     def spec(self) -> EvaluatorSpec:
         """The value that prints as text and builds this evaluator again."""
-        ...
 
     def signature(self, data: DataOfKind) -> Mapping[str, Any]:
         """Return what a score of this evaluator depends on, as plain JSON values."""
-        ...
 
     def score(self, data: DataOfKind, aspects: Sequence[str]) -> ScoreTable:
         """Return a score, or the reason that there is none, for every unit and aspect."""
-        ...
+
+
+CORRELATIONS = "correlations.csv"
+"""The file of a run folder that holds correlations."""
 
 
 class Correlation(NamedTuple):
@@ -291,10 +266,7 @@ class Correlations:
 
         Such a table does not say how its numbers were made; what is made of it says that this is not known.
 
-        Raises
-        ------
-        DataError
-            If a column is missing, a value is no number, or a row stands twice.
+        Raises `DataError` if a column is missing, a value is no number, or a row stands twice.
         """
         import pandas as pd
 

@@ -30,8 +30,6 @@ class Simulation:
 
         Parameters
         ----------
-        data
-            Whether the data are.
         evaluators
             Name → signature; or the text of its spec, where there is no signature (yet).
         """

@@ -61,10 +61,8 @@ class Aligned:
 def align(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> Aligned:
     """Match scores with the truth; the truth's rows say which units and aspects are judged.
 
-    Raises
-    ------
-    DataError
-        If a column is missing, a unit stands twice, a value is infinite or not a number, or nothing matches.
+    Raises `DataError` if a column is missing, a unit stands twice, a value is infinite or not a number, or
+    nothing matches.
     """
     keys = _key_columns(scores, truth)
     known = levels_of(keys)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.simulation import REAL, Simulation
 
@@ -35,7 +37,7 @@ class BoardDimension:
     title: str = ""
     """What a reader calls it; the name, if left out."""
     plural: str = ""
-    """The title with an s, if left out."""
+    """That of the title, if left out."""
     first: str = ""
     """The value that is shown first; the first one, if left out."""
     total: str = ""
@@ -47,16 +49,13 @@ class BoardDimension:
     def __post_init__(self) -> None:
         """Fill in what was left out.
 
-        Raises
-        ------
-        ValueError
-            If there is no value, or the one to show first is none of them.
+        Raises `ValueError` if there is no value, or the one to show first is none of them.
         """
         if not self.choices:
             raise ValueError(f"the dimension {self.name!r} has no value; give one at least")
         title = self.title or self.name
         object.__setattr__(self, "title", title)
-        object.__setattr__(self, "plural", self.plural or f"{title}s")
+        object.__setattr__(self, "plural", self.plural or plural_of(title))
         object.__setattr__(self, "first", self.first or next(iter(self.choices)))
         if self.first not in self.choices:
             raise ValueError(
@@ -88,10 +87,8 @@ class SecondEstimate:
 class Board:
     """Estimates of evaluators, one per cell; a cell has a value of each dimension.
 
-    Raises
-    ------
-    ValueError
-        If the frame lacks a column, has a value that its dimension does not, or two rows of one cell.
+    Raises `ValueError` if the frame lacks a column, has a value that its dimension does not, or two rows of
+    one cell.
     """
 
     frame: pd.DataFrame
@@ -183,6 +180,11 @@ class Board:
             found[d.name] = value
         return found
 
+    @property
+    def tables(self) -> BoardDimension | None:
+        """The dimension that has a table of all cells for each of its values, if there is one."""
+        return next((d for d in self.dimensions if self.columns and d.name not in self.columns), None)
+
     def words(self, cell: Cell) -> str:
         """Return what a sentence says for a cell, and the unit of its estimates."""
         said = [d.spoken.get(cell[d.name], d.choices[cell[d.name]]) for d in self.dimensions]
@@ -208,10 +210,7 @@ class Board:
     def only(self, dimension: str, values: Sequence[str]) -> Board:
         """Return the board with some values of a dimension, in the order given.
 
-        Raises
-        ------
-        ValueError
-            If it has no such value.
+        Raises `ValueError` if it has no such value.
         """
         (old,) = (d for d in self.dimensions if d.name == dimension)
         for value in values:
@@ -232,11 +231,18 @@ class Board:
     def of_record(
         cls, frame: pd.DataFrame, record: Mapping[str, Any], kinds: Mapping[str, Kind], simulated: Simulation
     ) -> Board:
-        """Return the board of a frame and what `Board.record` gave, with ``kinds`` and ``simulated``."""
+        """Return the board of a frame and what `Board.record` gave, with ``kinds`` and ``simulated``.
+
+        Rows of no cell of the board are left out; a column that an earlier version did not write is NaN.
+        """
         known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items()}
         known["dimensions"] = tuple(BoardDimension(**d) for d in record["dimensions"])
         if record["second"]:
             known["second"] = SecondEstimate(**{**record["second"], "made": tuple(record["second"]["made"])})
+        for dimension in known["dimensions"]:
+            frame = frame[frame[dimension.name].isin(list(dimension.choices))]
+        if record["second"] and record["second"]["name"] not in frame:
+            frame = frame.assign(**{record["second"]["name"]: math.nan})
         return cls(frame, **known, kinds=kinds, simulated=simulated)
 
 
@@ -246,10 +252,7 @@ _NOT_RECORDED = ("frame", "kinds", "simulated")
 def read_cell(wanted: str | Cell | Sequence[str] | None, default: Cell) -> dict[str, str]:
     """Read a cell: a mapping, or values in the order of ``default``, which has what is left out.
 
-    Raises
-    ------
-    MetaevalError
-        If there are more values than dimensions.
+    Raises `MetaevalError` if there are more values than dimensions.
     """
     if isinstance(wanted, Mapping):
         return {**default, **wanted}

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from metaeval.base.records import AVERAGE
 from metaeval.engine.comparison import compare_prepared
-from metaeval.engine.correlation import correlate
+from metaeval.engine.correlation import correlated
 from metaeval.engine.correlation_board import correlation_board
+from metaeval.engine.intervals import Bootstrap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +26,6 @@ class Cells(Protocol):
 
     def board(self, cell: Cell, *, intervals: bool = True) -> Board:
         """Return the estimates of all evaluators in one cell."""
-        ...
 
     def compare(
         self,
@@ -36,20 +36,16 @@ class Cells(Protocol):
         corrected_with: int = 0,
     ) -> Comparisons:
         """Test every two evaluators, all if they are left out; see `metaeval.engine.comparison`."""
-        ...
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Say whether two evaluators gave the same score to every unit that enters for both."""
-        ...
 
     @property
     def common(self) -> bool:
         """Whether all evaluators are compared on the same units, not each two on those that both scored."""
-        ...
 
     def entering(self, cell: Cell) -> int | None:
         """Return how many units all evaluators are compared on; None if it is all that there are."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +58,8 @@ class CorrelationCells:
 
     def board(self, cell: Cell, *, intervals: bool = True) -> Board:
         """Correlate one column."""
-        policy = self.matched.policy
-        result = correlate(
-            self.matched.scores,
-            self.matched.truth,
-            levels=[cell["level"]],
-            coefficients=[cell["coefficient"]],
-            missing=policy.missing,
-            undefined_groups=policy.undefined,
-            units="common" if self.common else "own",
-            bootstrap=self.bootstrap if intervals else None,
-        )
-        return correlation_board(result, cell)
+        wanted = Bootstrap.read(self.bootstrap) if intervals else None
+        return correlation_board(correlated(self._prepared(cell), self.matched.scores, wanted), cell)
 
     def compare(
         self,

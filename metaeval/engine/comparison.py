@@ -199,10 +199,7 @@ def compare_prepared(data: Prepared, by: Cell, tests: Tests, *, corrected_with: 
     ``corrected_with`` says of how many tests these are a part, if the p-values are to be corrected with those
     of others: so many permutations are made that the correction leaves something.
 
-    Raises
-    ------
-    MetaevalError
-        If the data have no such aspect or level, or nothing to swap by.
+    Raises `MetaevalError` if the data have no such aspect or level, or nothing to swap by.
     """
     aspect = by["aspect"]
     one_of(aspect, [*data.aspects, AVERAGE], "there is no aspect", "aspects")

@@ -11,7 +11,6 @@ import numpy as np
 from metaeval.base.errors import MetaevalError
 from metaeval.base.progress import progress
 from metaeval.base.validation import ByKey, Count, Options, Seed, Share, Switch
-from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.regression.noisy_means import NoisyMeans
 from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
@@ -45,13 +44,7 @@ class Bootstrap(Options):
 
     @classmethod
     def read(cls, given: Mapping[str, Any] | None, seed: int = 0) -> Bootstrap | None:
-        """Read the options of `metaeval.correlate`.
-
-        Raises
-        ------
-        MetaevalError
-            For an unknown option or value.
-        """
+        """Read the options of `metaeval.correlate`; `MetaevalError` for an unknown option or value."""
         if given is None:
             return None
         if not isinstance(given, Mapping):
@@ -142,8 +135,7 @@ def _of_true_means(  # noqa: PLR0917 - one evaluator's part of `intervals`
     for a in range(len(data.aspects)):
         units = data.units(evaluator, a)
         x, y = data.scores[evaluator, a, units], data.truth[a, units]
-        of_units = Clusters(clusters.of_unit[units], clusters.n)
-        aspects.append(NoisyMeans.of(x, y, g.group[units], g.n_groups, of_units))
+        aspects.append(NoisyMeans.of(x, y, g.group[units], g.n_groups, clusters.take(units)))
     drawn = draw(aspects, normals)
     coefficients, n = data.policy.coefficients, normals.n
     draws = np.stack([d.coefficients(coefficients, n, undefined=data.policy.undefined) for d in drawn])
@@ -168,7 +160,6 @@ def statistics_of(
     """Return an evaluator's coefficients within groups, as functions of the clusters' weights, by level."""
     units = data.units(evaluator, aspect)
     x, y = data.scores[evaluator, aspect, units], data.truth[aspect, units]
-    of_units = Clusters(clusters.of_unit[units], clusters.n)
     row = evaluator * len(data.aspects) + aspect
     statistics = []
     for level in data.policy.levels:
@@ -180,8 +171,8 @@ def statistics_of(
             statistic(
                 x,
                 y,
-                Grouping(g.group[units], g.n_groups),
-                of_units,
+                g.take(units),
+                clusters.take(units),
                 data.policy.coefficients,
                 undefined=data.policy.undefined,
                 terms=np.stack(terms),

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from metaeval.engine.policy import aligned, under
+from metaeval.base.records import COEFFICIENTS
+from metaeval.engine.policy import aligned, allowed, under
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +51,7 @@ class Matched:
             levels=tuple(levels or self.policy.levels),
             coefficients=tuple(coefficients or self.policy.coefficients),
         )
+        allowed("coefficients", policy.coefficients, COEFFICIENTS)
         there = set(policy.levels) <= set(self.aligned.groupings)
         whole = self.aligned if there else aligned(self.scores, self.truth, policy.levels)
         return under(policy, whole if evaluators is None else whole.among(evaluators))

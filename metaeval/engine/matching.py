@@ -40,10 +40,7 @@ class Codes:
 def shared_codes(truth: pd.Series[Any], scores: pd.Series[Any], name: str) -> Codes:
     """Return codes of a key column that mean the same in both frames.
 
-    Raises
-    ------
-    DataError
-        If a key of the truth is empty, or no key of the scores is in the truth.
+    Raises `DataError` if a key of the truth is empty, or no key of the scores is in the truth.
     """
     codes, distinct = pd.factorize(truth.array)
     codes = codes.astype(np.int32)

@@ -13,14 +13,14 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from metaeval.base.errors import DataError, MetaevalError, nearest, one_of
 from metaeval.base.frames import flat
-from metaeval.base.keys import ITEM, UNIT, Level, cluster_columns, index_names, levels_of
+from metaeval.base.keys import ITEM, UNIT, Level, cluster_columns, compared_key, index_names, levels_of
 from metaeval.base.records import COEFFICIENTS, ScoreTable
 from metaeval.base.validation import Options, not_allowed
 from metaeval.engine.alignment import Aligned, Bools, align
 from metaeval.stats.weighted.statistic import Clusters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from metaeval.stats.coefficients.levels import Grouping
     from metaeval.stats.coefficients.tables import Floats, Ints
@@ -83,11 +83,8 @@ class Policy:
     ) -> Policy:
         """Check the arguments of `metaeval.correlate`.
 
-        Raises
-        ------
-        MetaevalError
-            For an unknown coefficient, policy or fill, and for levels that are no list. Which levels there
-            are depends on the keys of the data.
+        Raises `MetaevalError` for an unknown coefficient, policy or fill, and for levels that are no list.
+        Which levels there are depends on the keys of the data.
         """
         allowed("levels", levels)
         allowed("coefficients", coefficients, COEFFICIENTS)
@@ -105,10 +102,7 @@ class Policy:
 def allowed(name: str, given: Sequence[str], known: Sequence[str] | None = None) -> None:
     """See that a list of words holds known ones, if it is said which are known, each once.
 
-    Raises
-    ------
-    MetaevalError
-        If it does not.
+    Raises `MetaevalError` if it does not.
     """
     if isinstance(given, str) or not given:
         of = f" of {', '.join(known)}" if known else ""
@@ -121,13 +115,7 @@ def allowed(name: str, given: Sequence[str], known: Sequence[str] | None = None)
 
 
 def whole_number(name: str, given: object, *, least: int = 0) -> None:
-    """See that an option is a whole number.
-
-    Raises
-    ------
-    MetaevalError
-        If it is not, or below ``least``.
-    """
+    """See that an option is a whole number; `MetaevalError` if it is not, or below ``least``."""
     if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
         raise MetaevalError(f"{name} is {given!r}; give a whole number, {least} or more")
 
@@ -160,6 +148,16 @@ class Prepared:
         return slice(None) if self.mask is None else self.mask[evaluator, aspect]
 
     @property
+    def entering(self) -> Bools:
+        """Which units enter, shape (E, A, U); read-only."""
+        return np.broadcast_to(np.True_, self.scores.shape) if self.mask is None else self.mask
+
+    def places(self, aspects: Iterable[str] | None = None) -> list[int]:
+        """Return the positions of aspects, of all if None; `MetaevalError` if there is no such aspect."""
+        known = self.aspects
+        return [known.index(one_of(a, known, "there is no aspect", "allowed")) for a in aspects or known]
+
+    @property
     def levels(self) -> Mapping[str, Level]:
         """The levels that the keys allow, by name."""
         return levels_of(tuple(self.keys))
@@ -167,7 +165,7 @@ class Prepared:
     @property
     def system(self) -> str | None:
         """The key column whose values are compared by their means, such as ``generator``; None if none is."""
-        return next((level.columns[0] for level in self.levels.values() if level.between), None)
+        return compared_key(tuple(self.keys))
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -176,7 +174,7 @@ class Prepared:
 
     @property
     def has_users(self) -> bool:
-        """Whether someone is named by the first key; items take their place in data that name nobody."""
+        """Whether the first key names people, not items, which are resampled in their place."""
         return self.cluster_name() != ITEM
 
     @property
@@ -185,16 +183,13 @@ class Prepared:
         return tuple(level for level, g in self.groupings.items() if g.between)
 
     def cluster_name(self, name: str | None = None) -> str:
-        """Return what is resampled; if nobody says, what the first key names: users, else items."""
+        """Return what is resampled: by default what the first key names, users or else items."""
         return name or next(iter(cluster_columns(tuple(self.keys))))
 
     def clusters(self, name: str) -> Clusters:
         """Return the cluster of each unit: what a key names, such as its ``user``, or the ``unit`` alone.
 
-        Raises
-        ------
-        DataError
-            If no key names it.
+        Raises `DataError` if no key names it.
         """
         columns = cluster_columns(tuple(self.keys))
         if name not in (*columns, UNIT):
@@ -202,8 +197,7 @@ class Prepared:
                 f"the data name no {name} to resample by; resample by {', '.join(columns)} or unit"
                 f"{nearest(str(name), [*columns, UNIT])}"
             )
-        # Numbered by name, so that a seed means the same whatever the order of rows; without those of whom
-        # nothing enters.
+        # Numbered by name, so that a seed means the same whatever the order of rows.
         of_name = {k: np.argsort(np.argsort(v.astype(str)))[self.keys[k]] for k, v in self.labels.items()}
         if name == UNIT:
             order = np.lexsort(list(of_name.values())[::-1])
@@ -211,18 +205,13 @@ class Prepared:
             codes[order] = np.arange(len(order))
         else:
             codes = of_name[columns[name]]
-        entering = slice(None) if self.mask is None else self.mask.any(axis=(0, 1))
-        present = np.unique(codes[entering])
-        return Clusters(np.minimum(np.searchsorted(present, codes), max(0, len(present) - 1)), len(present))
+        return Clusters(codes, len(codes)).among(np.logical_or.reduce(self.entering, axis=(0, 1)))
 
 
 def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Policy) -> Prepared:
     """Match scores with the truth and apply the policy.
 
-    Raises
-    ------
-    DataError
-        If the frames cannot be matched, or no unit is left.
+    Raises `DataError` if the frames cannot be matched, or no unit is left.
     """
     return under(policy, aligned(scores, truth, policy.levels))
 
@@ -240,13 +229,7 @@ def aligned(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, levels: Sequ
 
 
 def under(policy: Policy, data: Aligned) -> Prepared:
-    """Apply a policy to aligned scores, which have its levels.
-
-    Raises
-    ------
-    DataError
-        If no unit is left.
-    """
+    """Apply a policy to aligned scores, which have its levels; `DataError` if no unit is left."""
     no_truth = np.isnan(data.truth)
     asked = data.asked
     unanswered = no_truth if asked is None else no_truth & asked

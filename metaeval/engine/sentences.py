@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from metaeval.base.counts import plural_of
 from metaeval.stats.regression.noisy_means import NoInterval
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def interval_sentence(options: Mapping[str, Any], levels: Sequence[str] = ()) ->
         return ""
     how = "bias-corrected and accelerated" if options["method"] == "bca" else "percentiles"
     how += ", widened for few clusters" if options["expand"] else ""
-    drawn = f"{options['resamples']:,} resamples of {options['n_clusters']:,} {options['cluster']}s"
+    drawn = f"{options['resamples']:,} resamples of {options['n_clusters']:,} {plural_of(options['cluster'])}"
     confidence = f"{100 * options['confidence']:g} %"
     told = f"Brackets hold {confidence} bootstrap intervals ({how}; {drawn}, seed {options['seed']})."
     return f"{told} {GENERATOR_INTERVALS}" if "generator" in levels else told
@@ -65,11 +66,12 @@ NO_BOOTSTRAP = (
 
 def true_means_sentence(options: Mapping[str, Any]) -> str:
     """Say what is corrected at generator level."""
+    many = plural_of(options["cluster"])
     return (
-        "Corrected: the correlation of the means that very many "
-        f"{options['cluster']}s would give, as noise in the means lowers the plain one. Brackets hold "
-        f"{100 * options['confidence']:g} % intervals of it ({options['resamples']:,} draws of the true "
-        f"means, {options['n_clusters']:,} {options['cluster']}s, seed {options['seed']})."
+        f"Corrected: the correlation of the means that very many {many} would give, as noise in the means "
+        f"lowers the plain one. Brackets hold {100 * options['confidence']:g} % intervals of it "
+        f"({options['resamples']:,} draws of the true means, {options['n_clusters']:,} {many}, "
+        f"seed {options['seed']})."
     )
 
 
@@ -99,7 +101,8 @@ def tests_sentence(policy: Mapping[str, Any]) -> str:
         # n clusters can be swapped in 2^n ways, of which half are the others with the sides exchanged.
         of_clusters = 2.0 ** (1 - policy.get("n_clusters", 0)) * policy["pairs"]
         floor = (
-            f" There are too few {policy['swap']}s to tell anybody apart: no p can be far below {least:.3f}."
+            f" There are too few {plural_of(policy['swap'])} to tell anybody apart: no p can be far below "
+            f"{least:.3f}."
             if min(1.0, of_clusters) > policy["alpha"] or policy["correction"] != "holm"
             else f" There are too few permutations for so many pairs: no p can be below {least:.3f}. Set "
             f"permutations to {math.ceil(2 * policy['pairs'] / policy['alpha']):,} or more."

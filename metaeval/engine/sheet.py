@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from metaeval.base.simulation import REAL, Simulation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
+
+    from metaeval.stats.coefficients.tables import Floats
 
 Form: TypeAlias = Literal[
     "text", "counts", "count", "hundred", "share", "number", "hundredths", "decimal", "p", "usd"
@@ -68,6 +70,20 @@ class Sheet:
         """Return the sheet without one of its columns."""
         columns = tuple(c for c in self.columns if c.name != name)
         return replace(self, frame=self.frame.drop(columns=name, errors="ignore"), columns=columns)
+
+
+def by_aspect(columns: Mapping[str, Floats], aspects: Sequence[str]) -> dict[str, Any]:
+    """Return the mean of each column over aspects, then a column per aspect, such as ``kappa: accuracy``.
+
+    Parameters
+    ----------
+    columns
+        Name → values, shape (aspects,) or (rows, aspects).
+    """
+    found: dict[str, Any] = {name: values.mean(axis=-1) for name, values in columns.items()}
+    for name, values in columns.items():
+        found |= {f"{name}: {aspect}": v for aspect, v in zip(aspects, values.T, strict=True)}
+    return found
 
 
 def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the cell of a frame holds

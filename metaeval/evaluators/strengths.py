@@ -25,8 +25,6 @@ def strengths(method: str, games: Games, seed: int = 0) -> FloatArray:
         ``bradley-terry``: log strengths with the prior of `metaeval.stats.ranking.comparisons.bradley_terry`,
         their mean 0; ``elo``: ratings after all comparisons in a drawn order; ``win-rate``: mean over
         opponents of the share of points.
-    games
-        The comparisons.
     seed
         Of the order, for ``elo``.
 
@@ -53,8 +51,6 @@ def strengths_by_group(method: str, games: Games, group: Ints, n_groups: int, se
         As in `strengths`.
     group
         Of each comparison, in ``range(n_groups)``.
-    n_groups
-        How many there are.
 
     Returns
     -------

@@ -1,10 +1,9 @@
 """Verdicts on pairs, long: the columns, and what the two orders of a pair come to together.
 
-A row is one order of one pair: the key columns that both texts have in common, ``first`` and ``second``
-(generators, in the order of their names as text), ``aspect``, ``evaluator``, ``order`` (whose text was
-shown first),
-``winner`` (in the names of the pair, never in the order shown: ``first``, ``second``, ``tie``, or empty
-without a verdict), ``status`` as of scores, and ``call``, the key of the reply in the store.
+A row is one order of one pair. First come the keys that both texts have in common, then ``first`` and
+``second`` (generators, in the order of their names as text), ``aspect``, ``evaluator``, ``order`` (whose text
+was shown first), ``winner`` (``first``, ``second`` or ``tie``, whatever the order shown; empty without a
+verdict), ``status`` as of scores, and ``call``, the key of the reply in the store.
 """
 
 from __future__ import annotations
@@ -24,25 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from metaeval.evaluators.grid import CodeArray, FloatArray
-
-__all__ = [
-    "COLUMNS",
-    "FAILED",
-    "FIRST",
-    "FLIP",
-    "FLIPS",
-    "NO_VERDICT",
-    "OUTCOMES",
-    "SECOND",
-    "TIE",
-    "WINNERS",
-    "Flips",
-    "check_columns",
-    "comparisons_of",
-    "outcomes",
-    "pair_keys",
-    "points",
-]
 
 Flips: TypeAlias = Literal["tie", "drop"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.simulation import REAL
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, by_aspect
 from metaeval.stats.agreement.raters import disattenuate
 from metaeval.stats.coefficients.levels import Grouping, estimate
 
@@ -41,10 +41,6 @@ def attenuation(
         Shape (A,); None if unknown. Then evaluators without a reliability are left out.
     parts
         Evaluators that share ratings, and so errors, with the truth. They are not corrected.
-    truth_name
-        Name of the truth in notes.
-    simulated
-        What of the run is simulated.
 
     Returns
     -------
@@ -61,31 +57,27 @@ def attenuation(
             continue
         r = _pearson(data, e)
         corrected = disattenuate(r, 1.0 if own is None else own, 1.0 if of_truth is None else of_truth)
-        arrays = {
+        columns = {
             "correlation": r,
             "reliability": unknown if own is None else own,
             "truth_reliability": unknown if of_truth is None else of_truth,
             "corrected": unknown if name in parts else corrected,
         }
-        row: dict[str, Any] = {"evaluator": name}
-        row |= {column: values.mean() for column, values in arrays.items()}
-        for column, values in arrays.items():
-            row |= {f"{column}: {a}": v for a, v in zip(data.aspects, values, strict=True)}
-        rows.append(row)
+        rows.append({"evaluator": name, **by_aspect(columns, data.aspects)})
     frame = pd.DataFrame(rows)
-    columns = (
+    shown = (
         Column("evaluator", "Evaluator"),
         Column("correlation", "Pearson's r", "hundred"),
         Column("reliability", "Reliability of the evaluator", "hundred"),
         Column("truth_reliability", "Reliability of the truth", "hundred"),
         Column("corrected", "Corrected r", "hundred"),
-        *(Column(f"corrected: {a}", f"Corrected, {a}", "hundred") for a in _by_aspect(data, frame)),
+        *(Column(f"corrected: {a}", f"Corrected, {a}", "hundred") for a in _corrected_aspects(data, frame)),
     )
     notes = tuple(_notes(data, frame, truth_known=of_truth is not None, parts=parts, truth_name=truth_name))
-    return Sheet("attenuation", "Correlations corrected for attenuation", frame, columns, notes, simulated)
+    return Sheet("attenuation", "Correlations corrected for attenuation", frame, shown, notes, simulated)
 
 
-def _by_aspect(data: Prepared, frame: pd.DataFrame) -> list[str]:
+def _corrected_aspects(data: Prepared, frame: pd.DataFrame) -> list[str]:
     """Return the aspects to print: the corrected ones, if an evaluator is corrected in only some."""
     defined = frame[[f"corrected: {a}" for a in data.aspects]].notna().to_numpy()
     lacking = (defined.any(axis=1) & ~defined.all(axis=1)).any()

@@ -13,8 +13,6 @@ from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.stats.resampling.cluster_sums import with_average
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
 
@@ -47,15 +45,16 @@ def by_group(data: Prepared) -> list[Groups]:
 
 def _grouping(data: Prepared, level: str, terms: Floats) -> Groups:
     group, keys = data.groupings[level].group, data.levels[level].columns
-    entering = np.arange(len(group)) if data.mask is None else np.flatnonzero(data.mask.any(axis=(0, 1)))
+    entering = np.flatnonzero(data.entering.any(axis=(0, 1)))
     there, first, counts = np.unique(group[entering], return_index=True, return_counts=True)
-    names = _names(data, keys, entering[first])
+    columns = (data.labels[k].astype(str).to_numpy(dtype=object)[data.keys[k][entering[first]]] for k in keys)
+    names = list(zip(*columns, strict=True))
     order = sorted(range(len(names)), key=names.__getitem__)
     values = with_average(terms[..., there[order]], axis=1)
     return Groups(
         level,
         " and ".join(noun(k) for k in keys),
-        f"{plural_of(level)}",
+        plural_of(level),
         keys,
         tuple(names[i] for i in order),
         counts[order],
@@ -63,11 +62,6 @@ def _grouping(data: Prepared, level: str, terms: Floats) -> Groups:
         at={"level": level},
         undefined=_UNDEFINED,
     )
-
-
-def _names(data: Prepared, keys: Sequence[str], first: Ints) -> list[tuple[str, ...]]:
-    columns = [data.labels[k].astype(str).to_numpy(dtype=object)[data.keys[k][first]] for k in keys]
-    return list(zip(*columns, strict=True))
 
 
 def bias_by_group(difference: Floats, group: Ints, n_groups: int) -> Floats:
@@ -79,8 +73,6 @@ def bias_by_group(difference: Floats, group: Ints, n_groups: int) -> Floats:
         Shape (A, U): of each aspect and unit, NaN where either is missing.
     group
         Shape (U,): the group of each unit, in ``range(n_groups)``.
-    n_groups
-        How many there are.
 
     Returns
     -------

@@ -60,14 +60,6 @@ def distributions(
     ----------
     scores, truth
         Key columns, ``evaluator``, ``aspect``, ``score``; key columns, ``aspect``, ``rating``.
-    scale
-        That of the truth.
-    kinds
-        Of the evaluators.
-    truth_name
-        Name of the truth.
-    simulated
-        What of the run is simulated.
 
     Returns
     -------

@@ -49,14 +49,10 @@ def forest(
     ----------
     correlations
         The columns of `metaeval.base.records.Correlation`.
-    kinds
-        Of the evaluators.
     human
         What `human_reference` returned.
     intervals
         A sentence on how the intervals were made.
-    simulated
-        What of the run is simulated.
 
     Returns
     -------
@@ -104,8 +100,6 @@ def human_reference(
 
     Parameters
     ----------
-    correlations, kinds
-        Of the evaluators.
     truth, raters, policy, truth_raters
         As in `people`.
 

@@ -38,16 +38,10 @@ def likeness(
 
     Parameters
     ----------
-    data
-        The scores and the truth over the same units.
     aspects
         Aspects, the most important first; ``average`` is the mean over all of them.
     coefficients
         Coefficients, the most important first.
-    truth_name
-        Name of the truth.
-    simulated
-        What of the run is simulated.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from metaeval.base.keys import PAIR, noun
 from metaeval.base.progress import progress
 from metaeval.base.simulation import REAL
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, by_aspect
 from metaeval.stats.agreement.raters import (
     centre,
     cohen_kappa,
@@ -65,12 +65,8 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
     ----------
     data
         Aligned scores and truth, of any levels and coefficients.
-    scale
-        Of the truth's ratings.
     seed
         Of the folds and the resamples.
-    simulated
-        What of the run is simulated.
     """
     who = data.cluster_name()
     clusters = data.clusters(who)
@@ -89,7 +85,7 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
     with progress("measures", shape[0] * shape[1]) as advance:
         for e in range(shape[0]):
             for a in range(shape[1]):
-                units = np.arange(data.truth.shape[1])[data.units(e, a)]
+                units = np.flatnonzero(data.entering[e, a])
                 x, y = data.scores[e, a, units], data.truth[a, units]
                 for level, g in groupings.items():
                     if n_folds > 1:
@@ -111,7 +107,7 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
     return Sheet(
         "measures",
         "Further measures of agreement with the truth",
-        _frame(data, found),
+        pd.DataFrame({"evaluator": data.evaluators, **by_aspect(found, data.aspects)}),
         _columns(found, data),
         tuple(_notes(data, found, of_none, who, scale=scale, n_folds=n_folds, seed=seed)),
         simulated,
@@ -154,8 +150,7 @@ def _values(x: Floats, y: Floats, group: Ints, n_groups: int, scale: Scale) -> d
 
 def _soft(data: Prepared, seed: int) -> tuple[Floats, float]:
     """Return the soft pairwise accuracy of generators, shape (E, A), and that of p-values of one half."""
-    every = np.ones((len(data.evaluators), *data.truth.shape), dtype=bool)
-    masks = every if data.mask is None else data.mask
+    masks = data.entering
     design = GeneratorDesign.of(
         data, np.logical_or.reduce(masks, axis=(0, 1)), Bootstrap(resamples=N_RESAMPLES, seed=seed)
     )
@@ -186,14 +181,6 @@ def _p_better(replicates: Floats) -> list[Floats]:
     ]
 
 
-def _frame(data: Prepared, found: Mapping[str, Floats]) -> pd.DataFrame:
-    columns: dict[str, Any] = {"evaluator": data.evaluators}
-    columns |= {name: values.mean(axis=1) for name, values in found.items()}
-    for name, values in found.items():
-        columns |= {f"{name}: {aspect}": values[:, a] for a, aspect in enumerate(data.aspects)}
-    return pd.DataFrame(columns)
-
-
 def _columns(found: Mapping[str, Floats], data: Prepared) -> tuple[Column, ...]:
     who, both = data.cluster_name(), " × ".join(noun(k) for k in list(data.keys)[:2])
     known = (
@@ -213,9 +200,7 @@ def _of_none(data: Prepared, groupings: Mapping[str, Grouping], clusters: Cluste
     tied = np.full((len(groupings), len(data.aspects)), np.nan)
     errors = np.full(len(data.aspects), np.nan)
     for a in range(len(data.aspects)):
-        units = np.arange(data.truth.shape[1])
-        if data.mask is not None:
-            units = units[data.mask[:, a].any(axis=0)]
+        units = np.flatnonzero(data.entering[:, a].any(axis=0))
         y = data.truth[a, units]
         for i, g in enumerate(groupings.values()):
             tied[i, a] = pairwise_accuracy(np.zeros_like(y), y, g.group[units], g.n_groups).accuracy

@@ -68,12 +68,8 @@ def people(
         left out; each line has all units that both sides rated.
     truth_raters
         Annotators whose ratings make the truth; none if it is the users' own.
-    truth_name
-        Name of the truth in the table.
     bootstrap
         Of the intervals; 10,000 resamples of users, or of items without users, if None.
-    simulated
-        What of the run is simulated.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from metaeval.analysis.agreement.attenuation import attenuation
 from metaeval.analysis.agreement.people import annotator_ratings
 from metaeval.base.records import AVERAGE
 from metaeval.engine.alignment import align
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, by_aspect
 from metaeval.stats.agreement.raters import intraclass, krippendorff_alpha
 from metaeval.stats.coefficients.grouped import pearson
 
@@ -42,27 +42,13 @@ class Annotators:
 
     names: tuple[str, ...]
     aspects: tuple[str, ...]
-    single: Floats
-    """ICC(3, 1): reliability of one annotator's ratings, up to a constant."""
     columns: Mapping[str, Floats]
-    """Name of each further column → its values."""
+    """``n_units``, the intraclass correlations ``icc1`` to ``icc3k``, and ``alpha``."""
 
     def of_mean(self, k: int) -> Floats:
         """Return the reliability of the mean of k annotators (Spearman–Brown), shape (A,)."""
-        return np.where(self.single > 0, k * self.single / (1 + (k - 1) * self.single), self.single)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Retest:
-    """Evaluators that differ only in the replicate; arrays have shape (A,)."""
-
-    evaluators: tuple[str, ...]
-    correlation: Floats
-    """Pearson's r between two repetitions, the mean over pairs of them."""
-    icc2: Floats
-    icc3: Floats
-    n_units: Floats
-    """Units that all of them scored."""
+        single = self.columns["icc3"]
+        return np.where(single > 0, k * single / (1 + (k - 1) * single), single)
 
 
 def reliability(
@@ -89,8 +75,6 @@ def reliability(
         Name of an evaluator → the annotators in it; none for an evaluator that is not named.
     truth_made_of
         The same for the truth; none if it is the users' own.
-    truth_name
-        Name of the truth in notes.
 
     Returns
     -------
@@ -99,14 +83,14 @@ def reliability(
         annotators), ``retest`` (with repetitions) and ``attenuation`` (correlations corrected for what
         reliabilities are known).
     """
-    people, repeated = annotators_of(truth, raters), retests(scores, truth)
+    people, repeated = annotators_of(truth, raters), _retests(scores, truth)
     sheets = []
     if people is not None:
         sheets.append(_annotators_sheet(people, simulated=scores.simulation.among(())))
     if repeated:
-        shown = scores.simulation.among(name for r in repeated for name in r.evaluators)
+        shown = scores.simulation.among(name for names in repeated for name in names)
         sheets.append(_retest_sheet(repeated, data.aspects, simulated=shown))
-    known: dict[str, Floats] = {name: r.correlation for r in repeated for name in r.evaluators}
+    known = {name: columns["correlation"] for names, columns in repeated.items() for name in names}
     for name, made in (made_of or {}).items():
         if people is not None and made.mean and made.annotators <= set(people.names):
             known[name] = people.of_mean(len(made.annotators))
@@ -135,18 +119,15 @@ def annotators_of(truth: pd.DataFrame, raters: pd.DataFrame | None) -> Annotator
     if asked is None or asked["rater"].nunique() < 2:
         return None
     found = align(asked.rename(columns={"rater": "evaluator", "rating": "score"}), truth, ["dataset"])
-    by_aspect = [intraclass(found.scores[:, a].T) for a in range(len(found.aspects))]
-    columns = {
-        name: np.array([getattr(icc, name) for icc in by_aspect], dtype=np.float64)
-        for name in ("n_units", "icc1", "icc2", "icc3", "icc1k", "icc2k", "icc3k")
-    }
-    alpha = [krippendorff_alpha(found.scores[:, a], "ordinal") for a in range(len(found.aspects))]
-    names, aspects = tuple(sorted(found.evaluators)), tuple(found.aspects)
-    return Annotators(names, aspects, columns["icc3"], {**columns, "alpha": np.array(alpha)})
+    of_aspects = np.swapaxes(found.scores, 0, 1)
+    columns = _intraclass(of_aspects)
+    shown = {n: columns[n] for n in ("n_units", "icc1", "icc2", "icc3", "icc1k", "icc2k", "icc3k")}
+    alpha = np.array([krippendorff_alpha(table, "ordinal") for table in of_aspects])
+    return Annotators(tuple(sorted(found.evaluators)), tuple(found.aspects), {**shown, "alpha": alpha})
 
 
-def retests(scores: ScoreTable, truth: pd.DataFrame) -> list[Retest]:
-    """Find evaluators that differ only in the replicate, and correlate their scores."""
+def _retests(scores: ScoreTable, truth: pd.DataFrame) -> dict[tuple[str, ...], dict[str, Floats]]:
+    """Correlate evaluators that differ only in the replicate: their names → columns of shape (A,)."""
     groups: dict[str, list[str]] = {}
     for name in scores.evaluators:
         signature = dict(scores.signatures.get(name, {}))
@@ -156,24 +137,22 @@ def retests(scores: ScoreTable, truth: pd.DataFrame) -> list[Retest]:
             groups.setdefault(json.dumps(signature, sort_keys=True, default=str), []).append(name)
     repeated = [names for names in groups.values() if len(names) > 1]
     if not repeated:
-        return []
+        return {}
     frame = scores.frame
     wanted = frame[frame["evaluator"].isin([n for names in repeated for n in names])]
     found = align(wanted, truth, ["dataset"])
-    of_retests = []
+    of_retests = {}
     for names in repeated:
-        cube = found.scores[[found.evaluators.index(n) for n in names]]
-        icc = [intraclass(cube[:, a].T) for a in range(cube.shape[1])]
-        of_retests.append(
-            Retest(
-                tuple(names),
-                np.array([_mean_pearson(cube[:, a]) for a in range(cube.shape[1])]),
-                np.array([i.icc2 for i in icc]),
-                np.array([i.icc3 for i in icc]),
-                np.array([i.n_units for i in icc], dtype=np.float64),
-            )
-        )
+        of_aspects = np.swapaxes(found.scores[[found.evaluators.index(n) for n in names]], 0, 1)
+        correlation = np.array([_mean_pearson(table) for table in of_aspects])
+        of_retests[tuple(names)] = {"correlation": correlation, **_intraclass(of_aspects)}
     return of_retests
+
+
+def _intraclass(of_aspects: Floats) -> dict[str, Floats]:
+    """Return the fields of `Intraclass`, shape (A,) each, for scores of shape (A, raters, U)."""
+    found = pd.DataFrame([asdict(intraclass(table.T)) for table in of_aspects])
+    return {str(name): values.to_numpy(dtype=np.float64) for name, values in found.items()}
 
 
 def _mean_pearson(table: Floats) -> float:
@@ -212,16 +191,19 @@ def _annotators_sheet(people: Annotators, *, simulated: Simulation) -> Sheet:
     )
 
 
-def _retest_sheet(repeated: list[Retest], aspects: list[str], *, simulated: Simulation) -> Sheet:
-    rows = []
-    for r in repeated:
-        row: dict[str, Any] = {"evaluator": r.evaluators[0], "n_replicates": len(r.evaluators)}
-        row["n_units"] = r.n_units.min()
-        arrays = {"correlation": r.correlation, "icc2": r.icc2, "icc3": r.icc3}
-        row |= {name: values.mean() for name, values in arrays.items()}
-        for name, values in arrays.items():
-            row |= {f"{name}: {a}": v for a, v in zip(aspects, values, strict=True)}
-        rows.append({**row, "replicates": "; ".join(r.evaluators)})
+def _retest_sheet(
+    repeated: Mapping[tuple[str, ...], Mapping[str, Floats]], aspects: list[str], *, simulated: Simulation
+) -> Sheet:
+    rows = [
+        {
+            "evaluator": names[0],
+            "n_replicates": len(names),
+            "n_units": found["n_units"].min(),
+            **by_aspect({name: found[name] for name in ("correlation", "icc2", "icc3")}, aspects),
+            "replicates": "; ".join(names),
+        }
+        for names, found in repeated.items()
+    ]
     columns = (
         Column("evaluator", "Evaluator"),
         Column("n_replicates", "Replicates", "count"),

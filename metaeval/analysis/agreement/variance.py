@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ import pandas as pd
 from metaeval.base.counts import plural_of
 from metaeval.base.keys import DATASET, PAIR, noun
 from metaeval.base.simulation import REAL
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, by_aspect
 from metaeval.stats.coefficients.exact import squarable
 from metaeval.stats.regression.variance import MEAN, RESIDUAL, Design
 
@@ -38,8 +38,6 @@ def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
     ----------
     data
         Aligned scores and truth; a note explains why its levels differ.
-    simulated
-        What of the run is simulated.
     """
     factors: dict[str, Ints] = {noun(k): codes.astype(np.int64) for k, codes in data.keys.items()}
     called = {name: f"{plural_of(name)}" for name in factors}
@@ -60,17 +58,13 @@ def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
             found = designs[key].decompose(values[rows][:, units]).shares
             for i, name in enumerate(names):
                 shares[rows, a, i] = found[name]
-    averages = shares.mean(axis=1)
-    columns: dict[str, Any] = {"evaluator": [TRUTH, *data.evaluators]}
-    columns |= {name: averages[:, i] for i, name in enumerate(names)}
-    for i, name in enumerate(names):
-        columns |= {f"{name}: {aspect}": shares[:, a, i] for a, aspect in enumerate(data.aspects)}
+    columns = by_aspect({name: shares[:, :, i] for i, name in enumerate(names)}, data.aspects)
     # A factor that shows nowhere has no column; the notes say why.
     shown = [name for i, name in enumerate(names) if not np.isnan(shares[:, :, i]).all()]
     return Sheet(
         "variance",
         "Where the variance lies",
-        pd.DataFrame(columns),
+        pd.DataFrame({"evaluator": [TRUTH, *data.evaluators], **columns}),
         (
             Column("evaluator", "Evaluator"),
             *(Column(n, "Rest" if n == RESIDUAL else called[n].capitalize(), "share") for n in shown),
@@ -82,13 +76,10 @@ def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
 
 def _alike(data: Prepared, aspect: int) -> Iterator[tuple[list[int], Ints]]:
     """Group rows (0 is the truth, then the evaluators) by their units; yield rows and units."""
-    rows = range(1 + len(data.evaluators))
-    if data.mask is None:
-        yield list(rows), np.arange(data.truth.shape[1])
-        return
-    masks = [data.mask[:, aspect].any(axis=0), *data.mask[:, aspect]]
+    entering = data.entering[:, aspect]
+    masks = [entering.any(axis=0), *entering]
     by_mask: dict[bytes, list[int]] = {}
-    for row, mask in zip(rows, masks, strict=True):
+    for row, mask in enumerate(masks):
         if mask.any():
             by_mask.setdefault(mask.tobytes(), []).append(row)
     for same in by_mask.values():

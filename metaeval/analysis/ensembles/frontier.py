@@ -14,7 +14,7 @@ import numpy as np
 from metaeval.base.progress import progress
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.weights import held_out, percentile_interval
-from metaeval.stats.subsets.pearson import every_subset
+from metaeval.stats.subsets.moments import every_subset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,12 +133,8 @@ def frontier(
     ----------
     accuracy
         Of every subset, at the level.
-    names
-        The judges.
     cost
         Of every subset, as `every_subset` orders them, shape (2^K − 1,).
-    how
-        Resamples, folds, level of significance and seed.
 
     Notes
     -----

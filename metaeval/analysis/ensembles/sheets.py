@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from metaeval.base.counts import plural_of
 from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import REAL
@@ -13,9 +15,6 @@ from metaeval.engine.sheet import Column, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
-
-    import pandas as pd
 
     from metaeval.analysis.ensembles.subsets import Ensembles, Unit
     from metaeval.base.simulation import Simulation
@@ -27,6 +26,13 @@ _COSTS: dict[Unit, tuple[str, Form]] = {
     "judges": ("cost (judges)", "count"),
 }
 
+_COST_NOTES: dict[Unit, str] = {
+    "usd": "The cost of an ensemble is the sum of its judges' USD for one text on all aspects of the run.",
+    "tokens": (
+        "The judges are free, or the price of one is not known: tokens for one text stand for the cost."
+    ),
+    "judges": "The cost of some judge is not known: the number of judges stands for the cost.",
+}
 _NOISIER = (
     "Generators' means over a fold are noisier than over all, which lowers accuracy there; optimism is free "
     "of that."
@@ -41,8 +47,6 @@ def ensemble_sheets(found: Ensembles, *, simulated: Simulation = REAL) -> list[S
     ----------
     found
         Result of `metaeval.analysis.ensembles.subsets.ensembles`.
-    simulated
-        What of the run is simulated.
     """
     return [
         _sizes(found, simulated),
@@ -54,29 +58,27 @@ def ensemble_sheets(found: Ensembles, *, simulated: Simulation = REAL) -> list[S
 
 
 def _sizes(found: Ensembles, simulated: Simulation) -> Sheet:
-    rows = [{**asdict(s), "best_judges": _named(s.best_judges)} for s in found.sizes]
-    for row, s in zip(rows, found.sizes, strict=True):
-        row["who"] = _who(s.best_judges, found.judges)
+    rows = [
+        {**asdict(s), "best_judges": _named(s.best_judges), "who": _who(s.best_judges, found.judges)}
+        for s in found.sizes
+    ]
     undefined = sum(s.n_undefined for s in found.sizes)
-    columns = [
+    columns = (
         Column("level", "Level"),
         Column("aspect", "Aspect"),
         Column("n_judges", "Judges", "count"),
         Column("n_subsets", "Subsets", "count"),
         *([Column("n_undefined", "undefined", "count")] if undefined else []),
-        Column("mean", "mean", "hundred"),
-        Column("best", "best", "hundred"),
-        Column("worst", "worst", "hundred"),
-        Column("spread", "spread", "hundred"),
+        *(Column(name, name, "hundred") for name in ("mean", "best", "worst", "spread")),
         Column("who", "best ensemble"),
-    ]
+    )
     notes = (
         *_what(found),
         *_unequal(found),
         "Spread is the standard deviation over the subsets of a size.",
         "The best of many subsets looks better than it is: the table of choices says what it is worth.",
     )
-    return Sheet("sizes", "Ensembles by size", _frame(rows), tuple(columns), notes, simulated)
+    return Sheet("sizes", "Ensembles by size", pd.DataFrame(rows), columns, notes, simulated)
 
 
 def _contributions(found: Ensembles, simulated: Simulation) -> Sheet:
@@ -99,10 +101,10 @@ def _contributions(found: Ensembles, simulated: Simulation) -> Sheet:
         ),
         "The mean gain is over the subsets of one or more other judges.",
         *(["An undefined accuracy counts as 0."] if undefined else []),
-        *_costs(found),
+        _COST_NOTES[found.costs.unit],
     )
     rows = [asdict(c) for c in found.contributions]
-    return Sheet("judges", "What each judge adds", _frame(rows), columns, notes, simulated)
+    return Sheet("judges", "What each judge adds", pd.DataFrame(rows), columns, notes, simulated)
 
 
 def _errors(found: Ensembles, simulated: Simulation) -> Sheet:
@@ -126,7 +128,7 @@ def _errors(found: Ensembles, simulated: Simulation) -> Sheet:
         ),
     )
     rows = [asdict(e) for e in found.errors]
-    return Sheet("errors", "How far the judges err alike", _frame(rows), columns, notes, simulated)
+    return Sheet("errors", "How far the judges err alike", pd.DataFrame(rows), columns, notes, simulated)
 
 
 def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
@@ -164,14 +166,14 @@ def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
             "significantly worse. It is not corrected for the number of ensembles."
         ),
         *([NO_BOOTSTRAP] if found.between else []),
-        *_costs(found),
+        _COST_NOTES[found.costs.unit],
     )
-    return Sheet("frontier", "What accuracy costs", _frame(rows), columns, notes, simulated)
+    return Sheet("frontier", "What accuracy costs", pd.DataFrame(rows), columns, notes, simulated)
 
 
 def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
     cost, form = _COSTS[found.costs.unit]
-    people = f"{plural_of(found.cluster)}"
+    people = plural_of(found.cluster)
     columns = (
         Column("level", "Level"),
         Column("rule", "choice"),
@@ -208,12 +210,12 @@ def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
             f"{how.resamples_in_fold:,} resamples: fewer {people} prove less, so that it may choose cheaper "
             "ensembles."
         ),
-        *_costs(found),
+        _COST_NOTES[found.costs.unit],
     )
     return Sheet(
         "choices",
         f"Ensembles chosen on some {people} and judged on others",
-        _frame(rows),
+        pd.DataFrame(rows),
         columns,
         notes,
         simulated,
@@ -241,18 +243,6 @@ def _what(found: Ensembles) -> list[str]:
 def _aspect(found: Ensembles) -> str:
     *rest, last = found.aspects
     return f"By the average over {len(rest)} aspects." if rest else f"By the aspect {last}."
-
-
-def _costs(found: Ensembles) -> list[str]:
-    if found.costs.unit == "usd":
-        return [
-            "The cost of an ensemble is the sum of its judges' USD for one text on all aspects of the run."
-        ]
-    if found.costs.unit == "tokens":
-        return [
-            "The judges are free, or the price of one is not known: tokens for one text stand for the cost."
-        ]
-    return ["The cost of some judge is not known: the number of judges stands for the cost."]
 
 
 def _unequal(found: Ensembles) -> list[str]:
@@ -283,9 +273,3 @@ def _who(members: Sequence[str], judges: Sequence[str]) -> str:
 
 def _named(members: Sequence[str]) -> str:
     return " + ".join(members)
-
-
-def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(rows)

@@ -46,8 +46,6 @@ def ensemble_spread(
         The judges' scores and the truth; every evaluator in it is a judge.
     n_judges
         How many judges the run has, if these are not all.
-    simulated
-        What of the run is simulated.
 
     Returns
     -------

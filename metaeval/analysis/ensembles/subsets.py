@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from metaeval.analysis.ensembles.frontier import Accuracy, Choice, Choosing, Point, chosen, frontier
-from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.errors import MetaevalError
 from metaeval.base.records import AVERAGE
 from metaeval.stats.coefficients.exact import squarable
-from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.resampling.cluster_sums import with_average
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.subsets.contributions import effective_number, error_correlation, joining, shapley
-from metaeval.stats.subsets.pearson import MOST_JUDGES, every_subset, subset_statistic
-from metaeval.stats.weighted.statistic import Clusters
+from metaeval.stats.subsets.moments import MOST_JUDGES, every_subset
+from metaeval.stats.subsets.pearson import subset_statistic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from metaeval.engine.alignment import Bools
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats
+    from metaeval.stats.weighted.sums import Clusters
 
 Unit: TypeAlias = Literal["usd", "tokens", "judges"]
 
@@ -141,8 +141,6 @@ def ensembles(
         Costs of the judges; each costs 1 if None.
     cluster
         What is resampled and held out; users, or items in data without users, if None.
-    how
-        Resamples, folds, level of significance and seed.
 
     Raises
     ------
@@ -156,10 +154,15 @@ def ensembles(
             "choose them with --judge"
         )
     costs = costs or Costs(dict.fromkeys(names, 1.0), "judges")
-    wanted = _aspects(data, aspects)
+    wanted = sorted(set(data.places(aspects)))
     units = _common_units(data, wanted)
     cluster = data.cluster_name(cluster)
-    clusters = _clusters(data, cluster, units)
+    clusters = data.clusters(cluster).among(np.logical_or.reduce(units))
+    if clusters.n < 2:
+        raise MetaevalError(
+            f"all units are of one {cluster}: ensembles are chosen on some and judged on others, "
+            "so that two or more are needed"
+        )
     levels = tuple(data.policy.levels)
     by_level = [_accuracy(data, level, wanted, units, clusters) for level in levels]
     labels = (*(data.aspects[a] for a in wanted), *([AVERAGE] if len(wanted) > 1 else []))
@@ -193,18 +196,9 @@ def ensembles(
     )
 
 
-def _aspects(data: Prepared, aspects: Sequence[str] | None) -> list[int]:
-    for aspect in aspects or ():
-        one_of(aspect, data.aspects, "there is no aspect", "allowed")
-    return [a for a, aspect in enumerate(data.aspects) if not aspects or aspect in aspects]
-
-
 def _common_units(data: Prepared, aspects: Sequence[int]) -> list[Bools]:
     """Return which units all judges have, for each aspect."""
-    n = data.truth.shape[1]
-    if data.mask is None:
-        return [np.ones(n, dtype=bool) for _ in aspects]
-    units: list[Bools] = [np.logical_and.reduce(data.mask[:, a]) for a in aspects]
+    units: list[Bools] = [np.logical_and.reduce(data.entering[:, a]) for a in aspects]
     for a, common in zip(aspects, units, strict=True):
         if not common.any():
             raise MetaevalError(
@@ -224,19 +218,6 @@ def _unequal(data: Prepared, aspects: Sequence[int], units: Sequence[Bools]) -> 
     return max(found)
 
 
-def _clusters(data: Prepared, cluster: str, units: Sequence[Bools]) -> Clusters:
-    """Return the clusters that have a unit, numbered; units that do not enter get any of the numbers."""
-    given = data.clusters(cluster)
-    used = np.unique(given.of_unit[np.logical_or.reduce(units)])
-    if len(used) < 2:
-        raise MetaevalError(
-            f"all units are of one {cluster}: ensembles are chosen on some and judged on others, "
-            "so that two or more are needed"
-        )
-    place = np.minimum(np.searchsorted(used, given.of_unit), len(used) - 1)
-    return Clusters(place, len(used))
-
-
 def _accuracy(
     data: Prepared, level: str, aspects: Sequence[int], units: Sequence[Bools], clusters: Clusters
 ) -> Accuracy:
@@ -245,8 +226,8 @@ def _accuracy(
         subset_statistic(
             data.scores[:, a, there],
             data.truth[a, there],
-            Grouping(g.group[there], g.n_groups, g.between),
-            Clusters(clusters.of_unit[there], clusters.n),
+            g.take(there),
+            clusters.take(there),
             undefined=data.policy.undefined,
         )
         for a, there in zip(aspects, units, strict=True)

@@ -11,7 +11,6 @@ import numpy as np
 from metaeval.base.errors import DataError
 from metaeval.stats.regression.effects import UserAdjusted
 from metaeval.stats.resampling.cluster_sums import with_average
-from metaeval.stats.weighted.statistic import Clusters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Resampler
+    from metaeval.stats.weighted.sums import Clusters
 
 _DIGITS = 12  # significant digits of the largest mean; later ones are rounding errors, and break ties
 _FARTHEST = 300  # powers of ten, positive and negative, that a float can hold
@@ -47,24 +47,19 @@ class GeneratorDesign:
     users: bool
     """Whether the clusters are users, whose effects are removed."""
     clusters: Clusters
-    """-1 for a unit that never enters."""
+    """Those that have a unit that enters."""
     resampler: Resampler
 
     @classmethod
     def of(cls, data: Prepared, entering: Bools, options: Bootstrap) -> GeneratorDesign:
         """Prepare resamples of the users (without users, items) that have a unit that enters."""
-        given = data.clusters(data.cluster_name())
-        # Clusters without a unit that enters are not resampled.
-        present = np.unique(given.of_unit[entering])
-        code = np.full(given.n, -1, dtype=np.int64)
-        code[present] = np.arange(present.size)
         system = data.system
         if system is None:
             raise DataError("no key names what wrote a unit, such as its generator")
         generator = data.keys[system].astype(np.int64)
-        clusters = Clusters(code[given.of_unit], present.size)
+        clusters = data.clusters(data.cluster_name()).among(entering)
         n = len(data.labels[system])
-        return cls(generator, n, data.has_users, clusters, options.resampler(present.size))
+        return cls(generator, n, data.has_users, clusters, options.resampler(clusters.n))
 
     def draws(self, values: Floats, entering: Sequence[Bools]) -> Draws:
         """Compute means and replicates from the units that enter; the mean over aspects is put first.
@@ -91,7 +86,7 @@ class GeneratorDesign:
         return Draws(mean, replicates, counts.sum(axis=1), (counts > 0).sum(axis=1))
 
     def _of_aspect(self, values: Floats, units: Bools) -> tuple[Floats, Floats]:
-        entering = Clusters(self.clusters.of_unit[units], self.clusters.n)
+        entering = self.clusters.take(units)
         sums = UserAdjusted.of(
             values[units], self.generator[units], self.n_generators, entering, users=self.users
         )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError
-from metaeval.base.keys import ITEM, levels_of, matched, noun
+from metaeval.base.keys import ITEM, compared_key, matched, noun
 from metaeval.base.records import AVERAGE, Status
 from metaeval.base.simulation import REAL
 from metaeval.engine.alignment import Aligned, align
@@ -62,7 +62,7 @@ class _Units:
             values = np.concatenate([values.mean(axis=0, keepdims=True), values])
             names = [AVERAGE, *names]
         keys = tuple(data.keys)
-        system = next(level.columns[0] for level in levels_of(keys).values() if level.between)
+        system = compared_key(keys) or keys[-1]
         cluster = data.keys[keys[0]].astype(np.int64)
         return cls(
             tuple(names),

@@ -10,7 +10,7 @@ import numpy as np
 from metaeval.analysis.generators.agreement import agreement_of
 from metaeval.analysis.generators.draws import GeneratorDesign
 from metaeval.base.counts import counted
-from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.errors import MetaevalError
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE
 from metaeval.engine.intervals import Bootstrap
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from metaeval.analysis.generators.agreement import RankAgreement
     from metaeval.analysis.generators.draws import Draws
-    from metaeval.engine.alignment import Bools
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
 
@@ -110,9 +109,9 @@ def rank_generators(
             f"the rated units name {counted(n, 'generator')}, and a ranking needs two or more; use a run "
             "on a data set that has them"
         )
-    chosen = [_index(a, data.aspects) for a in (data.aspects if aspects is None else aspects)]
+    chosen = data.places(aspects)
     options = bootstrap or Bootstrap()
-    by_evaluator = [[_entering(data, e, a) for a in chosen] for e in range(len(data.evaluators))]
+    by_evaluator = [list(of_evaluator[chosen]) for of_evaluator in data.entering]
     entering = [np.logical_or.reduce(masks) for masks in zip(*by_evaluator, strict=True)]
     design = GeneratorDesign.of(data, np.logical_or.reduce(entering), options)
     confidence = design.resampler.level
@@ -142,15 +141,6 @@ def rank_generators(
         design.clusters.n,
         alpha,
     )
-
-
-def _index(aspect: str, known: Sequence[str]) -> int:
-    return known.index(one_of(aspect, known, "there is no aspect", "allowed"))
-
-
-def _entering(data: Prepared, evaluator: int, aspect: int) -> Bools:
-    every = np.ones(data.truth.shape[1], dtype=bool)
-    return every if data.mask is None else data.mask[evaluator, aspect]
 
 
 def _ranking(draws: Draws, confidence: float, alpha: float) -> Ranking:

@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 def trusted(table: ScoreTable, names: Sequence[str] = ()) -> list[str]:
     """Return the evaluators that are named, each once; if none is, all but the baselines.
 
-    Raises
-    ------
-    MetaevalError
-        If a name is unknown, or none is given and there are only baselines.
+    Raises `MetaevalError` if a name is unknown, or none is given and there are only baselines.
     """
     known = table.evaluators
     for name in names:
@@ -85,8 +82,6 @@ def ranking_sheets(
         The result of `rank_generators`, and what it was made of.
     truth
         The evaluator spec of the ratings.
-    simulated
-        What of the run is simulated.
     """
     whose = "the users' ratings" if truth == "User()" else truth
     shown = simulated.among(c.evaluator for c in found.evaluators)

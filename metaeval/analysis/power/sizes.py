@@ -10,11 +10,11 @@ import pandas as pd
 
 from metaeval.analysis.power.substudies import Pair, substudies
 from metaeval.base.counts import counted, plural_of
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE
+from metaeval.engine.correlation import estimates
 from metaeval.engine.policy import allowed
-from metaeval.stats.coefficients.levels import estimate
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import percentile_interval
 
@@ -130,8 +130,9 @@ def power(
             raise MetaevalError(f"{what} is {value}; give a whole number, {least} or more")
     allowed("aspect", [aspect], [*data.aspects, AVERAGE])
     aspects = range(len(data.aspects)) if aspect == AVERAGE else [data.aspects.index(aspect)]
-    estimates = _estimates(data, aspects)
-    chosen = _chosen(data, estimates, evaluators)
+    of_aspects = estimates(data)[data.policy.levels[0], data.policy.coefficients[0]].estimate
+    of_evaluators = of_aspects.reshape(-1, len(data.aspects))[:, list(aspects)].mean(axis=1)
+    chosen = _chosen(data, of_evaluators, evaluators)
     pair = Pair.of(data, chosen, aspects, data.cluster_name())
     users_wanted, units_wanted = _sizes(pair, users, units)
     sizes = []
@@ -151,57 +152,34 @@ def power(
         coefficient=data.policy.coefficients[0],
         cluster=pair.cluster,
         n_clusters=pair.clusters.n,
-        estimates=(float(estimates[one]), float(estimates[other])),
+        estimates=(float(of_evaluators[one]), float(of_evaluators[other])),
         studies=studies,
         seed=seed,
         sizes=tuple(sizes),
     )
 
 
-def _estimates(data: Prepared, aspects: Sequence[int]) -> Floats:
-    """Return the estimate of every evaluator, shape (E,), as the run's table has it."""
-    level, coefficient = data.policy.levels[0], data.policy.coefficients[0]
-    found = np.full(len(data.evaluators), np.nan)
-    at = list(aspects)
-    for e in range(len(found)):
-        mask = None if data.mask is None else data.mask[e, at]
-        of_aspects = estimate(
-            data.scores[e, at],
-            data.truth[at],
-            {level: data.groupings[level]},
-            [coefficient],
-            mask=mask,
-            undefined=data.policy.undefined,
-        )
-        found[e] = of_aspects[level, coefficient].estimate.mean()
-    return found
-
-
-def _chosen(data: Prepared, estimates: Floats, names: tuple[str, str] | None) -> tuple[int, int]:
+def _chosen(data: Prepared, found: Floats, names: tuple[str, str] | None) -> tuple[int, int]:
     if names is None:
-        defined = np.flatnonzero(~np.isnan(estimates))
+        defined = np.flatnonzero(~np.isnan(found))
         if len(defined) < 2:
             raise MetaevalError(
                 f"the run has {counted(len(defined), 'evaluator')} with an estimate here; "
                 "two are needed to compare them"
             )
-        best = defined[np.argsort(-estimates[defined], kind="stable")[:2]]
+        best = defined[np.argsort(-found[defined], kind="stable")[:2]]
         return int(best[0]), int(best[1])
     for name in names:
-        if name not in data.evaluators:
-            have = ", ".join(data.evaluators)
-            raise MetaevalError(
-                f"the run has no evaluator {name!r}{nearest(name, data.evaluators)} (it has: {have})"
-            )
+        one_of(name, data.evaluators, "the run has no evaluator")
     if names[0] == names[1]:
         raise MetaevalError(f"{names[0]} cannot be told from itself; give two different evaluators")
-    found = data.evaluators.index(names[0]), data.evaluators.index(names[1])
-    for e in found:
-        if np.isnan(estimates[e]):
+    one, other = map(data.evaluators.index, names)
+    for e in (one, other):
+        if np.isnan(found[e]):
             raise MetaevalError(
                 f"{data.evaluators[e]} has no defined estimate here; give another evaluator or aspect"
             )
-    return found
+    return one, other
 
 
 def _sizes(

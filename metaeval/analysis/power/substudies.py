@@ -48,23 +48,18 @@ class Pair:
     def of(cls, data: Prepared, evaluators: tuple[int, int], aspects: Sequence[int], cluster: str) -> Pair:
         """Select the units that enter for either evaluator and any aspect.
 
-        Raises
-        ------
-        DataError
-            If the data have no such clusters.
+        Raises `DataError` if the data have no such clusters.
         """
-        of_unit, at = data.clusters(cluster).of_unit, np.ix_(evaluators, aspects)
+        at = np.ix_(evaluators, aspects)
         mask = None if data.mask is None else data.mask[at]
         units = slice(None) if mask is None else np.flatnonzero(mask.any(axis=(0, 1)))
-        there, code = np.unique(of_unit[units], return_inverse=True)
-        g = data.groupings[data.policy.levels[0]]
         return cls(
             data.scores[at][:, :, units],
             data.truth[list(aspects)][:, units],
             None if mask is None else mask[:, :, units],
-            Grouping(g.group[units], g.n_groups, g.between),
+            data.groupings[data.policy.levels[0]].take(units),
             cluster,
-            Clusters(code, len(there)),
+            data.clusters(cluster).take(units).among(slice(None)),
             data.policy.coefficients[0],
             data.policy.undefined,
         )
@@ -88,12 +83,11 @@ class Pair:
 
     def _statistic(self, e: int, a: int, clusters: Clusters) -> Statistic:
         keep = slice(None) if self.mask is None else self.mask[e, a]
-        g = self.grouping
         return statistic(
             self.x[e, a, keep],
             self.y[a, keep],
-            Grouping(g.group[keep], g.n_groups, g.between),
-            Clusters(clusters.of_unit[keep], clusters.n),
+            self.grouping.take(keep),
+            clusters.take(keep),
             [self.coefficient],
             undefined=self.undefined,
         )
@@ -120,7 +114,6 @@ class Substudies(Protocol):
 
     def replicates(self, n_clusters: int, studies: int, seed: int) -> Floats:
         """Return the estimates of both evaluators, mean over aspects, shape (2, studies)."""
-        ...
 
 
 def substudies(pair: Pair, units: int | None, seed: int) -> Substudies:

@@ -135,10 +135,7 @@ def concordance(x: ArrayLike, y: ArrayLike) -> float:
 
     A unit with NaN in either is left out. NaN for fewer than two units, or one constant in both.
 
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a value is infinite.
+    Raises `ValueError` if the shapes differ or a value is infinite.
     """
     a, b = _pairs(x, y)
     if len(a) < 2:
@@ -197,10 +194,7 @@ def intraclass(ratings: ArrayLike) -> Intraclass:
 
     Ratings have the shape (units, raters); a unit with NaN is dropped, and counted.
 
-    Raises
-    ------
-    ValueError
-        If ratings are not two-dimensional, or one is infinite.
+    Raises `ValueError` if ratings are not two-dimensional, or one is infinite.
     """
     table = _array(ratings, "units × raters")
     complete = table[~np.isnan(table).any(axis=1)]

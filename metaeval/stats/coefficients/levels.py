@@ -30,6 +30,10 @@ class Grouping:
     between: bool = False
     """Correlate the means of the groups instead of averaging the correlations within them."""
 
+    def take(self, units: Ints | NDArray[np.bool_] | slice) -> Grouping:
+        """Return the groups of some of the units."""
+        return Grouping(self.group[units], self.n_groups, self.between)
+
 
 @dataclass(frozen=True, slots=True)
 class Estimates:

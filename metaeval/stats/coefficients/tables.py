@@ -37,10 +37,7 @@ class Coded:
 def encode(values: ArrayLike) -> Coded:
     """Code every row of finite values, shape (rows, n) or (n,), by rank among the distinct values.
 
-    Raises
-    ------
-    ValueError
-        If a value is infinite or NaN.
+    Raises `ValueError` if a value is infinite or NaN.
     """
     rows = np.atleast_2d(np.asarray(values, dtype=np.float64))
     if not rows.size:
@@ -183,10 +180,7 @@ def lengths(first: Ints, n: int) -> Ints:
 def labels(values: ArrayLike, n: int, shape: tuple[int, ...], what: str) -> Ints:
     """Check labels, one per unit and in ``range(n)``, and return them as 64-bit integers.
 
-    Raises
-    ------
-    ValueError
-        If the shape is another one, or a label is out of range.
+    Raises `ValueError` if the shape is another one, or a label is out of range.
     """
     found: Ints = np.asarray(values)
     if found.shape != shape or (found.size and not 0 <= found.min() <= found.max() < n):

@@ -98,6 +98,8 @@ def bradley_terry(points: ArrayLike) -> Floats:
 
 def _newton(points: Floats) -> Floats:
     """Return strengths, shape (sets, players), for points of shape (sets, players, players)."""
+    from scipy.special import expit
+
     n = points.shape[-1]
     own = np.arange(n)
     games = points + np.swapaxes(points, -1, -2)
@@ -106,8 +108,7 @@ def _newton(points: Floats) -> Floats:
     todo = np.arange(len(points))
     for _ in range(_MOST_STEPS):
         now, played = strengths[todo], games[todo]
-        expected = _logistic(now[..., :, None] - now[..., None, :])
-        prior_expected = _logistic(now)
+        expected, prior_expected = expit(now[..., :, None] - now[..., None, :]), expit(now)
         gradient = gained[todo] - (played * expected).sum(axis=-1) + PRIOR * (0.5 - prior_expected)
         curvature = played * expected * (1 - expected)
         system = -curvature
@@ -119,13 +120,6 @@ def _newton(points: Floats) -> Floats:
         if not len(todo):
             break
     return _centred(np.where(games.sum(axis=-1) > 0, strengths, np.nan))
-
-
-def _logistic(x: Floats) -> Floats:
-    from scipy.special import expit
-
-    values: Floats = expit(x)
-    return values
 
 
 def _centred(values: Floats) -> Floats:

@@ -192,8 +192,6 @@ def rank_clusters(estimates: ArrayLike, p_worse: ArrayLike, alpha: float) -> Int
     p_worse
         Shape (E, E), corrected for the number of tests: small where the column's evaluator is significantly
         worse than the row's. NaN is not significant.
-    alpha
-        Level of significance.
 
     Returns
     -------

@@ -213,8 +213,6 @@ def interval_of_draws(draws: ArrayLike, confidence: float) -> tuple[Floats, Floa
     ----------
     draws
         Shape (…, draws); a row with NaN gives NaN.
-    confidence
-        Such as 0.95.
 
     Returns
     -------

@@ -34,7 +34,7 @@ class Decomposition:
     components: dict[str, Floats]
     """Name of each factor, and ``residual`` → estimate in squared units of the values; can be negative.
 
-    NaN where the design does not tell it apart: see ``merged`` and ``undetermined``.
+    NaN where the design does not tell it apart: see `Design`.
     """
     shares: dict[str, Floats]
     """Components over their sum, with negative ones taken as 0.
@@ -42,16 +42,7 @@ class Decomposition:
     They sum to 1, leaving NaN of merged factors out. All are NaN where a component is undetermined, or where
     there is no variance.
     """
-    merged: dict[str, str]
-    """Factor with a component of NaN → the name whose component holds its variance too.
-
-    Another factor, if both group the units alike; ``residual``, if every unit is a level of its own;
-    ``mean``, if there is one level only: then its variance shows nowhere.
-    """
-    undetermined: tuple[str, ...]
-    """Further components that are NaN: together, the factors leave no way to tell them apart."""
-    n_units: int
-    n_levels: dict[str, int]
+    design: Design
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +56,13 @@ class Design:
     solver: Floats
     """Shape (estimated factors + 1, the same): sums of squares → components, ``residual`` last."""
     merged: dict[str, str]
+    """Factor with a component of NaN → the name whose component holds its variance too.
+
+    Another factor, if both group the units alike; ``residual``, if every unit is a level of its own;
+    ``mean``, if there is one level only: then its variance shows nowhere.
+    """
     undetermined: tuple[str, ...]
+    """Further components that are NaN: together, the factors leave no way to tell them apart."""
     n_units: int
     n_levels: dict[str, int]
 
@@ -146,16 +143,12 @@ class Design:
         squares[:, -1] = np.square(centred).sum(axis=1)
         estimates = squares @ self.solver.T
         positive = np.maximum(estimates, 0.0)
-        together = positive.sum(axis=1, keepdims=True)
-        shares = ratio(positive, together)
+        shares = ratio(positive, positive.sum(axis=1, keepdims=True))
         order = [*self.n_levels, RESIDUAL]
         return Decomposition(
             components=self._named(estimates, order, given.shape[:-1]),
             shares=self._named(shares, order, given.shape[:-1]),
-            merged=dict(self.merged),
-            undetermined=self.undetermined,
-            n_units=self.n_units,
-            n_levels=dict(self.n_levels),
+            design=self,
         )
 
     def _named(self, columns: Floats, order: list[str], shape: tuple[int, ...]) -> dict[str, Floats]:

@@ -63,7 +63,6 @@ class Statistic(Protocol):
         ndarray
             Shape (values, columns); NaN where a value is not defined.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,8 +147,6 @@ def bootstrap(
 
     Parameters
     ----------
-    statistic
-        What is estimated.
     resampler
         The clusters, the number of resamples, and the kind of interval.
     bounds

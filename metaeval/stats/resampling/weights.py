@@ -118,8 +118,6 @@ def percentile_interval(replicates: ArrayLike, confidence: float) -> tuple[Float
     ----------
     replicates
         Shape (…, resamples); NaN where the estimate is undefined.
-    confidence
-        Such as 0.95.
 
     Returns
     -------
@@ -144,8 +142,6 @@ def bca_interval(
         Shape (…, resamples).
     jackknife
         Estimates without each cluster in turn (`left_out`), shape (…, clusters).
-    confidence
-        Such as 0.95.
 
     Returns
     -------
@@ -194,12 +190,6 @@ def interval(
     ----------
     estimate, replicates, jackknife
         As for `bca_interval`.
-    n_clusters
-        Clusters that were resampled.
-    confidence
-        Such as 0.95.
-    method
-        ``percentile`` or ``bca``.
     expand
         Correct for few clusters: by `expanded`, and by the ratio of jackknife to bootstrap standard errors.
     bounds

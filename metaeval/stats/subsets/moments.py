@@ -24,10 +24,7 @@ def every_subset(n_judges: int) -> NDArray[np.bool_]:
 
     Row i holds the bits of i + 1: judge j alone is row 2^j − 1, all judges are the last row.
 
-    Raises
-    ------
-    ValueError
-        If there are no judges, or more than `MOST_JUDGES`.
+    Raises `ValueError` if there are no judges, or more than `MOST_JUDGES`.
     """
     if not 1 <= n_judges <= MOST_JUDGES:
         raise ValueError(f"subsets of {n_judges} judges cannot be enumerated: give 1 to {MOST_JUDGES}")

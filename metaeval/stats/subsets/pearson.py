@@ -21,12 +21,10 @@ from metaeval.stats.coefficients.tables import changes, lengths
 from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.subsets.moments import (
     BLOCK,
-    MOST_JUDGES,
     ROUNDING,
     Covariances,
     SubsetMoments,
     about_mean,
-    every_subset,
     moments_of,
     pearson_of_subsets,
 )
@@ -35,8 +33,6 @@ from metaeval.stats.weighted.statistic import Clusters, cluster_of_groups
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.levels import Undefined
     from metaeval.stats.coefficients.tables import Floats, Ints
-
-__all__ = ["MOST_JUDGES", "SubsetStatistic", "every_subset", "subset_statistic"]
 
 
 class SubsetStatistic(Protocol):
@@ -57,7 +53,6 @@ class SubsetStatistic(Protocol):
         ndarray
             Shape (subsets, columns); NaN where no group has a defined coefficient.
         """
-        ...
 
 
 def subset_statistic(

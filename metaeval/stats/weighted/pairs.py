@@ -36,7 +36,6 @@ class ConcordantPairs(Protocol):
         ``cells``, shape (cells, columns), are the weighted counts; ``n``, ``of_x`` and ``of_y``, all of shape
         (groups, columns), the units, and twice the pairs that x and that y do not tie.
         """
-        ...
 
 
 def pairs_of(group: Ints, x: Ints, y: Ints, cells: Matrix) -> ConcordantPairs:

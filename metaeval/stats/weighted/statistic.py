@@ -40,11 +40,9 @@ class Linear(Statistic, Protocol):
 
     def sums(self, weights: Floats) -> Floats:
         """Return the sums, shape (rows, columns): a matrix times the weights."""
-        ...
 
     def of_sums(self, sums: Floats) -> Floats:
         """Return the coefficients, shape (coefficients, columns), from sums of shape (rows, columns)."""
-        ...
 
 
 def statistic(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import scipy.sparse
+    from numpy.typing import NDArray
 
 Matrix: TypeAlias = "Floats | scipy.sparse.csr_array"
 
@@ -27,6 +28,16 @@ class Clusters:
     of_unit: Ints
     """Shape (n,), in ``range(n)``."""
     n: int
+
+    def take(self, units: Ints | NDArray[np.bool_] | slice) -> Clusters:
+        """Return the clusters of some of the units."""
+        return Clusters(self.of_unit[units], self.n)
+
+    def among(self, units: NDArray[np.bool_] | slice) -> Clusters:
+        """Return the clusters that have one of these units; the units of others get any of their numbers."""
+        present = np.unique(self.of_unit[units])
+        place = np.minimum(np.searchsorted(present, self.of_unit), max(0, len(present) - 1))
+        return Clusters(place, len(present))
 
 
 def by_cluster(values: Floats, row: Ints, n_rows: int, clusters: Clusters) -> Matrix:

@@ -17,7 +17,7 @@ from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import Simulation
 from metaeval.engine.correlation import correlate
 from metaeval.engine.policy import Policy, Prepared, prepare
-from metaeval.stats.subsets.pearson import every_subset
+from metaeval.stats.subsets.moments import every_subset
 
 FEW = Choosing(resamples=300, resamples_in_fold=100, repeats=2)
 LEVELS = ("dataset", "user", "pair")

@@ -225,7 +225,7 @@ def test_without_users_items_are_resampled_and_nothing_is_removed():
 def test_what_cannot_be_ranked():
     with pytest.raises(MetaevalError, match="name 1 generator, and a ranking needs two"):
         ranked(study([0.0]))
-    with pytest.raises(MetaevalError, match=r"no aspect 'fiit' .*did you mean 'fit'"):
+    with pytest.raises(MetaevalError, match=r"no aspect 'fiit'.*did you mean 'fit'"):
         ranked(study([0.0, 1.0]), aspects=["fiit"])
 
 

@@ -68,7 +68,7 @@ def test_unbalanced_design_equals_dense_matrices(design):
     y, factors = design
     expected, squares = _naive(y, factors)
     found = decompose(y, factors)
-    if found.merged or found.undetermined:
+    if found.design.merged or found.design.undetermined:
         assert np.linalg.matrix_rank(expected, tol=1e-6) < len(expected)
     else:
         solved = np.linalg.solve(expected, squares)
@@ -92,8 +92,8 @@ def test_unbalanced_data_recover_what_they_were_made_from():
         drawn[name] = effects.var(axis=1, ddof=1).mean()
         y += effects[:, code]
     found = decompose(y, factors)
-    assert not found.merged
-    assert not found.undetermined
+    assert not found.design.merged
+    assert not found.design.undetermined
     together = sum(drawn.values())
     for name, value in drawn.items():
         assert found.components[name].shape == (10,)
@@ -138,10 +138,10 @@ def test_factors_that_group_alike_are_one():
     y = rng.normal(size=12)[user] + rng.normal(size=60)
     found = decompose(y, {"user": user, "item": item, "pair": user * 4 + item})
     alone = decompose(y, {"user": user, "item": item})
-    assert found.merged == {"pair": "user"}
-    assert not found.undetermined
+    assert found.design.merged == {"pair": "user"}
+    assert not found.design.undetermined
     assert np.isnan(found.components["pair"])
-    assert found.n_levels == {"user": 12, "item": 4, "pair": 12}
+    assert found.design.n_levels == {"user": 12, "item": 4, "pair": 12}
     for name in ("user", "item", "residual"):
         assert found.components[name] == alone.components[name]
         assert found.shares[name] == alone.shares[name]
@@ -153,7 +153,7 @@ def test_a_factor_of_single_units_is_the_residual_and_a_constant_one_the_mean():
     found = decompose(
         y, {"study": np.zeros(30, dtype=int), "user": user, "item": item, "pair": user * 5 + item}
     )
-    assert found.merged == {"study": "mean", "pair": "residual"}
+    assert found.design.merged == {"study": "mean", "pair": "residual"}
     assert np.isnan(found.components["study"])
     assert np.isnan(found.components["pair"])
     assert found.components["residual"] == decompose(y, {"user": user, "item": item}).components["residual"]
@@ -163,12 +163,12 @@ def test_a_design_that_tells_nothing_apart_says_so():
     """A Latin square of two: three factors use up all degrees of freedom."""
     user, item = _crossed(2, 2)
     found = decompose([1.0, 2.0, 4.0, 8.0], {"user": user, "item": item, "generator": (user + item) % 2})
-    assert found.undetermined == ("user", "item", "generator", "residual")
+    assert found.design.undetermined == ("user", "item", "generator", "residual")
     assert np.isnan(list(found.components.values())).all()
     assert np.isnan(list(found.shares.values())).all()
     one = decompose([1.0], {"user": [0]})
-    assert one.merged == {"user": "mean"}
-    assert one.undetermined == ("residual",)
+    assert one.design.merged == {"user": "mean"}
+    assert one.design.undetermined == ("residual",)
 
 
 def test_a_row_is_quick_once_the_design_is_prepared():

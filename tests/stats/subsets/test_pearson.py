@@ -14,7 +14,8 @@ from metaeval.stats.coefficients.levels import Grouping, estimate
 from metaeval.stats.subsets import moments as subset_moments
 from metaeval.stats.subsets import pearson as subsets
 from metaeval.stats.subsets.contributions import effective_number, error_correlation, joining, shapley
-from metaeval.stats.subsets.pearson import every_subset, subset_statistic
+from metaeval.stats.subsets.moments import every_subset
+from metaeval.stats.subsets.pearson import subset_statistic
 from metaeval.stats.weighted.statistic import Clusters, statistic
 
 LEVELS = ("dataset", "user", "pair", "item", "generator")

@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.evaluators.verdicts import (
-    FIRST,
-    NO_VERDICT,
-    SECOND,
-    TIE,
-    WINNERS,
-    comparisons_of,
-    pair_keys,
-)
+from metaeval.base.records import FIRST, SECOND, TIE
+from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, comparisons_of, pair_keys
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.cluster_sums import mean_of, summed
 from metaeval.stats.weighted.sums import Clusters
