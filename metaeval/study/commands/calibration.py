@@ -24,12 +24,7 @@ from metaeval.trust.calibration.record import (
     state_of,
     write_calibration,
 )
-from metaeval.trust.calibration.sheets import (
-    agreement_sheet,
-    confusion_sheet,
-    label_sheet,
-    strata_sheet,
-)
+from metaeval.trust.calibration.sheets import calibration_sheets
 
 if TYPE_CHECKING:
     import os
@@ -96,18 +91,18 @@ def calibration_of(
             found, maps, signatures=signatures, about=about, bands=bands, bootstrap=bootstrap, **choice
         )
         write_calibration(made, target)
-    whole = [one for one in found if not one.stratum]
-    choice["simulated"] = simulated
-    sheets = [
-        agreement_sheet(
-            whole, bands, **choice, intervals=_intervals(bootstrap, given.called), left_out=left_out
-        ),
-        label_sheet(whole, simulated=simulated),
-        strata_sheet(found, bands, options.by, **choice) if options.by else None,
-        confusion_sheet(found, every=bool(options.evaluators), simulated=simulated),
-        map_sheet(maps, who=given.called.get(folds, folds), seed=bootstrap.seed, simulated=simulated),
-    ]
-    return [sheet for sheet in sheets if sheet is not None]
+    sheets = calibration_sheets(
+        found,
+        bands,
+        **choice,
+        by=options.by or "",
+        every=bool(options.evaluators),
+        intervals=_intervals(bootstrap, given.called),
+        left_out=left_out,
+        simulated=simulated,
+    )
+    fitted = map_sheet(maps, who=given.called.get(folds, folds), seed=bootstrap.seed, simulated=simulated)
+    return [*sheets, fitted] if fitted else sheets
 
 
 def states_of(

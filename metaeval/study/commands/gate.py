@@ -13,10 +13,10 @@ from metaeval.runs.finished import open_run
 from metaeval.study.commands.dataset import column_of
 from metaeval.trust.calibration.identity import changes as identity_changes
 from metaeval.trust.calibration.identity import identity
+from metaeval.trust.calibration.record import judge_notes
 from metaeval.trust.gate.baseline import Baseline, read_baseline
 from metaeval.trust.gate.baseline import write_baseline as write_file
 from metaeval.trust.gate.checks import gate
-from metaeval.trust.gate.judge import judge_notes
 from metaeval.trust.gate.pairs import CALL_DIGITS, GateScores, cells_of
 from metaeval.trust.gate.rules import Rules, joined, lowered
 
