@@ -93,7 +93,7 @@ def environment(
     label
         What ``\ref`` calls it, behind ``tab:``.
     alignment
-        A letter a column.
+        A letter per column.
     body
         The lines between the outer rules.
     continued

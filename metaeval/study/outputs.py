@@ -16,7 +16,7 @@ from metaeval.reports import FORMATS
 from metaeval.reports.cost_table import cost_table
 from metaeval.reports.figures import figure_of
 from metaeval.reports.report.page import report_page
-from metaeval.reports.sheets import sheet_to_csv, to_markdown
+from metaeval.reports.sheets import render, sheet_to_csv
 from metaeval.reports.words import notice
 from metaeval.runs.folder import (
     BOARD,
@@ -84,7 +84,7 @@ def write_outputs(
             todo.kind, todo.data, scores, ratings, found, record, board=board, costs=costs, figures=figures
         )
         page = report_page(report.payload(), static=board.to_html())
-    told = notice(record.lost_sentences) + to_markdown(found.sheets) if found.sheets else ""
+    told = notice(record.lost_sentences) + render(found.sheets, "md") if found.sheets else ""
     files: dict[str, pd.DataFrame | str] = {
         SCORES: scores.frame,
         TRUTH: ratings,

@@ -68,7 +68,7 @@ class Accuracy:
     between: bool
     """Whether means are correlated."""
     statistics: tuple[SubsetStatistic, ...]
-    """One an aspect."""
+    """One per aspect."""
     n_judges: int
     n_clusters: int
 
