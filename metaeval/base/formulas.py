@@ -52,12 +52,17 @@ def to_csv(frame: pd.DataFrame, file: Path | None = None) -> str:
     return text
 
 
-def read_csv(file: str | os.PathLike[str], numbers: Iterable[str] = ()) -> pd.DataFrame:
-    """Return a result that `to_csv` wrote: the columns ``numbers`` to the last bit, the others as text."""
+def read_csv(
+    file: str | os.PathLike[str], numbers: Iterable[str] = (), *, texts: Iterable[str] | None = None
+) -> pd.DataFrame:
+    """Return a result that `to_csv` wrote: the columns ``numbers`` to the last bit, the others as text.
+
+    ``texts`` names those instead.
+    """
     import pandas as pd
 
     frame = pd.read_csv(file, dtype=str, keep_default_na=False).rename(columns=unprotected)
-    wanted = set(numbers)
+    wanted = set(numbers) if texts is None else {*frame.columns} - {*texts}
     return frame.assign(
         **{
             # Python reads a number back to the last bit.

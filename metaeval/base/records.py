@@ -214,6 +214,10 @@ class Evaluator(Protocol):
         """Return a score, or the reason that there is none, for every unit and aspect."""
 
 
+CORRELATIONS = "correlations.csv"
+"""The file of a run folder that holds correlations."""
+
+
 class Correlation(NamedTuple):
     """How well one evaluator follows the truth, for one aspect, level and coefficient."""
 

@@ -79,6 +79,19 @@ class EvaluatorSpec:
             raise SpecError(_NOT_A_SPEC.format(text))
         return value
 
+    @property
+    def parts(self) -> list[EvaluatorSpec]:
+        """The specs among the arguments: what an ensemble is made of."""
+        given: list[Argument] = [*self.args, *self.kwargs.values()]
+        found = []
+        while given:
+            match given.pop(0):
+                case EvaluatorSpec() as spec:
+                    found.append(spec)
+                case tuple() as several:
+                    given = [*several, *given]
+        return found
+
     def __str__(self) -> str:
         parts = [_text(a) for a in self.args] + [f"{k}={_text(v)}" for k, v in self.kwargs.items()]
         return f"{self.name}({', '.join(parts)})"

@@ -15,11 +15,11 @@ from pydantic import (
     model_validator,
 )
 
-from metaeval.base.errors import MetaevalError, Problem, nearest
+from metaeval.base.errors import DataError, MetaevalError, Problem, nearest
 from metaeval.base.yaml_lines import YamlError, read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
@@ -159,6 +159,21 @@ def read_model(path: Path, model: type[Model]) -> tuple[Model | None, list[Probl
             Problem(path.name, None, None, f"line {line}: {text}" if (line := lines.line(*where)) else text)
             for where, text in sentences(error, content, model)
         ]
+
+
+def model_of(content: Mapping[str, Any], model: type[Model], said: str = "") -> Model:
+    """Return values in memory as ``model``.
+
+    Raises
+    ------
+    DataError
+        With the first thing that is wrong, after ``said``.
+    """
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        _, text = sentences(error, content, model)[0]
+        raise DataError(said + text) from error
 
 
 def sentences(

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from metaeval.cli.group import begin, resampled, talk, tell_lost, tell_uncalibrated
-from metaeval.cli.sheets import sheet_options, tell_sheets
+from metaeval.cli.options import PATH, judges, resampled, run_argument, several
+from metaeval.cli.sheets import prints_sheets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from metaeval.engine.sheet import Sheet
 
 
 @click.command()
-@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
-@click.option(
-    "--judge",
-    "judges",
-    multiple=True,
-    metavar="NAME",
-    help="An evaluator to look at; give it again for each.  [default: the run's judges]",
-)
-@click.option(
+@run_argument
+@judges("An evaluator to look at; give it again for each.")
+@several(
     "--family",
     "families",
-    multiple=True,
     metavar="NAME=FAMILY",
     help="The family of models of a generator or judge ('none' for none); may be given again.  [default: by "
     "its name]",
@@ -30,31 +29,20 @@ from metaeval.cli.sheets import sheet_options, tell_sheets
 @click.option(
     "--families",
     "families_file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="A YAML file of lines 'name: family'; --family goes before it.",
 )
 @click.option("--length", metavar="NAME", help="The evaluator that tells the lengths.  [default: Length()]")
 @click.option(
     "--data",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Where the data set lies, to count lengths.  [default: where the study says]",
 )
 @resampled()
-@sheet_options
-@talk
+@prints_sheets(uncalibrated=True)
 def biases(
-    run_folder: Path,
-    *,
-    judges: tuple[str, ...],
-    families: tuple[str, ...],
-    families_file: Path | None,
-    length: str | None,
-    data: Path | None,
-    resamples: int,
-    seed: int,
-    suffix: str,
-    out: Path | None,
-) -> None:
+    run_folder: Path, *, families: Sequence[str], families_file: Path | None, **options: Any
+) -> list[Sheet]:
     """Measure and test the biases of the judges of the finished run in the folder RUN.
 
     Position (of pairwise judges), verbosity, self-preference, leniency, range use, central tendency,
@@ -62,16 +50,4 @@ def biases(
     """
     from metaeval.study.commands.biases import biases_of, said_families
 
-    begin()
-    found = biases_of(
-        run_folder,
-        judges,
-        families=said_families(families, families_file),
-        length=length,
-        data=data,
-        resamples=resamples,
-        seed=seed,
-    )
-    tell_sheets(found, suffix, out)
-    tell_uncalibrated(run_folder)
-    tell_lost(run_folder)
+    return biases_of(run_folder, families=said_families(families, families_file), **options)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from metaeval.cli.group import begin, talk, tell_lost
+from metaeval.cli.options import PATH, aspects, several
 from metaeval.cli.sheets import sheet_options, tell_sheets
 
-_PATH = click.Path(path_type=Path)
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.command()
-@click.argument("folder", metavar="RUN|DATA", type=_PATH)
-@click.option(
-    "--evaluator", "evaluators", multiple=True, metavar="NAME", help="This one only; may be given again."
-)
-@click.option("--aspect", "aspects", multiple=True, help="This aspect only; may be given again.")
+@click.argument("folder", metavar="RUN|DATA", type=PATH)
+@several("--evaluator", "evaluators", metavar="NAME", help="This one only; may be given again.")
+@aspects
 @click.option("--by", metavar="COLUMN", help="Also in each value of a column of the units or users.")
-@click.option(
+@several(
     "--cut",
     "cuts",
-    multiple=True,
     type=float,
     help="A label of this or more is a pass; the verdict is by kappa of pass and fail. May be given again.",
 )
@@ -31,30 +30,15 @@ _PATH = click.Path(path_type=Path)
 @click.option("--truth", help="Of a data set: who is right.  [default: User(), or the only annotator]")
 @click.option("--data", metavar="DIR", help="Where the run's data set lies, if not where its study says.")
 @click.option(
-    "--check", metavar="CALIBRATION", type=_PATH, help="See whether RUN's judges are those of a file or run."
+    "--check", metavar="CALIBRATION", type=PATH, help="See whether RUN's judges are those of a file or run."
 )
-@click.option("--save", type=_PATH, help="The calibration file to write.  [default: calibration.json in RUN]")
+@click.option("--save", type=PATH, help="The calibration file to write.  [default: calibration.json in RUN]")
 @click.option("--resamples", type=click.IntRange(1), help="[default: as the run has it, else 10000]")
 @click.option("--seed", type=click.IntRange(0), help="[default: as the run has it, else 0]")
 @sheet_options
 @talk
 def calibrate(
-    folder: Path,
-    *,
-    evaluators: tuple[str, ...],
-    aspects: tuple[str, ...],
-    by: str | None,
-    cuts: tuple[float, ...],
-    bands: str,
-    measure: str | None,
-    truth: str | None,
-    data: str | None,
-    check: Path | None,
-    save: Path | None,
-    resamples: int | None,
-    seed: int | None,
-    suffix: str,
-    out: Path | None,
+    folder: Path, *, check: Path | None, save: Path | None, suffix: str, out: Path | None, **options: Any
 ) -> None:
     """Measure how far the evaluators of a finished run, or of a data set of labels, agree with people.
 
@@ -62,28 +46,21 @@ def calibrate(
     to people's scale. A run keeps its calibration: it holds until the model, the prompt, the rubric or the
     parser of a judge changes. With --check that is seen to, and the exit code is 1 if one is uncalibrated.
     """
-    from metaeval.study.commands.calibration import calibration_of, state_sheets
+    from metaeval.study.commands.calibration import calibration_of, states_of
     from metaeval.study.commands.labels import Calibrating
+    from metaeval.trust.calibration.record import is_calibrated
+    from metaeval.trust.calibration.sheets import state_sheet
 
     begin()
-    if check is not None:
-        if any((aspects, by, cuts, measure, truth, data, save, resamples is not None, seed is not None)):
-            raise click.UsageError("--check calibrates nothing; beside it, give --evaluator at most")
-        sheets, whole = state_sheets(folder, check, only=evaluators)
-        tell_sheets(sheets, suffix, out)
+    if check is None:
+        tell_sheets(calibration_of(folder, Calibrating(**options), save=save), suffix, out)
         tell_lost(folder)
-        raise SystemExit(0 if whole else 1)
-    how = Calibrating(
-        evaluators=evaluators,
-        aspects=aspects,
-        by=by,
-        cuts=cuts,
-        bands=bands,
-        measure=measure,
-        truth=truth,
-        data=data,
-        resamples=resamples,
-        seed=seed,
-    )
-    tell_sheets(calibration_of(folder, how, save=save), suffix, out)
+        return
+    only = options.pop("evaluators")
+    options.pop("bands")  # has a default
+    if save or any(value not in (None, (), "") for value in options.values()):
+        raise click.UsageError("--check calibrates nothing; beside it, give --evaluator at most")
+    states = states_of(folder, check, only=only)
+    tell_sheets([state_sheet(states.items())], suffix, out)
     tell_lost(folder)
+    raise SystemExit(0 if all(map(is_calibrated, states.values())) else 1)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from metaeval.cli.group import begin, talk, tell_lost
-from metaeval.cli.sheets import sheet_options, tell_sheets
+from metaeval.cli.options import PATH
+from metaeval.cli.sheets import prints_sheets
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from metaeval.engine.sheet import Sheet
 
 
 @click.command()
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=PATH)
 @click.option("--by", metavar="ASPECT,LEVEL,COEFFICIENT", help="The column that is tested.")
 @click.option(
     "--correction", type=click.Choice(["holm", "bh", "none"]), help="Of p-values.  [default: the study's]"
@@ -24,20 +29,8 @@ from metaeval.cli.sheets import sheet_options, tell_sheets
     metavar="RUN",
     help="Whose policy, intervals and tests hold, if they differ.  [default: the first]",
 )
-@sheet_options
-@talk
-def compare(
-    runs: tuple[Path, ...],
-    *,
-    by: str | None,
-    correction: str | None,
-    permutations: int | None,
-    seed: int | None,
-    all_pairs: bool,
-    policy_of: str | None,
-    suffix: str,
-    out: Path | None,
-) -> None:
+@prints_sheets()
+def compare(runs: tuple[Path, ...], **options: Any) -> list[Sheet]:
     """Compare evaluators of the finished run in the folder RUN, or of several runs, by paired tests.
 
     Of one run, every two evaluators are tested. Of several runs: what changed between them (data, prompts,
@@ -46,15 +39,4 @@ def compare(
     """
     from metaeval.runs.comparison import compare_runs
 
-    begin()
-    found = compare_runs(
-        runs,
-        by=by,
-        correction=correction,
-        permutations=permutations,
-        seed=seed,
-        all_pairs=all_pairs,
-        policy_of=policy_of,
-    )
-    tell_sheets(found, suffix, out)
-    tell_lost(*runs)
+    return compare_runs(runs, **options)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from metaeval.base.counts import counted
+from metaeval.cli.options import PATH, several
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from metaeval.kinds.explanations.data.loading import Inspection
+    from metaeval.kinds.explanations.data.recorded import ScoreImport
 
 _TOOLS = ("promptfoo", "inspect", "table")
-_FOLDER = click.Path(path_type=Path, file_okay=True, dir_okay=True)
-_out = click.option("--out", type=_FOLDER, required=True, help="The data-set folder to write.")
+_out = click.option("--out", type=PATH, required=True, help="The data-set folder to write.")
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 _force = click.option("--force", is_flag=True, help="Replace a data set that is there.")
 
 
@@ -53,7 +61,7 @@ def import_() -> None:
 
 
 @import_.command("recexp")
-@click.argument("source", type=_FOLDER)
+@click.argument("source", type=PATH)
 @_out
 @_force
 def import_recexp(source: Path, out: Path, force: bool) -> None:
@@ -66,7 +74,7 @@ def import_recexp(source: Path, out: Path, force: bool) -> None:
 
 @import_.command("table")
 @click.argument("file")
-@click.option("--map", "map_file", type=_FOLDER, required=True, help="YAML file: which column is what.")
+@click.option("--map", "map_file", type=PATH, required=True, help="YAML file: which column is what.")
 @_out
 @_force
 def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
@@ -79,10 +87,8 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
 
 
 @import_.command("qrels")
-@click.argument("people", metavar="FILE", type=_FOLDER)
-@click.option(
-    "--judges", multiple=True, help="A judge's file, or a pattern such as 'runs/judge*.txt'; again for more."
-)
+@click.argument("people", metavar="FILE", type=PATH)
+@several("--judges", "judges", help="A judge's file, or a pattern such as 'runs/judge*.txt'; again for more.")
 @click.option(
     "--scale", required=True, callback=_scale, metavar="MIN:MAX", help="Of the labels, such as 0:3."
 )
@@ -90,21 +96,12 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
 @click.option("--name", help="Of the data set.  [default: as FILE is called]")
 @_out
 @_force
-def import_qrels(
-    *,
-    people: Path,
-    judges: tuple[str, ...],
-    scale: tuple[float, float],
-    aspect: str,
-    name: str | None,
-    out: Path,
-    force: bool,
-) -> None:
+def import_qrels(people: Path, *, out: Path, **options: Any) -> None:
     """Import people's labels from FILE, and judges' labels, in TREC's qrels format."""
     from metaeval.kinds.explanations.data.loading import summary
     from metaeval.kinds.explanations.data.studies.qrels import import_qrels as run
 
-    result = run(people, out, judges=judges, scale=scale, aspect=aspect, name=name, force=force)
+    result = run(people, out, **options)
     for line in (summary(result.data), *result.lines()):
         click.echo(line)
 
@@ -115,59 +112,31 @@ def import_qrels(
 @click.option(
     "--from", "tool", required=True, type=click.Choice(_TOOLS), help="The tool that wrote FILE; else table."
 )
-@click.option("--map", "map_file", type=_FOLDER, help="YAML file: how the names in FILE are called here.")
+@click.option("--map", "map_file", type=PATH, help="YAML file: how the names in FILE are called here.")
 @click.option("--evaluator", help="Name of the evaluator, or a template such as '{provider} {prompt}'.")
-@click.option("--out", type=_FOLDER, help="Write a new data set there, and leave FOLDER as it is.")
+@click.option("--out", type=PATH, help="Write a new data set there, and leave FOLDER as it is.")
 @click.option("--replace", is_flag=True, help="Replace an evaluator that is there already.")
 @_force
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def add_scores(
-    *,
-    folder: str,
-    file: str,
-    tool: str,
-    map_file: Path | None,
-    evaluator: str | None,
-    out: Path | None,
-    replace: bool,
-    force: bool,
-    as_json: bool,
-) -> None:
+@_as_json
+def add_scores(folder: str, file: str, *, as_json: bool, **options: Any) -> None:
     """Add the scores in FILE, which another tool wrote, to the data set FOLDER: as Recorded('name')."""
-    import json
-
     from metaeval.kinds.explanations.data.recorded import import_scores
 
-    result = import_scores(
-        folder,
-        file,
-        tool=tool,
-        map_file=map_file,
-        evaluator=evaluator,
-        out=out,
-        replace=replace,
-        force=force,
-    )
-    if as_json:
-        click.echo(json.dumps(result.to_dict(), ensure_ascii=False))
-    else:
-        for line in result.lines():
-            click.echo(line)
+    _tell(import_scores(folder, file, **options), as_json=as_json)
 
 
 @data.command()
-@click.argument("folder", type=_FOLDER)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.argument("folder", type=PATH)
+@_as_json
 def check(folder: Path, as_json: bool) -> None:
     """Say what is wrong with the data set FOLDER, row by row; exit with 1 if anything is."""
-    import json
-
     from metaeval.kinds.explanations.data.loading import inspect
 
     found = inspect(folder)
-    if as_json:
-        click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
-    else:
-        for line in found.lines():
-            click.echo(line)
+    _tell(found, as_json=as_json)
     raise SystemExit(1 if found.problems else 0)
+
+
+def _tell(found: ScoreImport | Inspection, *, as_json: bool) -> None:
+    for line in [json.dumps(found.to_dict(), ensure_ascii=False)] if as_json else found.lines():
+        click.echo(line)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from metaeval.cli.group import begin, talk, tell_lost
-from metaeval.cli.sheets import sheet_options, tell_sheets
+from metaeval.cli.options import run_argument
+from metaeval.cli.sheets import prints_sheets
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from metaeval.engine.sheet import Sheet
 
 
 @click.command()
-@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
-@sheet_options
-@talk
-def details(run_folder: Path, suffix: str, out: Path | None) -> None:
+@run_argument
+@prints_sheets()
+def details(run_folder: Path) -> list[Sheet]:
     """Print further measures, what people reach, reliability, and where the variance lies, of the run in RUN.
 
     Measures are pairwise accuracy with calibrated ties, soft pairwise accuracy of generators, weighted
@@ -23,6 +27,4 @@ def details(run_folder: Path, suffix: str, out: Path | None) -> None:
     """
     from metaeval.study.commands.details import details as details_of_run
 
-    begin()
-    tell_sheets(details_of_run(run_folder), suffix, out)
-    tell_lost(run_folder)
+    return list(details_of_run(run_folder))

@@ -2,49 +2,41 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from metaeval.cli.group import begin, resampled, talk, tell, tell_lost, tell_uncalibrated
-from metaeval.cli.sheets import sheet_options, tell_sheets
+from metaeval.cli.group import tell
+from metaeval.cli.options import PATH, aspects, judges, resampled, run_argument, several
+from metaeval.cli.sheets import prints_sheets
 
-_PATH = click.Path(path_type=Path)
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from metaeval.engine.sheet import Sheet
 
 
 @click.command()
-@click.argument("run_folder", metavar="RUN", type=_PATH)
-@click.option(
-    "--judge",
-    "judges",
-    multiple=True,
-    metavar="NAME",
-    help="A member of the panel; give it again for each.  [default: the run's judges]",
-)
+@run_argument
+@judges("A member of the panel; give it again for each.")
 @click.option("--n", type=click.IntRange(1), default=50, show_default=True, help="Units to list.")
-@click.option("--aspect", "aspects", multiple=True, help="This aspect only; may be given again.")
-@click.option("--level", "levels", multiple=True, help="The gain at this level only; may be given again.")
-@click.option("--labels", type=_PATH, metavar="FILE.csv", help="Write these units for people to label, too.")
+@aspects
+@several("--level", "levels", help="The gain at this level only; may be given again.")
+@click.option("--labels", type=PATH, metavar="FILE.csv", help="Write these units for people to label, too.")
 @click.option("--show-scores", is_flag=True, help="With the judges' scores in the table to label.")
-@click.option("--data", type=_PATH, help="The run's data set, if not where its study says; for --labels.")
+@click.option("--data", type=PATH, help="The run's data set, if not where its study says; for --labels.")
 @resampled(1_000)
-@sheet_options
-@talk
+@prints_sheets(uncalibrated=True)
 def disagreements(
     run_folder: Path,
     *,
-    judges: tuple[str, ...],
-    n: int,
-    aspects: tuple[str, ...],
-    levels: tuple[str, ...],
+    aspects: Sequence[str],
     labels: Path | None,
     show_scores: bool,
     data: Path | None,
-    resamples: int,
-    seed: int,
-    suffix: str,
-    out: Path | None,
-) -> None:
+    **options: Any,
+) -> list[Sheet]:
     """List the units of the finished run in the folder RUN on which a panel of judges splits most.
 
     How far the panel agrees; and what its mean, median and majority gain over its best member, which is
@@ -52,15 +44,10 @@ def disagreements(
     """
     from metaeval.study.commands.disagreements import disagreements_of, labels_of_disagreements
 
-    begin()
-    found = disagreements_of(
-        run_folder, judges, aspects=aspects, levels=levels, n=n, resamples=resamples, seed=seed
-    )
+    found = disagreements_of(run_folder, aspects=aspects, **options)
     if labels is not None:
         labels_of_disagreements(
             run_folder, found[0], labels, aspects=aspects, data=data, with_scores=show_scores
         )
         tell(str(labels))
-    tell_sheets(found, suffix, out)
-    tell_uncalibrated(run_folder)
-    tell_lost(run_folder)
+    return found

@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from metaeval.cli.group import begin, talk, tell, tell_json, tell_lost, tell_simulated
+from metaeval.cli.options import run_argument, several
 
 
 @click.command()
-@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
-@click.option(
+@run_argument
+@several(
     "--format",
     "suffixes",
-    multiple=True,
     type=click.Choice(["png", "svg", "pdf"]),
     default=["svg"],
     show_default=True,
@@ -25,9 +25,7 @@ from metaeval.cli.group import begin, talk, tell, tell_json, tell_lost, tell_sim
     type=click.Path(path_type=Path, file_okay=False),
     help="The folder to write to.  [default: figures in RUN]",
 )
-@click.option(
-    "--figure", "names", multiple=True, metavar="NAME", help="This figure only; may be given again."
-)
+@several("--figure", "names", metavar="NAME", help="This figure only; may be given again.")
 @click.option("--aspect", help="The aspect to show, where a figure shows one.")
 @click.option("--level", help="The level to show, where a figure shows one.")
 @click.option("--coefficient", help="The coefficient to show, where a figure shows one.")
@@ -45,10 +43,8 @@ def figures(
     suffixes: tuple[str, ...],
     out: Path | None,
     names: tuple[str, ...],
-    aspect: str | None,
-    level: str | None,
-    coefficient: str | None,
     scale: float,
+    **wanted: str | None,
 ) -> None:
     """Draw the figures of the finished run in the folder RUN, and write the data of each as CSV.
 
@@ -60,7 +56,6 @@ def figures(
     from metaeval.study.commands.figure_files import write_figures
 
     begin()
-    wanted = {"aspect": aspect, "level": level, "coefficient": coefficient}
     first = {column: value for column, value in wanted.items() if value is not None}
     paths = write_figures(run_folder, suffixes, out, names=names, first=first, scale=scale)
     for path in paths:

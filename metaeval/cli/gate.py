@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_lost, tell_simulated
+from metaeval.cli.options import PATH, run_argument, several
 from metaeval.cli.sheets import sheet_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from metaeval.study.commands.gate import GateRequest
     from metaeval.trust.gate.checks import GateResult
 
-_PATH = click.Path(path_type=Path)
 _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
 
 
 @click.command()
-@click.argument("run_folder", metavar="RUN", type=_PATH)
-@click.option("--baseline", type=_PATH, help="The file of the last accepted run, or the folder of that run.")
-@click.option(
+@run_argument
+@click.option("--baseline", type=PATH, help="The file of the last accepted run, or the folder of that run.")
+@several(
     "--min",
     "least",
-    multiple=True,
     metavar="[ASPECT[/CATEGORY]=]SCORE",
     help="The lowest mean score that is allowed; give it again for each aspect.",
 )
-@click.option(
+@several(
     "--max-drop",
-    multiple=True,
+    "max_drop",
     metavar="[ASPECT[/CATEGORY]=]POINTS",
     help="How far the mean may be below the baseline's; may be given again.",
 )
@@ -38,10 +39,9 @@ _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
     "--by", metavar="COLUMN", help="Check each category too: a column of the explanations or users."
 )
 @click.option("--evaluator", metavar="NAME", help="Whose scores count.  [default: the run's only judge]")
-@click.option(
+@several(
     "--generator",
     "generators",
-    multiple=True,
     metavar="NAME",
     help="Whose texts are checked; may be given again.  [default: all]",
 )
@@ -56,13 +56,13 @@ _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
     type=click.FloatRange(0, 1, max_open=True),
     help="Share of units without a score with which a check can pass.  [default: 0.05]",
 )
-@click.option("--data", type=_PATH, help="The run's data set, if not where its study says; for --by.")
-@click.option("--calibration", type=_PATH, help="A calibration of the judge.  [default: the run's]")
+@click.option("--data", type=PATH, help="The run's data set, if not where its study says; for --by.")
+@click.option("--calibration", type=PATH, help="A calibration of the judge.  [default: the run's]")
 @click.option("--accept-judge-change", is_flag=True, help="Compare though the judge is another one.")
-@click.option("--junit", type=_PATH, metavar="FILE", help="Write JUnit XML, too.")
-@click.option("--summary", type=_PATH, metavar="FILE", help="Write Markdown for a pull request, too.")
+@click.option("--junit", type=PATH, metavar="FILE", help="Write JUnit XML, too.")
+@click.option("--summary", type=PATH, metavar="FILE", help="Write Markdown for a pull request, too.")
 @click.option(
-    "--write-baseline", type=_PATH, metavar="FILE.json", help="Accept RUN: check nothing, write the baseline."
+    "--write-baseline", type=PATH, metavar="FILE.json", help="Accept RUN: check nothing, write the baseline."
 )
 @sheet_options
 @talk
@@ -70,22 +70,15 @@ def gate(
     run_folder: Path,
     *,
     baseline: Path | None,
-    least: tuple[str, ...],
-    max_drop: tuple[str, ...],
-    by: str | None,
-    evaluator: str | None,
-    generators: tuple[str, ...],
-    cluster: str | None,
-    alpha: float | None,
-    max_missing: float | None,
-    data: Path | None,
-    calibration: Path | None,
+    least: Sequence[str],
+    max_drop: Sequence[str],
     accept_judge_change: bool,
     junit: Path | None,
     summary: Path | None,
     write_baseline: Path | None,
     suffix: str,
     out: Path | None,
+    **options: Any,
 ) -> None:
     """Check the scores of the finished run in the folder RUN: pass, fail or inconclusive.
 
@@ -97,18 +90,7 @@ def gate(
     from metaeval.trust.gate.rules import read_thresholds
 
     begin()
-    asked = GateRequest(
-        read_thresholds(least, "--min"),
-        read_thresholds(max_drop, "--max-drop"),
-        by=by,
-        evaluator=evaluator,
-        generators=generators,
-        cluster=cluster,
-        alpha=alpha,
-        max_missing=max_missing,
-        data=data,
-        calibration=calibration,
-    )
+    asked = GateRequest(read_thresholds(least, "--min"), read_thresholds(max_drop, "--max-drop"), **options)
     if write_baseline is not None:
         if baseline is not None:
             raise click.UsageError("--write-baseline accepts RUN as it is; leave --baseline out")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from metaeval.base.counts import counted
 from metaeval.cli.group import Group, talk, tell, tell_json
+from metaeval.cli.options import PATH, seed, several
 
 if TYPE_CHECKING:
-    from metaeval.kinds.explanations.data.folder import Format
+    from pathlib import Path
 
-_PATH = click.Path(path_type=Path)
 _rater = click.option("--rater", required=True, metavar="NAME", help="Whose labels they are.")
 
 
@@ -32,19 +31,17 @@ def golden() -> None:
     help="Columns of explanations or users; each combination of their values is a stratum.",
 )
 @click.option("--equal", is_flag=True, help="As many of each stratum, rather than its share.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--out", type=_PATH, required=True, help="The data-set folder to write.")
+@seed
+@click.option("--out", type=PATH, required=True, help="The data-set folder to write.")
 @click.option("--format", "suffix", type=click.Choice(["csv", "parquet", "jsonl"]), default="csv")
 @click.option("--force", is_flag=True, help="Replace a data set that is there.")
 @talk
-def sample(
-    data: str, *, n: int, by: str, equal: bool, seed: int, out: Path, suffix: Format, force: bool
-) -> None:
+def sample(data: str, *, n: int, by: str, out: Path, **options: Any) -> None:
     """Draw a stratified set of the data set DATA, every stratum covered, as a data set of its own."""
     from metaeval.trust.labelling.golden import write_sample
 
     columns = [c.strip() for c in by.split(",") if c.strip()]
-    made = write_sample(data, n, columns, out, seed=seed, equal=equal, suffix=suffix, force=force)
+    made = write_sample(data, n, columns, out, **options)
     for line in made.lines():
         tell(line)
     tell(str(out))
@@ -54,34 +51,22 @@ def sample(
 
 
 @golden.command()
-@click.argument("folder", metavar="DIR", type=_PATH)
-@click.argument("file", metavar="LABELS.csv", type=_PATH)
+@click.argument("folder", metavar="DIR", type=PATH)
+@click.argument("file", metavar="LABELS.csv", type=PATH)
 @_rater
-@click.option("--aspect", "aspects", multiple=True, help="Ask for this aspect; all, if left out.")
-@click.option("--show", multiple=True, metavar="COLUMN", help="Show this column of the explanations too.")
+@several("--aspect", "aspects", help="Ask for this aspect; all, if left out.")
+@several("--show", "show", metavar="COLUMN", help="Show this column of the explanations too.")
 @click.option("--blind", is_flag=True, help="Leave out who wrote what, and mix the rows.")
 @click.option(
     "--separator", type=click.Choice(["comma", "semicolon", "tab"]), default="comma", show_default=True
 )
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @talk
-def export(
-    folder: Path,
-    file: Path,
-    *,
-    rater: str,
-    aspects: tuple[str, ...],
-    show: tuple[str, ...],
-    blind: bool,
-    separator: str,
-    force: bool,
-) -> None:
+def export(folder: Path, file: Path, *, aspects: tuple[str, ...], **options: Any) -> None:
     """Write a table of the data set DIR to fill in with a spreadsheet program: a row a unit."""
     from metaeval.trust.labelling.golden_files import export_labels
 
-    data = export_labels(
-        folder, file, rater=rater, aspects=aspects, show=show, blind=blind, separator=separator, force=force
-    )
+    data = export_labels(folder, file, aspects=aspects, **options)
     asked = {a: s for a, s in data.aspects.items() if not aspects or a in aspects}
     tell(
         f"{file}: {counted(len(data), 'unit')} to label with {data.scale}; "
@@ -93,17 +78,17 @@ def export(
 
 
 @golden.command("import")
-@click.argument("folder", metavar="DIR", type=_PATH)
-@click.argument("file", metavar="LABELS.csv", type=_PATH)
+@click.argument("folder", metavar="DIR", type=PATH)
+@click.argument("file", metavar="LABELS.csv", type=PATH)
 @_rater
 @click.option("--replace", is_flag=True, help="Replace labels that are there and differ.")
-@click.option("--out", type=_PATH, help="Write a new data set there, and leave DIR as it is.")
+@click.option("--out", type=PATH, help="Write a new data set there, and leave DIR as it is.")
 @talk
-def import_(folder: Path, file: Path, *, rater: str, replace: bool, out: Path | None) -> None:
+def import_(folder: Path, file: Path, **options: Any) -> None:
     """Take the labels in LABELS.csv into the ratings of the data set DIR."""
     from metaeval.trust.labelling.golden_import import import_labels
 
-    found = import_labels(folder, file, rater=rater, replace=replace, out=out)
+    found = import_labels(folder, file, **options)
     for line in found.lines():
         tell(line)
     tell_json(found.to_dict())

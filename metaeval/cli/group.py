@@ -1,4 +1,4 @@
-"""Groups that know their commands, and the options that several commands share."""
+"""Groups that know their commands, and what a command says beside its result."""
 
 from __future__ import annotations
 
@@ -87,23 +87,6 @@ def tell_uncalibrated(run_folder: Path) -> None:
     note = uncalibrated_note(run_folder)
     if note is not None and not is_on("quiet"):
         click.echo(f"metaeval: {note}", err=True)
-
-
-def resampled(resamples: int = 10_000) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the ``--resamples`` and ``--seed`` of `metaeval.engine.intervals.Bootstrap`."""
-    # Their ranges stand here again, since the model takes too long to load for --help; a test compares them.
-    how_many = click.option(
-        "--resamples", type=click.IntRange(1, 10_000_000), default=resamples, show_default=True
-    )
-    seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-    return lambda command: how_many(seed(command))
-
-
-def allow_failures(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command that asks models ``--allow-failures``."""
-    return click.option(
-        "--allow-failures", is_flag=True, help="Exit with 0 though calls of judges brought no reply."
-    )(command)
 
 
 def tell_lost(*folders: Path) -> None:

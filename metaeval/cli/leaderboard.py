@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from metaeval.cli.group import talk, tell_lost, tell_uncalibrated
+from metaeval.cli.options import run_argument, several
 from metaeval.cli.sheets import sheet_options, tell_tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.command()
-@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("--coefficient", multiple=True, help="Show this one only; may be given again.")
+@run_argument
+@several("--coefficient", "coefficient", help="Show this one only; may be given again.")
 @click.option(
     "--by", "order", metavar="ASPECT,LEVEL,COEFFICIENT", help="The column that orders and is tested."
 )
@@ -33,11 +37,7 @@ def leaderboard(
         return {path: board.to_page() if kind == "html" else FORMATS[kind](board)}
 
     tell_tables(
-        board.simulated,
-        lambda: FORMATS[suffix](board),
-        lambda: leaderboard_records(board),
-        files,
-        out,
+        board.simulated, lambda: FORMATS[suffix](board), lambda: leaderboard_records(board), files, out
     )
     tell_uncalibrated(run_folder)
     tell_lost(run_folder)

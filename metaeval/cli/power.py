@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from metaeval.base.records import COEFFICIENTS, LEVELS
-from metaeval.cli.group import begin, talk, tell_lost
-from metaeval.cli.sheets import sheet_options, tell_sheets
+from metaeval.cli.options import run_argument, seed
+from metaeval.cli.sheets import prints_sheets
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from metaeval.engine.sheet import Sheet
 
 
 def _numbers(context: click.Context, parameter: click.Parameter, text: str | None) -> list[int] | None:
@@ -23,7 +28,7 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
 
 
 @click.command()
-@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
+@run_argument
 @click.option(
     "--evaluators", nargs=2, metavar="A B", help="The two to tell apart.  [default: the best and the second]"
 )
@@ -37,40 +42,13 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
     "--units", callback=_numbers, metavar="N,...", help="Units a user.  [default: all of the run's]"
 )
 @click.option("--studies", type=click.IntRange(100), default=2000, show_default=True, help="For each size.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@sheet_options
-@talk
-def power(
-    run_folder: Path,
-    *,
-    evaluators: tuple[str, str] | None,
-    aspect: str,
-    level: str | None,
-    coefficient: str | None,
-    users: list[int] | None,
-    units: list[int] | None,
-    studies: int,
-    seed: int,
-    suffix: str,
-    out: Path | None,
-) -> None:
+@seed
+@prints_sheets()
+def power(run_folder: Path, **options: Any) -> list[Sheet]:
     """Say how many users are needed to tell two evaluators of the run in the folder RUN apart.
 
     Studies of several sizes are simulated by drawing users, and units of each, from the run.
     """
     from metaeval.study.commands.analyses import power_of
 
-    begin()
-    found = power_of(
-        run_folder,
-        evaluators,
-        aspect=aspect,
-        level=level,
-        coefficient=coefficient,
-        users=users,
-        units=units,
-        studies=studies,
-        seed=seed,
-    )
-    tell_sheets(found, suffix, out)
-    tell_lost(run_folder)
+    return power_of(run_folder, **options)

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from metaeval.cli.group import Group, is_on, talk, tell_json
-
-_FOLDER = click.Path(path_type=Path, file_okay=True, dir_okay=True)
+from metaeval.cli.options import PATH, several
 
 
 @click.group(cls=Group)
@@ -32,8 +31,8 @@ def list_() -> None:
 @prompts.command()
 @click.argument("name")
 @click.option("--unit", metavar="USER,ITEM,GENERATOR", help="Fill it for this unit of the data set.")
-@click.option("--data", type=_FOLDER, help="The data-set folder that has the unit.")
-@click.option("--aspect", "aspects", multiple=True, help="Ask for this aspect; all, if left out.")
+@click.option("--data", type=PATH, help="The data-set folder that has the unit.")
+@several("--aspect", "aspects", help="Ask for this aspect; all, if left out.")
 @click.option("--example", metavar="USER,ITEM,GENERATOR", help="Show this unit as a rated example.")
 @click.option("--profile", is_flag=True, help="Show the user's profile.")
 @click.option(
@@ -67,7 +66,7 @@ def show(
 
 
 @prompts.command()
-@click.argument("files", nargs=-1, type=_FOLDER, metavar="[NAME|FILE]...")
+@click.argument("files", nargs=-1, type=PATH, metavar="[NAME|FILE]...")
 @talk
 def check(files: tuple[Path, ...]) -> None:
     """Say what is wrong with prompts, those of the package if none is named; exit with 1 if anything is."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +10,6 @@ from metaeval.base.counts import counted
 from metaeval.base.progress import progress
 from metaeval.base.simulation import Simulation
 from metaeval.cli.group import (
-    allow_failures,
     begin,
     end_lost,
     talk,
@@ -20,18 +18,18 @@ from metaeval.cli.group import (
     tell_simulated,
     tell_uncalibrated,
 )
+from metaeval.cli.options import PATH, allow_failures, run_argument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from metaeval.judging.estimate import CallEstimate
     from metaeval.runs.record import Record
 
-_PATH = click.Path(path_type=Path)
-
 
 @click.command()
-@click.option("--out", type=_PATH, help="The run folder.  [default: results/demo]")
+@click.option("--out", type=PATH, help="The run folder.  [default: results/demo]")
 @talk
 def demo(out: Path | None) -> None:
     """Run the study of the bundled, simulated sample."""
@@ -48,8 +46,8 @@ def demo(out: Path | None) -> None:
 
 
 @click.command()
-@click.argument("study", type=_PATH)
-@click.option("--out", type=_PATH, help="The run folder.  [default: results/ and the study's name]")
+@click.argument("study", type=PATH)
+@click.option("--out", type=PATH, help="The run folder.  [default: results/ and the study's name]")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and cost; write and send nothing.")
 @click.option("--offline", is_flag=True, help="Take all replies of judges from the store.")
 @allow_failures
@@ -70,7 +68,7 @@ def run(study: Path, out: Path | None, *, dry_run: bool, offline: bool, allow_fa
 
 
 @click.command()
-@click.argument("run_folder", metavar="RUN", type=_PATH)
+@run_argument
 @allow_failures
 @talk
 def reparse(run_folder: Path, allow_failures: bool) -> None:
@@ -140,7 +138,7 @@ def _tell_plan(study: Path, out: Path | None) -> None:
     ]
     tell("\n".join(lines))
     tell_simulated(Simulation.of(todo.data.simulated, {n: str(s) for n, s in todo.evaluators.items()}))
-    record = {"out": str(todo.out), "units": len(todo.data), "study": todo.as_record()}
+    record = {"out": str(todo.out), "units": len(todo.data), "study": todo.study.model_dump(mode="json")}
     total = asdict(total_of(asking)) if asking else None
     tell_json({**record, "judges": [asdict(e) for e in asking], "total": total})
 

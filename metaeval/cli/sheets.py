@@ -1,8 +1,8 @@
-"""What commands that print sheets have in common: ``--format``, ``--out``, and how sheets are told."""
+"""Commands that print sheets: ``--format``, ``--out``, and how sheets are printed."""
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import reduce, wraps
 from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,24 @@ import click
 
 from metaeval.base.errors import nearest
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.cli.group import is_on, tell, tell_json, tell_simulated
+from metaeval.cli.group import (
+    begin,
+    is_on,
+    talk,
+    tell,
+    tell_json,
+    tell_lost,
+    tell_simulated,
+    tell_uncalibrated,
+)
+from metaeval.cli.options import PATH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from metaeval.engine.sheet import Sheet
+
+    Analysis = Callable[..., Sequence[Sheet]]
 
 _SUFFIXES = ("md", "csv", "tex", "html")
 
@@ -28,11 +40,31 @@ def sheet_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     out = click.option(
         "--out",
-        type=click.Path(path_type=Path),
+        type=PATH,
         callback=_out,
         help="The file to write; its suffix (.md, .csv, .tex, .html) is the format.",
     )
     return suffix(out(command))
+
+
+def prints_sheets(*, uncalibrated: bool = False) -> Callable[[Analysis], Callable[..., Any]]:
+    """Let a command print the sheets that its function returns, then which calls of the run were lost.
+
+    With ``uncalibrated`` it also says which judges are no longer those that were calibrated.
+    """
+
+    def decorate(analysis: Analysis) -> Callable[..., Any]:
+        @wraps(analysis)
+        def command(*, suffix: str, out: Path | None, **options: Any) -> None:
+            begin()
+            tell_sheets(analysis(**options), suffix, out)
+            if uncalibrated:
+                tell_uncalibrated(*_given())
+            tell_lost(*_given())
+
+        return sheet_options(talk(command))
+
+    return decorate
 
 
 def _out(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -64,13 +96,17 @@ def tell_sheets(sheets: Sequence[Sheet], suffix: str = "md", out: Path | None = 
     )
 
 
-def _told_of() -> str:
-    """Return what a command was given to look at, and its own name: no other table of a paper has both."""
+def _given() -> list[Path]:
+    """Return the files and folders that a command was given to look at."""
     context = click.get_current_context()
     arguments = [p for p in context.command.params if isinstance(p, click.Argument)]
     values = [context.params[str(p.name)] for p in arguments]
-    given = [one for v in values for one in (v if isinstance(v, tuple) else [v]) if one is not None]
-    return "-".join([*(Path(one).resolve().name for one in given), str(context.info_name)])
+    return [Path(one) for v in values for one in (v if isinstance(v, tuple) else [v]) if one is not None]
+
+
+def _told_of() -> str:
+    """Return what a command was given, and its own name: no other table of a paper has both."""
+    return "-".join([*(path.resolve().name for path in _given()), str(click.get_current_context().info_name)])
 
 
 def tell_tables(

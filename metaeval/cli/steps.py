@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import asdict
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from metaeval.base.counts import counted
 from metaeval.base.progress import progress
 from metaeval.cli.group import (
-    allow_failures,
     begin,
     end_lost,
     is_on,
@@ -21,8 +19,10 @@ from metaeval.cli.group import (
     tell_json,
     tell_simulated,
 )
+from metaeval.cli.options import PATH, allow_failures, seed
 
-_PATH = click.Path(path_type=Path)
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def _fill(context: click.Context, parameter: click.Parameter, value: str) -> float | str:
@@ -38,7 +38,7 @@ def _fill(context: click.Context, parameter: click.Parameter, value: str) -> flo
 @click.command()
 @click.argument("data")
 @click.argument("evaluators", metavar="EVALUATOR...", nargs=-1, required=True)
-@click.option("--out", type=_PATH, required=True, help="The file to write: .csv, .parquet or .jsonl.")
+@click.option("--out", type=PATH, required=True, help="The file to write: .csv, .parquet or .jsonl.")
 @allow_failures
 @talk
 def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: bool) -> None:
@@ -62,7 +62,7 @@ def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: 
 
 @click.command()
 @click.argument("data")
-@click.argument("scores", type=_PATH)
+@click.argument("scores", type=PATH)
 @click.option("--truth", default="User()", show_default=True, help="The evaluator that is the truth.")
 @click.option("--levels", help="Comma-separated, of dataset, user, pair, item, generator.")
 @click.option("--coefficients", help="Comma-separated, of pearson, spearman, kendall.")
@@ -80,60 +80,39 @@ def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: 
 )
 @click.option("--method", type=click.Choice(["percentile", "bca"]), default="percentile", show_default=True)
 @click.option("--confidence", type=float, default=0.95, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--out", type=_PATH, help="The file to write; else CSV is printed.")
+@seed
+@click.option("--out", type=PATH, help="The file to write; else CSV is printed.")
 @talk
 def correlate(
     data: str,
     scores: Path,
     *,
-    truth: str,
     levels: str | None,
     coefficients: str | None,
     missing_truth: float | str,
     missing_score: float | str,
-    undefined_groups: Literal["skip", "zero"],
-    units: Literal["common", "own"],
-    resamples: int,
-    cluster: str | None,
-    method: str,
-    confidence: float,
-    seed: int,
     out: Path | None,
+    **options: Any,
 ) -> None:
     """Correlate the scores in the file SCORES with the truth of the data set DATA."""
     from metaeval.study.steps import correlate_file, records
 
     begin()
+    bootstrap = {key: options.pop(key) for key in ("resamples", "cluster", "method", "confidence", "seed")}
     result = correlate_file(
         data,
         scores,
-        truth=truth,
         levels=_words(levels),
         coefficients=_words(coefficients),
         missing={"truth": missing_truth, "score": missing_score},
-        undefined_groups=undefined_groups,
-        units=units,
-        bootstrap={
-            "resamples": resamples,
-            "cluster": cluster,
-            "method": method,
-            "confidence": confidence,
-            "seed": seed,
-        }
-        if resamples
-        else None,
+        bootstrap=bootstrap if bootstrap["resamples"] else None,
         out=out,
+        **options,
     )
     tell_simulated(result.simulation)
     if is_on("json"):
-        tell_json(
-            {
-                **result.simulation.record(),
-                "policy": dict(result.policy),
-                "correlations": records(result.frame),
-            }
-        )
+        facts = {**result.simulation.record(), "policy": dict(result.policy)}
+        tell_json({**facts, "correlations": records(result.frame)})
     elif out is None:
         from metaeval.base.formulas import to_csv
 

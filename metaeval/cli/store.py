@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from metaeval.base.counts import counted
 from metaeval.cli.group import Group, talk, tell, tell_json
+from metaeval.cli.options import PATH
 
-_PATH = click.Path(path_type=Path)
-_store = click.option("--store", "path", type=_PATH, help="The store's file.  [default: METAEVAL_STORE]")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_store = click.option("--store", "path", type=PATH, help="The store's file.  [default: METAEVAL_STORE]")
 
 
 @click.group(cls=Group)
@@ -37,42 +40,29 @@ def info(path: Path | None) -> None:
 
 @store.command("prune")
 @_store
-@click.option("--older-than", "days", type=click.FloatRange(min=0), help="Days: delete what is older.")
+@click.option(
+    "--older-than", "older_than_days", type=click.FloatRange(min=0), help="Days: delete what is older."
+)
 @click.option("--model", help="Delete what this model answered: PROVIDER/MODEL.")
 @click.option("--failures", is_flag=True, help="Delete only requests that brought no reply.")
 @click.option("--damaged", is_flag=True, help="Delete only replies that are not what was kept.")
 @click.option("--all", "everything", is_flag=True, help="Delete all replies.")
 @talk
-def prune(
-    path: Path | None,
-    *,
-    days: float | None,
-    model: str | None,
-    failures: bool,
-    damaged: bool,
-    everything: bool,
-) -> None:
+def prune(path: Path | None, **options: Any) -> None:
     """Delete replies for which all that is asked holds. They must be paid for again."""
     from metaeval.llm.store import tools as store_tools
     from metaeval.llm.store.replies import Store
 
     with Store(path, create=False) as opened:
-        deleted = store_tools.prune(
-            opened,
-            older_than_days=days,
-            model=model,
-            failures=failures,
-            damaged=damaged,
-            everything=everything,
-        )
+        deleted = store_tools.prune(opened, **options)
     tell(f"deleted {counted(deleted, 'reply', 'replies')}")
     tell_json({"deleted": deleted})
 
 
 @store.command("export")
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @_store
-@click.option("--run", "folder", type=_PATH, help="Write only the replies that this finished run used.")
+@click.option("--run", "folder", type=PATH, help="Write only the replies that this finished run used.")
 @talk
 def export(file: Path, path: Path | None, folder: Path | None) -> None:
     """Write replies to FILE as JSON Lines, to carry them elsewhere."""
@@ -90,7 +80,7 @@ def export(file: Path, path: Path | None, folder: Path | None) -> None:
 
 
 @store.command("import")
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @_store
 @talk
 def import_(file: Path, path: Path | None) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import Group, begin, resampled, talk, tell, tell_json
-from metaeval.cli.sheets import sheet_options, tell_sheets
+from metaeval.cli.group import Group, talk, tell, tell_json
+from metaeval.cli.options import PATH, resampled, several
+from metaeval.cli.sheets import prints_sheets
 
 if TYPE_CHECKING:
-    from metaeval.kinds.explanations.data.studies.verdicts import WinnerOf
+    from pathlib import Path
 
-_PATH = click.Path(path_type=Path)
+    from metaeval.engine.sheet import Sheet
+    from metaeval.sources.verdicts import WinnerOf
 
 
 @click.group(cls=Group)
@@ -23,21 +24,19 @@ def verdicts() -> None:
 
 
 @verdicts.command("import")
-@click.argument("file", type=_PATH)
-@click.option(
-    "--map", "map_file", type=_PATH, required=True, help="YAML file: which column and word is what."
-)
+@click.argument("file", type=PATH)
+@click.option("--map", "map_file", type=PATH, required=True, help="YAML file: which column and word is what.")
 @click.option(
     "--winner-of",
     type=click.Choice(["shown", "unswapped"]),
     required=True,
     help="Whether FILE names winners as they were shown, or with the order undone.",
 )
-@click.option("--out", type=_PATH, required=True, help="The file to write (.csv, .parquet or .jsonl).")
+@click.option("--out", type=PATH, required=True, help="The file to write (.csv, .parquet or .jsonl).")
 @talk
 def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> None:
     """Import the table FILE (CSV, TSV, JSONL, Parquet), a row an order of a pair."""
-    from metaeval.kinds.explanations.data.studies.verdicts import import_verdicts
+    from metaeval.sources.verdicts import import_verdicts
     from metaeval.study.steps import check_writable, write_frame
 
     check_writable(out)
@@ -50,21 +49,14 @@ def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> No
 
 
 @verdicts.command()
-@click.argument("file", type=_PATH)
-@click.option(
-    "--by", multiple=True, metavar="COLUMN", help="Count by this too.  [default: the columns that were kept]"
-)
+@click.argument("file", type=PATH)
+@several("--by", "by", metavar="COLUMN", help="Count by this too.  [default: the columns that were kept]")
 @resampled()
-@sheet_options
-@talk
-def accuracy(
-    file: Path, *, by: tuple[str, ...], resamples: int, seed: int, suffix: str, out: Path | None
-) -> None:
+@prints_sheets()
+def accuracy(file: Path, by: tuple[str, ...], *, resamples: int, seed: int) -> list[Sheet]:
     """Hold the verdicts in FILE, made by `metaeval verdicts import`, against their gold preferences."""
-    from metaeval.kinds.explanations.data.studies.verdicts import kept_columns, read_verdicts
+    from metaeval.sources.verdicts import kept_columns, read_verdicts
     from metaeval.trust.verdicts.accuracy import accuracy_sheet
 
-    begin()
     found = read_verdicts(file)
-    sheet = accuracy_sheet(found, by or kept_columns(found), resamples=resamples, seed=seed)
-    tell_sheets([sheet], suffix, out)
+    return [accuracy_sheet(found, by or kept_columns(found), resamples=resamples, seed=seed)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -179,6 +180,11 @@ class Board:
             found[d.name] = value
         return found
 
+    @property
+    def tables(self) -> BoardDimension | None:
+        """The dimension that has a table of all cells for each of its values, if there is one."""
+        return next((d for d in self.dimensions if self.columns and d.name not in self.columns), None)
+
     def words(self, cell: Cell) -> str:
         """Return what a sentence says for a cell, and the unit of its estimates."""
         said = [d.spoken.get(cell[d.name], d.choices[cell[d.name]]) for d in self.dimensions]
@@ -225,11 +231,18 @@ class Board:
     def of_record(
         cls, frame: pd.DataFrame, record: Mapping[str, Any], kinds: Mapping[str, Kind], simulated: Simulation
     ) -> Board:
-        """Return the board of a frame and what `Board.record` gave, with ``kinds`` and ``simulated``."""
+        """Return the board of a frame and what `Board.record` gave, with ``kinds`` and ``simulated``.
+
+        Rows of no cell of the board are left out; a column that an earlier version did not write is NaN.
+        """
         known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items()}
         known["dimensions"] = tuple(BoardDimension(**d) for d in record["dimensions"])
         if record["second"]:
             known["second"] = SecondEstimate(**{**record["second"], "made": tuple(record["second"]["made"])})
+        for dimension in known["dimensions"]:
+            frame = frame[frame[dimension.name].isin(list(dimension.choices))]
+        if record["second"] and record["second"]["name"] not in frame:
+            frame = frame.assign(**{record["second"]["name"]: math.nan})
         return cls(frame, **known, kinds=kinds, simulated=simulated)
 
 

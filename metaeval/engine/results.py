@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from metaeval.engine.ranking import ranking
+from metaeval.engine.sentences import tests_sentence
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from metaeval.engine.board import Board
     from metaeval.engine.comparison import Comparisons
     from metaeval.engine.drilldown import Groups
+    from metaeval.engine.figures.figure import Figure
     from metaeval.engine.sheet import Sheet
 
 
@@ -27,6 +31,12 @@ class RankedCell:
     alpha: float
     sentence: str
     """How evaluators were tested."""
+
+    @classmethod
+    def of(cls, board: Board, tests: Comparisons) -> RankedCell:
+        """Rank the evaluators of a board by the cell that was tested."""
+        sheet = ranking(board, tests=tests)
+        return cls(tests.by, sheet, tests.policy["alpha"], tests_sentence(tests.policy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +61,12 @@ class Results:
     """The cells that are tested, for the report."""
     policy: Mapping[str, Any] = field(default_factory=dict)
     """What was done with missing values and the like, for ``run.json``."""
-    sheets: Sequence[Sheet] = ()
-    """Details: further tables."""
-    figures: Sequence[Sheet] = ()
-    """Those of `metaeval.reports.figures.CATALOGUE` that there is something for."""
+    figures: Sequence[Figure] = ()
     groups: Sequence[Groups] = ()
     glossary: Sequence[tuple[str, str]] = ()
     """Words of the kind and what they mean."""
     people: Sequence[PeopleLine] = ()
+    table: pd.DataFrame | None = None
+    """What the file of the board holds, where that is more than the frame of the board."""
     files: Mapping[str, pd.DataFrame | str] = field(default_factory=dict)
     """Name of a file of the kind's own → its content: a table as CSV or Parquet, or text."""
-    kept: bool = True
-    """Whether the board is written to ``board.csv``; not, where a file of the kind's own holds it."""

@@ -46,9 +46,17 @@ class Grid:
         return cls(np.full(shape, np.nan), np.full(shape, NO_ROW, np.int8))
 
     @classmethod
-    def repeated(cls, scores: FloatArray, codes: CodeArray, aspects: int) -> Grid:
-        """Return a grid in which a unit has the same score for every aspect."""
+    def repeated(cls, scores: FloatArray, aspects: int, codes: CodeArray | None = None) -> Grid:
+        """Return a grid in which a unit has the same score for every aspect; NaN is ``missing``.
+
+        Parameters
+        ----------
+        codes
+            Of each unit, where there are other reasons than that.
+        """
         shape = (len(scores), aspects)
+        if codes is None:
+            codes = _plain_codes(scores)
         return cls(np.broadcast_to(scores[:, None], shape), np.broadcast_to(codes[:, None], shape))
 
 
@@ -138,12 +146,16 @@ def _codes(frame: pd.DataFrame, scores: FloatArray, what: str) -> CodeArray:
     import pandas as pd
 
     if "status" not in frame:
-        return np.where(np.isnan(scores), CODES[Status.MISSING], OK).astype(np.int8)
+        return _plain_codes(scores)
     codes = pd.Index([s.value for s in STATUSES]).get_indexer(pd.Index(_plain(frame["status"])))
     if (codes < 0).any():
         wrong = frame["status"].iloc[int(np.flatnonzero(codes < 0)[0])]
         raise DataError(f"{what} has the status {wrong!r}; allowed are {', '.join(STATUSES)}")
     return codes.astype(np.int8)
+
+
+def _plain_codes(scores: FloatArray) -> CodeArray:
+    return np.where(np.isnan(scores), CODES[Status.MISSING], OK).astype(np.int8)
 
 
 def _plain(column: pd.Series[Any]) -> pd.Series[Any]:

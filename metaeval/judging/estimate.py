@@ -175,8 +175,8 @@ class _Estimator:
 
 
 def _guess(judge: ModelEvaluator, fields: Sequence[Field]) -> int:
-    template = load_prompt(judge.prompt)
-    form = template.reply[0] if judge.reply == "auto" else judge.reply
+    usual = load_prompt(judge.prompt).reply[0] if judge.prompt else "json"
+    form = usual if judge.reply == "auto" else judge.reply
     reasons = sum(isinstance(f, Text) or (isinstance(f, Number) and f.reason) for f in fields)
     prose = 0 if reasons or form == "json" else _OF_PROSE
     return len(fields) * _OF_VALUE + reasons * _OF_REASON + prose

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import inspect
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
@@ -50,15 +53,16 @@ Q = TypeVar("Q", bound=Question)
 class ModelEvaluator(BaseEvaluator):
     """An evaluator that asks a language model.
 
-    A subclass is decorated as this one is, gives ``prompt`` a default and may add arguments of its own.
+    A subclass is decorated as this one is, and may add arguments of its own.
 
     Parameters
     ----------
     model
         ``provider/model``, such as ``openai/gpt-4o`` or ``dashscope/qwen-max``.
     prompt
-        The name of a prompt that ships with the package, or the path of one's own. One that uses the
-        placeholder ``aspect`` asks for one aspect per call, any other for all of them.
+        The name of a prompt that ships with the package, or the path of one's own; empty if the judge has
+        its words in its code. One that uses the placeholder ``aspect`` asks for one aspect per call, any
+        other for all of them.
     temperature
         Of the model's sampling.
     replicate
@@ -77,7 +81,7 @@ class ModelEvaluator(BaseEvaluator):
     """
 
     model: str
-    prompt: str
+    prompt: str = ""
     _: KW_ONLY
     temperature: float = 0
     replicate: int = 0
@@ -137,7 +141,7 @@ class ModelEvaluator(BaseEvaluator):
         return {
             "model": self.model,
             "address": address_of(self.provider, self.base_url),
-            "prompt": load_prompt(self.prompt).signature,
+            "prompt": load_prompt(self.prompt).signature if self.prompt else _in_code(type(self)),
             "seed": self.seed,
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
@@ -151,7 +155,8 @@ class ModelEvaluator(BaseEvaluator):
     def parts(self, aspects: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the positions of the aspects that each call is about."""
         every = tuple(range(len(aspects)))
-        return [(a,) for a in every] if "aspect" in load_prompt(self.prompt).placeholders else [every]
+        alone = bool(self.prompt) and "aspect" in load_prompt(self.prompt).placeholders
+        return [(a,) for a in every] if alone else [every]
 
     def frames(
         self, data: DataOfKind, aspects: Sequence[str], **simulate: object
@@ -239,3 +244,13 @@ class ModelEvaluator(BaseEvaluator):
                 yield places[answer.position], answered(answer, parsed, settings.prices)
         finally:
             settings.tallies.append(run.tally)
+
+
+@functools.cache
+def _in_code(judge: type[ModelEvaluator]) -> dict[str, str]:
+    """Return what is known of the prompt of a judge that has its words in its code."""
+    try:
+        text = inspect.getsource(judge)
+    except (OSError, TypeError):  # typed into Python itself
+        return {"name": judge.__name__}
+    return {"name": judge.__name__, "sha256": hashlib.sha256(text.encode()).hexdigest()}

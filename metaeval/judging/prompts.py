@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaeval.base.errors import Problem, PromptError, one_of
+from metaeval.base.errors import Problem, PromptError, unknown
 from metaeval.llm.prompts.template import bundled_prompts, check_prompt, load_prompt
 
 if TYPE_CHECKING:
@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from metaeval.llm.prompts.template import PromptTemplate
-
-
-def is_single(template: PromptTemplate) -> bool:
-    """Say whether a prompt asks for one aspect a call."""
-    return "aspect" in template.placeholders
 
 
 def filled(
@@ -34,15 +29,15 @@ def filled(
     Parameters
     ----------
     template
-        The prompt; one that uses ``aspect`` takes exactly one of them.
+        The prompt; one with the placeholder ``aspect`` takes exactly one aspect.
     aspects
-        What is said of each aspect that is asked for, its ``name`` too.
+        What the prompt says of each aspect, its ``name`` too.
     values
-        The other placeholders and what they stand for, None where it is not there.
+        Placeholder → value; None if there is none.
     known
         All placeholders that the judge can fill.
     shown
-        Further ones; what is given of them must not be left out by the prompt.
+        Further values, which the prompt must not leave out.
     reply
         ``json`` or ``text``; ``auto`` is the form that the prompt names first.
 
@@ -72,8 +67,9 @@ def filled(
                 f"add {of} to its header and body, or judge without"
             )
     for placeholder in placeholders:
-        said = f"prompt {name!r}: nothing fills the placeholder"
-        one_of(placeholder, known, said, "there are", error=PromptError)
+        if placeholder not in known:
+            said = f"prompt {name!r}: nothing fills the placeholder"
+            raise PromptError(unknown(said, placeholder, known, "there are"))
     given = {
         **values,
         **(shown or {}),
@@ -105,7 +101,7 @@ def check_file(
     """
     asked: dict[str, object] = {"name": "clarity", "statement": "I understand it."}
     every = [
-        {"aspects": [asked], "aspect": asked} | dict(values) | {"reply_form": form}
+        {"aspects": [asked], "aspect": asked, **values, "reply_form": form}
         for form in ("json", "text")
         for values in samples
     ]

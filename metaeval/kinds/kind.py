@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from abc import ABC, abstractmethod
 from importlib import metadata
@@ -10,9 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.engine.measures import MeasuredCells
-from metaeval.engine.ranking import ranking
 from metaeval.engine.results import RankedCell, Results
-from metaeval.engine.sentences import tests_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,10 +19,14 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import DataOfKind, Evaluator, ScoreTable
+    from metaeval.base.records import DataOfKind, Evaluator
+    from metaeval.engine.board import Board
     from metaeval.engine.cells import Cells
     from metaeval.engine.drilldown import UnitView
+    from metaeval.engine.figures.figure import Figure
     from metaeval.engine.measures import Measure
+    from metaeval.engine.sheet import Sheet
+    from metaeval.kinds.scored import Scored
     from metaeval.kinds.study import Study
 
 Factory: TypeAlias = "Callable[..., Evaluator]"
@@ -34,6 +37,8 @@ KINDS: dict[str, str | StudyKind] = {
 """Name → the kind, or where it is: ``module:object``."""
 GROUP = "metaeval.kinds"
 """The entry points by which an installed package offers its kinds."""
+VARIABLE = "METAEVAL_KINDS"
+"""The environment variable that names further kinds: ``module:object``, several with commas."""
 
 
 class StudyKind(ABC):
@@ -47,7 +52,9 @@ class StudyKind(ABC):
     """Name → evaluator, beside those that every kind has."""
 
     measures: ClassVar[Sequence[Measure]] = ()
-    """What is measured, unless `cells` or `results` is of the kind's own."""
+    """What is measured, unless `cells` and `results` are of the kind's own."""
+    board_file: ClassVar[str] = "board.csv"
+    """The file of a run folder with the frame of the board."""
 
     @abstractmethod
     def load(self, place: str | Path) -> DataOfKind:
@@ -69,38 +76,55 @@ class StudyKind(ABC):
         """
         return study
 
-    def cells(self, study: Any, scores: ScoreTable, truth: pd.DataFrame, cluster: str) -> Cells:  # noqa: ANN401 - a `Study` of the kind
-        """Return what can be estimated and tested of scores and truth: the `measures` of the kind.
+    def cells(self, scored: Scored[Any]) -> Cells:
+        """Return what can be estimated and tested of scores and truth: the `measures` of the kind."""
+        return self._measured(scored)
 
-        Parameters
-        ----------
-        cluster
-            The key column whose values are resampled whole.
-        """
-        return MeasuredCells(scores, truth, self.measures, cluster=cluster, intervals=study.bootstrap)
+    def _measured(self, scored: Scored[Any]) -> MeasuredCells:
+        of = scored.study.bootstrap
+        return MeasuredCells(scored.scores, scored.truth, self.measures, cluster=scored.cluster, intervals=of)
 
-    def results(self, study: Any, data: DataOfKind, scores: ScoreTable, truth: pd.DataFrame) -> Results:  # noqa: ANN401 - a `Study` of the kind
-        """Return what the study finds out.
-
-        Parameters
-        ----------
-        study, data
-            Of the kind, resolved.
-        scores
-            Of all evaluators.
-        truth
-            Key columns, ``aspect`` and ``rating``; NaN for a question without an answer.
-        """
-        found = MeasuredCells(scores, truth, self.measures, cluster=data.cluster, intervals=study.bootstrap)
+    def results(self, scored: Scored[Any]) -> Results:
+        """Return what the study finds out."""
+        found, tests = self._measured(scored), scored.study.tests
         board = found.board()
         order = board.cell()
-        if study.tests is None:
+        if tests is None:
             return Results(board, order)
-        tests = found.compare(order, study.tests)
-        ranked = RankedCell(
-            order, ranking(board, tests=tests), study.tests.alpha, tests_sentence(tests.policy)
-        )
-        return Results(board, order, tests, (ranked,))
+        compared = found.compare(order, tests)
+        return Results(board, order, compared, (RankedCell.of(board, compared),))
+
+    def details(self, scored: Scored[Any]) -> Sequence[Sheet]:
+        """Return further tables, without those that the data have nothing for."""
+        from metaeval.kinds.details import details
+
+        return details(scored)
+
+    def figures(
+        self,
+        scored: Scored[Any],
+        board: Board,
+        names: Sequence[str] = (),
+        first: Mapping[str, str] | None = None,
+    ) -> Sequence[Figure]:
+        """Return the figures, without those that the data have nothing for.
+
+        Parameters
+        ----------
+        board
+            What was found.
+        names
+            Those to make; all, if empty.
+        first
+            Values of the board's dimensions to show first, where a figure offers them as a choice; those of
+            the cell that orders the leaderboard, if left out.
+
+        Raises
+        ------
+        MetaevalError
+            If there is no figure of a name.
+        """
+        return []
 
     @abstractmethod
     def unit_view(self, data: DataOfKind, aspects: Sequence[str]) -> UnitView:
@@ -131,31 +155,38 @@ def kind_named(name: object) -> StudyKind:
     Parameters
     ----------
     name
-        Of a kind of this package, of one that was registered or that an installed package offers as an entry
-        point of the group ``metaeval.kinds``; or ``module:object``, which is imported, from the working
-        directory too.
+        Of a kind of this package, of one that was registered, that an installed package offers as an entry
+        point of the group ``metaeval.kinds``, or that the environment variable ``METAEVAL_KINDS`` names:
+        ``module:object``, several with commas, imported from the working directory too. No file is asked
+        what to import: a study or a run folder of somebody else runs no code.
 
     Raises
     ------
     MetaevalError
         If there is none.
     """
-    offered = {point.name: point.value for point in metadata.entry_points(group=GROUP)}
-    known = {**offered, **KINDS}
-    where: object = known.get(name, name) if isinstance(name, str) else ""
-    if isinstance(where, str) and ":" in where:
-        where = _imported(where)
-    if isinstance(where, StudyKind):
-        return where
-    raise MetaevalError(
-        f"kind: {name!r} is not allowed{nearest(str(name), known)} (allowed: {', '.join(known)})"
-    )
+    if isinstance(name, str) and ":" in name:
+        raise MetaevalError(
+            f"kind: {name!r} is not imported from a file; name it in the environment, {VARIABLE}={name}, "
+            "and write the name of the kind instead"
+        )
+    if name not in KINDS:
+        for where in filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(","))):
+            register_kind(_imported(where))
+    known = {**{point.name: point.value for point in metadata.entry_points(group=GROUP)}, **KINDS}
+    if name not in known:
+        raise MetaevalError(
+            f"kind: {name!r} is not allowed{nearest(str(name), known)} "
+            f"(allowed: {', '.join(known)}); a kind of your own is named in {VARIABLE}"
+        )
+    kind = known[str(name)]
+    return _imported(kind) if isinstance(kind, str) else kind
 
 
-def _imported(where: str) -> object:
+def _imported(where: str) -> StudyKind:
     module, _, name = where.partition(":")
     if "" not in sys.path:
-        sys.path.insert(0, "")  # as Python itself does for a script that it is given with -m
+        sys.path.append("")  # behind what is installed, which a file of the working directory never replaces
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, TypeAlias
 from metaeval.base.errors import SpecError, nearest
 from metaeval.base.records import Evaluator
 from metaeval.base.spec import EvaluatorSpec
+from metaeval.evaluators.annotator import Annotator, User
 from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.chance import Random
 from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
-from metaeval.kinds.explanations.annotator import Annotator, User
 from metaeval.kinds.explanations.judge.judge import Judge
 from metaeval.kinds.explanations.pairwise.judge import Pairwise
-from metaeval.kinds.explanations.text.baseline import Length, Random
 from metaeval.kinds.explanations.text.bleu import BLEU
 from metaeval.kinds.explanations.text.chrf import ChrF
 from metaeval.kinds.explanations.text.hf import HF
+from metaeval.kinds.explanations.text.length import Length
 from metaeval.kinds.explanations.text.rouge import ROUGE
 
 if TYPE_CHECKING:
@@ -28,16 +29,17 @@ Given: TypeAlias = str | EvaluatorSpec | Evaluator
 """How an evaluator may be given: as text, as a spec or ready-made."""
 
 COMMON: dict[str, Factory] = {
+    "Annotator": Annotator,
     "Majority": Majority,
     "Mean": Mean,
     "Median": Median,
+    "Random": Random,
     "Recorded": Recorded,
 }
 """The evaluators that every kind of study has."""
 
 REGISTRY: dict[str, Factory] = {
     **COMMON,
-    "Annotator": Annotator,
     "BLEU": BLEU,
     "ChrF": ChrF,
     "HF": HF,
@@ -45,7 +47,6 @@ REGISTRY: dict[str, Factory] = {
     "Length": Length,
     "Pairwise": Pairwise,
     "ROUGE": ROUGE,
-    "Random": Random,
     "User": User,
 }
 """The evaluators of explanations."""

@@ -16,11 +16,13 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from metaeval.base.errors import MetaevalError, StudyError, unknown
-from metaeval.base.records import AVERAGE
+from metaeval.base.keys import DATASET
+from metaeval.base.records import AVERAGE, COEFFICIENTS
 from metaeval.base.validation import Line, Strict, sentences
 from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
 from metaeval.engine.comparison import Tests
 from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.policy import Policy
 from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.kind import kind_named
 
@@ -95,6 +97,17 @@ class Study(Strict):
     details: bool = True
     judging: JudgingOptions = Field(default_factory=JudgingOptions)
     _lines: Lines = PrivateAttr(default_factory=Lines)
+
+    @property
+    def policy(self) -> Policy:
+        """How missing scores and undefined groups are treated in details: as nowhere else is said."""
+        return Policy.of([DATASET], COEFFICIENTS[:1], None, "skip", "common")
+
+    @property
+    def specs(self) -> dict[str, str]:
+        """Name of each evaluator → its spec, of a study that is resolved."""
+        given = self.evaluators
+        return given if isinstance(given, dict) else {spec: spec for spec in given}
 
     @property
     def facts(self) -> dict[str, str]:

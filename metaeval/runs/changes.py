@@ -1,4 +1,4 @@
-"""What changed between runs: data, truth, policy, versions, and all that an evaluator's scores depend on."""
+"""What changed between runs: data, truth, policy, versions, and what an evaluator's scores depend on."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from metaeval.engine.sheet import Column, Sheet
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metaeval.runs.record import EvaluatorFacts, Record
+    from metaeval.runs.record import Record
 
 Texts: TypeAlias = dict[str, dict[str, str]]
-"""Key → run → the value that it has there; a run that has no such key is left out."""
+"""Key → run → its value there; a run without the key is left out."""
 
 NOTHING = "nothing changed"
 _HASH = re.compile(r"[0-9a-f]{32,}")
@@ -33,16 +33,16 @@ def run_changes(records: Mapping[str, Record], notes: tuple[str, ...] = ()) -> S
     Parameters
     ----------
     records
-        Name of a run → what its ``run.json`` says.
+        Name of a run → its record.
     notes
-        What else is to be said below the sheet.
+        Further notes of the sheet.
 
     Returns
     -------
     Sheet
-        ``changes``: ``part``, ``evaluator`` (empty unless the change is one of an evaluator's), ``key``, and
-        a column ``value @ RUN`` a run. There is a row a key that is not the same in all runs, and one that
-        says so for a part in which nothing changed.
+        ``changes``: ``part``, ``evaluator`` (empty unless it is an evaluator that changed), ``key``, and
+        ``value @ RUN`` per run. A row per key that differs between runs; a part without one has a row that
+        says that nothing changed.
     """
     rows: list[dict[str, str]] = []
     for part, read in _PARTS.items():
@@ -72,15 +72,15 @@ def run_changes(records: Mapping[str, Record], notes: tuple[str, ...] = ()) -> S
 
 
 def evaluator_changes(records: Mapping[str, Record], evaluator: str) -> Texts:
-    """Return what is not the same of an evaluator in the runs that have it: spec, signature, counts.
+    """Return what differs between the runs that have an evaluator: its spec, signature, counts by status.
 
     Keys of nested mappings are joined by dots, such as ``prompt.sha256``.
     """
+    facts = {run: r.evaluators[evaluator] for run, r in records.items() if evaluator in r.evaluators}
     return _changed(
         {
-            run: _flat(_of_evaluator(record.evaluators[evaluator]))
-            for run, record in records.items()
-            if evaluator in record.evaluators
+            run: _flat({**e.signature, "spec": e.spec, "kind": str(e.kind), "scores": e.scores})
+            for run, e in facts.items()
         }
     )
 
@@ -99,11 +99,8 @@ def _evaluator_rows(records: Mapping[str, Record]) -> list[dict[str, str]]:
     shared, same = 0, 0
     for name, runs in evaluators_of(records).items():
         if len(runs) < len(records):
-            rows.append(
-                _row(
-                    "evaluators", name, "in the run", {run: "yes" if run in runs else "no" for run in records}
-                )
-            )
+            having = {run: "yes" if run in runs else "no" for run in records}
+            rows.append(_row("evaluators", name, "in the run", having))
         changed = evaluator_changes(records, name)
         rows += [_row("evaluators", name, key, values) for key, values in changed.items()]
         shared += len(runs) > 1
@@ -119,18 +116,17 @@ def _row(part: str, evaluator: str, key: str, values: Mapping[str, str] | None =
 
 
 def _changed(of_runs: Mapping[str, Mapping[str, str]]) -> Texts:
-    """Return the keys that are not the same in all runs; hashes are cut once they have been compared."""
+    """Return the keys whose values differ between runs; hashes are cut once they have been compared."""
     keys = dict.fromkeys(key for values in of_runs.values() for key in values)
     found: Texts = {}
     for key in keys:
         values = {run: given[key] for run, given in of_runs.items() if key in given}
         if len(values) < len(of_runs) or len(set(values.values())) > 1:
-            found[key] = {run: _HASH.sub(_cut, value) for run, value in values.items()}
+            found[key] = {
+                run: _HASH.sub(lambda digits: f"{digits[0][:_DIGITS]}…", value)
+                for run, value in values.items()
+            }
     return found
-
-
-def _cut(digits: re.Match[str]) -> str:
-    return f"{digits[0][:_DIGITS]}…"
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -160,19 +156,6 @@ def _text(value: object) -> str:
             return json.dumps(value, ensure_ascii=False)
 
 
-def _of_evaluator(facts: EvaluatorFacts) -> dict[str, Any]:
-    """Return what is said of an evaluator: its spec once, then its signature, then its scores by status."""
-    return {**facts.signature, "spec": facts.spec, "kind": str(facts.kind), "scores": facts.scores}
-
-
-def _data(record: Record) -> dict[str, Any]:
-    return record.data.content(("name", "fingerprint", "units", "simulated", "licence", "source"))
-
-
-def _scale(record: Record) -> dict[str, Any]:
-    return asdict(record.data.scale)
-
-
 def _truth(record: Record) -> dict[str, Any]:
     unanswered = {k: v for k, v in record.policy.get("n_truth_missing", {}).items() if v}
     return {**record.truth.signature, "spec": record.truth.spec, "unanswered": unanswered}
@@ -182,13 +165,14 @@ def _study(*keys: str) -> Callable[[Record], dict[str, Any]]:
     return lambda record: record.study.content(keys)
 
 
+_OF_DATA = ("name", "fingerprint", "units", "simulated", "licence", "source")
 _PARTS: dict[str, Callable[[Record], dict[str, Any]]] = {
-    "data": _data,
-    "scale": _scale,
+    "data": lambda record: record.data.content(_OF_DATA),
+    "scale": lambda record: asdict(record.data.scale),
     "truth": _truth,
     "aspects": _study("aspects"),
     "policy": _study("missing", "undefined_groups", "units", "exclude"),
     "study": _study("levels", "coefficients", "order_by", "bootstrap", "tests"),
     "versions": lambda record: record.content(("metaeval", "python", "libraries")),
 }
-"""Part of a run → what is said of it in ``run.json``."""
+"""Part of a run → its facts in the record."""

@@ -1,4 +1,4 @@
-"""Finished runs → sheets: what changed between them, and which differences between their scores are real."""
+"""Finished runs → sheets: what changed between them, and paired tests of their evaluators."""
 
 from __future__ import annotations
 
@@ -43,21 +43,20 @@ def compare_runs(
     folders
         Of the runs, the oldest first. They go by the names of their folders.
     by
-        The cell that is tested, as a mapping or as ``aspect,level,coefficient``; what is left out is as in
-        the study that rules.
+        The cell that is tested, as a mapping or as ``aspect,level,coefficient``.
     correction, permutations, seed
-        Of the tests, as for `metaeval.compare`; as in the study that rules, if left out.
+        Of the tests, as for `metaeval.compare`.
     all_pairs
         Whether every two evaluators of all runs are tested, too.
     policy_of
-        The run that rules, by folder or name: its policy, intervals and tests hold for all. The first one, if
-        left out; then the policies must be the same.
+        The run that rules, by folder or name: its policy, intervals and tests hold for all, and whatever is
+        left out here is as in its study. If None, it is the first run, and all policies must be the same.
 
     Returns
     -------
     list of Sheet
-        Of one run ``tests``: every two evaluators. Of several ``changes`` (see `run_changes`) and ``runs``
-        (see `side_by_side`). With ``all_pairs`` also ``ranking``, with clusters of rank, and ``tests``.
+        Of one run ``tests``, of every two evaluators. Of several runs ``changes`` (see `run_changes`) and
+        ``runs`` (see `side_by_side`); with ``all_pairs`` also ``ranking``, with rank clusters, and ``tests``.
 
     Raises
     ------
@@ -67,10 +66,9 @@ def compare_runs(
         If the runs cannot be compared, or an option is wrong.
     """
     joined = join_runs(folders, policy_of=policy_of)
-    options = joined.study.tests or {}
     given = {"correction": correction, "permutations": permutations, "seed": seed}
-    asked = {**options, **{k: v for k, v in given.items() if v is not None}}
-    tests = Tests.model_validate(asked)
+    asked = {k: v for k, v in given.items() if v is not None}
+    tests = Tests.model_validate({**(joined.study.tests or {}), **asked})
     cell = _cell(joined, by)
     sheets: list[Sheet] = []
     several = len(joined.runs) > 1
@@ -92,19 +90,19 @@ def compare_runs(
 
 
 def _kept_tests(joined: JoinedRuns, cell: Cell, tests: Tests) -> Comparisons | None:
-    """Return the tests that a single run wrote, if they are the ones that are asked for."""
+    """Return the tests that a single run wrote, if they are those that are asked for."""
     if len(joined.runs) > 1:
         return None
     (run,) = joined.runs.values()
     options = run.record.study.tests
     same = options is not None and Tests(**options) == tests
-    return run.tests() if same and cell == run.order else None
+    return run.tests() if same and cell == run.record.order else None
 
 
 def _cell(joined: JoinedRuns, wanted: str | Cell | None) -> Cell:
     """Read a cell; what is left out is as in the study, as far as all runs have it."""
     known = [*joined.aspects, AVERAGE]
-    standard = dict(joined.runs[joined.ruling].order)
+    standard = dict(joined.runs[joined.ruling].record.order)
     if standard.get("aspect", known[0]) not in known:
         standard["aspect"] = known[0] if len(joined.aspects) == 1 else AVERAGE
     cell = read_cell(wanted, standard)

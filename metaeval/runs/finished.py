@@ -1,23 +1,20 @@
-"""A finished run, opened again: its scores and its truth, ready for an analysis, without its data set."""
+"""A finished run, opened again for an analysis: its scores and its truth, without its data set."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metaeval.base.formulas import read_csv
 from metaeval.base.keys import nouns_of
-from metaeval.base.records import Correlations, ScoreTable
-from metaeval.engine.board import ESTIMATES, Board
+from metaeval.base.records import ScoreTable
+from metaeval.engine.board import Board
 from metaeval.engine.comparison import Comparisons
-from metaeval.engine.correlation_board import correlation_board
-from metaeval.engine.matched import Matched
+from metaeval.kinds.scored import Scored
+from metaeval.kinds.study import make_study
 from metaeval.runs.folder import (
-    BOARD,
-    CORRELATIONS,
     RATERS,
     SCORES,
     TESTS,
@@ -33,26 +30,26 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.engine.policy import Policy, Prepared
+    from metaeval.engine.matched import Matched
+    from metaeval.engine.policy import Prepared
     from metaeval.runs.record import Record
 
 
 @dataclass(frozen=True, eq=False)
 class OpenRun:
-    """What a finished run scored, and what it held the scores against."""
+    """The scores of a finished run, and the truth that they were held against."""
 
     folder: Path
     record: Record
-    """What ``run.json`` says."""
     scores: ScoreTable
     truth: pd.DataFrame
     """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
     raters: pd.DataFrame | None
-    """What annotators gave: key columns, ``rater``, ``aspect`` and ``rating``; None if there are none."""
+    """Annotators' ratings: key columns, ``rater``, ``aspect`` and ``rating``; None if there are none."""
 
     @property
     def verdicts(self) -> pd.DataFrame | None:
-        """What pairwise evaluators said (`metaeval.evaluators.verdicts`); None if there are none."""
+        """Those of pairwise evaluators (`metaeval.evaluators.verdicts`); None if there are none."""
         return self.scores.verdicts
 
     @property
@@ -65,12 +62,6 @@ class OpenRun:
         """Key column → what a reader calls one of its values."""
         return self.record.data.nouns or nouns_of(self.scores.keys)
 
-    def policy(
-        self, *, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
-    ) -> Policy:
-        """Return the run's policy, with its levels and coefficients if they are left out."""
-        return self.record.study.policy(levels, coefficients)
-
     def prepared(
         self,
         *,
@@ -79,8 +70,8 @@ class OpenRun:
         evaluators: Sequence[str] | None = None,
     ) -> Prepared:
         """Return aligned arrays under the run's policy; its levels, coefficients, evaluators if left out."""
-        # The policy is made anew so that a level or coefficient that there is not is named.
-        policy = self.policy(levels=levels, coefficients=coefficients)
+        # The policy is made anew: it refuses an unknown level or coefficient.
+        policy = self.record.study.policy(levels, coefficients)
         return self.matched.chosen(
             levels=policy.levels, coefficients=policy.coefficients, evaluators=evaluators
         )
@@ -88,28 +79,24 @@ class OpenRun:
     @cached_property
     def matched(self) -> Matched:
         """The scores and the truth under the run's policy."""
-        return Matched(self.scores, self.truth, self.policy())
+        return self.scored.matched
 
     @cached_property
-    def correlations(self) -> Correlations:
-        """What the run found."""
-        return read_correlations(self.folder, self.record)
+    def scored(self) -> Scored[Any]:
+        """The same with the study as it was run."""
+        facts = self.record
+        study = make_study(facts.study.content())
+        return Scored(study, facts.data.scale, self.cluster, self.scores, self.truth, self.raters)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The estimates, as the run wrote them."""
+        return read_table(self.folder, self.record)
 
     @cached_property
     def board(self) -> Board:
-        """What the run found, whatever its kind."""
-        facts = self.record
-        if facts.board is None:
-            return correlation_board(self.correlations, facts.study.order_by)
-        frame = read_csv(read_output(self.folder, BOARD, facts), ESTIMATES)
-        for count in frame.columns[frame.columns.str.startswith("n_")]:
-            frame[count] = frame[count].astype("int64")
-        return Board.of_record(frame, facts.board, facts.kinds, facts.simulation)
-
-    @property
-    def order(self) -> Mapping[str, str]:
-        """The cell that orders the leaderboard."""
-        return self.record.order or self.record.study.order_by
+        """What the run found."""
+        return Board.of_record(self.table, self.record.board, self.record.kinds, self.record.simulation)
 
     def tests(self) -> Comparisons | None:
         """Return the tests of the run, by the column that orders its leaderboard; None if it made none."""
@@ -142,19 +129,15 @@ def open_run(folder: str | os.PathLike[str]) -> OpenRun:
     return OpenRun(path, record, table, frame(TRUTH), raters)
 
 
-def read_correlations(path: Path, record: Record) -> Correlations:
-    """Read the correlations of a finished run, of which ``run.json`` is at hand.
+def read_table(path: Path, record: Record) -> pd.DataFrame:
+    """Read the estimates of a finished run, of which ``run.json`` is at hand.
 
     Raises
     ------
     RunFolderError
         If the run is not finished, or the file is not the one it wrote.
     """
-    file = read_output(path, CORRELATIONS, record)
-    frame = read_csv(file, ("estimate", "ci_low", "ci_high", "corrected"))
-    if "corrected" not in frame:  # a run of an earlier version
-        frame["corrected"] = math.nan
-    for column in ("n_units", "n_groups", "n_undefined", "n_missing"):
-        frame[column] = frame[column].astype("int64")
-    simulated = record.simulation
-    return Correlations(frame, record.policy, record.kinds, simulated.data, frozenset(simulated.evaluators))
+    file = read_output(path, record.board_file, record)
+    frame = read_csv(file, texts=["evaluator", *(d["name"] for d in record.board["dimensions"])])
+    counts = frame.columns[frame.columns.str.startswith("n_")]
+    return frame.astype(dict.fromkeys(counts, "int64"))

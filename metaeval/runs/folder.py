@@ -1,4 +1,4 @@
-"""A run folder: one run at a time, files whole or not there, work that is kept when a run breaks off."""
+"""A run folder: one run at a time, whole files or none, and the work of a run that broke off."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from metaeval.base.errors import MetaevalError, RunFolderError, StoppedError
 from metaeval.base.files import replacing, write_text
 from metaeval.base.formulas import to_csv
-from metaeval.base.records import Kind, ScoreTable
+from metaeval.base.records import CORRELATIONS, Kind, ScoreTable
 from metaeval.runs.record import Record
 from metaeval.trust.calibration.record import CALIBRATION
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 RECORD = "run.json"
 SCORES = "scores.parquet"
 TRUTH = "truth.parquet"
-CORRELATIONS = "correlations.csv"
 BOARD = "board.csv"
 COSTS = "cost.csv"
 COST_TABLE = "cost.md"
@@ -41,15 +40,14 @@ LEADERBOARDS = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex")
 OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, REPORT)
 """What every run leaves beside its record."""
 OPTIONAL = (BOARD, RATERS, VERDICTS, TESTS, DETAILS, COSTS, COST_TABLE, CALIBRATION)
-"""What a run leaves if there are annotators, judges or pairwise ones, and if tests and details are wanted;
-and what `metaeval calibrate` leaves beside it."""
+"""What a run leaves if there is something for it, and what `metaeval calibrate` adds."""
 _LOCK = ".lock"
 _PARTS = ".parts"
 _META = b"metaeval"
 
 
 def check_usable(path: Path) -> None:
-    """See that a run can go into ``path``: it is not there yet, empty, or a run folder.
+    """Check that a run can be written to ``path``: it is new, empty, or a run folder.
 
     Raises
     ------
@@ -75,7 +73,7 @@ def check_usable(path: Path) -> None:
 
 
 def read_record(path: Path) -> Record:
-    """Return what ``run.json`` says.
+    """Read ``run.json``.
 
     Raises
     ------
@@ -90,7 +88,7 @@ def read_record(path: Path) -> Record:
         )
     try:
         content = json.loads((path / RECORD).read_text(encoding="utf-8"))
-        return Record.model_validate(content)
+        return Record.read(content)
     except FileNotFoundError:
         raise RunFolderError(f"{path} is not a run folder: it has no {RECORD}") from None
     except ValidationError as error:
@@ -102,9 +100,9 @@ def read_record(path: Path) -> Record:
 
 
 def read_output(path: Path, name: str, record: Record | None = None) -> Path:
-    """Return the path of a file of a finished run, seen to be the one that the run wrote.
+    """Return the path of an output of a finished run, if it is as the run wrote it.
 
-    ``record`` is what ``run.json`` says, where it is at hand.
+    ``record`` is the record of the run, if it was read before.
 
     Raises
     ------
@@ -123,7 +121,7 @@ def read_output(path: Path, name: str, record: Record | None = None) -> Path:
 
 
 def is_whole(path: Path, record: Record) -> bool:
-    """Say whether all files of a finished run are there, and are those that it wrote."""
+    """Say whether all outputs of a finished run are there, as it wrote them."""
     files = {path / name: digest for name, digest in record.outputs.items()}
     return all(file.is_file() and _digest(file) == digest for file, digest in files.items())
 
@@ -145,9 +143,9 @@ class RunFolder:
     @classmethod
     @contextlib.contextmanager
     def claim(cls, path: Path) -> Iterator[RunFolder]:
-        """Hold ``path`` for one run; a second one is refused. A killed process holds nothing.
+        """Hold ``path`` for one run, and refuse a second one. A killed process holds nothing.
 
-        A folder made for a run is removed if its input proves wrong, or it breaks off with nothing to keep.
+        A new folder is removed if the input proves wrong, or the run breaks off with nothing to keep.
 
         Raises
         ------
@@ -187,7 +185,7 @@ class RunFolder:
         write_text(self.path / RECORD, _json(record))
 
     def part(self, key: str) -> ScoreTable | None:
-        """Return the scores of one evaluator that a broken-off run left, if there are any."""
+        """Return the scores of one evaluator that a broken-off run kept, if there are any."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

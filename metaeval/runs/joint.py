@@ -1,8 +1,8 @@
-"""Several finished runs put side by side: seen to be comparable, and cut down to the units that all have."""
+"""Several finished runs, checked to be comparable and joined on the units that all have."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +10,13 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.keys import key_columns
 from metaeval.base.records import ScoreTable
-from metaeval.engine.cells import CorrelationCells
-from metaeval.engine.matched import Matched
 from metaeval.kinds.kind import kind_named
-from metaeval.kinds.study import make_study
 from metaeval.runs.changes import evaluators_of
 from metaeval.runs.finished import OpenRun, open_run
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
@@ -28,6 +25,12 @@ if TYPE_CHECKING:
     from metaeval.runs.record import Record, StudyFacts
 
 _POLICY = ("missing", "undefined_groups", "units")
+_SAME: dict[str, Callable[[OpenRun], str]] = {
+    "the truth": lambda run: run.record.truth.spec,
+    "the scale": lambda run: str(run.record.data.scale),
+    "what names a unit": lambda run: ", ".join(key_columns(run.truth)),
+}
+"""What all runs must have alike, as text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,17 +40,17 @@ class JoinedRuns:
     runs: Mapping[str, OpenRun]
     """Short name → run."""
     ruling: str
-    """The run whose policy, intervals and tests hold."""
+    """The run whose policy, intervals and tests hold for all."""
     aspects: tuple[str, ...]
     """Those that all runs have."""
     scores: ScoreTable
-    """Each evaluator of each run goes by the name that ``columns`` has for it."""
+    """Of all runs; evaluators are named as in ``columns``."""
     truth: pd.DataFrame
     """Of the units and aspects that all runs have."""
     columns: Mapping[str, Mapping[str, str]]
-    """Evaluator → run → ``evaluator @ run``, of those runs that have it."""
+    """Evaluator → run that has it → ``evaluator @ run``."""
     notes: tuple[str, ...]
-    """What a reader must know of what was compared."""
+    """What was compared, and what was left out."""
 
     @property
     def records(self) -> dict[str, Record]:
@@ -61,18 +64,16 @@ class JoinedRuns:
 
     @property
     def cells(self) -> Cells:
-        """What can be estimated and tested of the scores of all runs, as the study that rules says."""
+        """The scores of all runs, estimated and tested as the study that rules says."""
         return cells_of(self.runs[self.ruling], self.scores, self.truth)
 
 
 def cells_of(run: OpenRun, scores: ScoreTable | None = None, truth: pd.DataFrame | None = None) -> Cells:
-    """Return what can be estimated and tested as the study of a run says, of its own scores if left out."""
-    scores, truth = scores or run.scores, run.truth if truth is None else truth
-    facts = run.record
-    if facts.board is None:
-        return CorrelationCells(Matched(scores, truth, facts.study.policy()), facts.study.bootstrap)
-    study = make_study(facts.study.content())
-    return kind_named(facts.study.kind).cells(study, scores, truth, facts.data.cluster)
+    """Return scores and truth, those of the run if left out, to be estimated and tested as its study says."""
+    scored = run.scored
+    if scores is not None and truth is not None:
+        scored = replace(scored, scores=scores, truth=truth)
+    return kind_named(scored.study.kind).cells(scored)
 
 
 def run_names(folders: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
@@ -91,14 +92,14 @@ def run_names(folders: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
 def join_runs(
     folders: Sequence[str | os.PathLike[str]], *, policy_of: str | os.PathLike[str] | None = None
 ) -> JoinedRuns:
-    """Open finished runs and see that their numbers can be compared.
+    """Open finished runs and check that their numbers can be compared.
 
     Parameters
     ----------
     folders
         Of one run or more.
     policy_of
-        The run, by its folder or its short name, whose policy holds for all; the first one, if left out.
+        The run whose policy holds for all, by its folder or short name; the first one, if left out.
 
     Raises
     ------
@@ -136,10 +137,10 @@ def _ruling(named: Mapping[str, Path], wanted: str | os.PathLike[str] | None) ->
 
 
 def _check_studies(runs: Mapping[str, OpenRun], *, policy_given: bool) -> None:
-    """See that truth, scale, key columns and policy are the same."""
+    """Check that truth, scale, key columns and policy are the same."""
     (first, one), *others = runs.items()
     for name, other in others:
-        for what, of in (("the truth", _truth_of), ("the scale", _scale_of), ("what names a unit", _keys_of)):
+        for what, of in _SAME.items():
             a, b = of(one), of(other)
             if a != b:
                 raise MetaevalError(
@@ -153,18 +154,6 @@ def _check_studies(runs: Mapping[str, OpenRun], *, policy_given: bool) -> None:
                     f"{first} and {_policy_text(b)!r} in {name}); say whose holds for all runs with: "
                     "metaeval compare --policy-of RUN"
                 )
-
-
-def _truth_of(run: OpenRun) -> str:
-    return run.record.truth.spec
-
-
-def _scale_of(run: OpenRun) -> str:
-    return str(run.record.data.scale)
-
-
-def _keys_of(run: OpenRun) -> str:
-    return ", ".join(key_columns(run.truth))
 
 
 def _policy_text(value: object) -> str:
@@ -251,15 +240,12 @@ def _notes(
             "The runs' data differ: a unit counts as the same where its keys are; run folders do not hold "
             "texts, so that these may be others."
         )
-    return [*_simulation(runs), *notes]
-
-
-def _simulation(runs: Mapping[str, OpenRun]) -> list[str]:
     simulated = [name for name, run in runs.items() if run.scores.simulated]
-    real = [name for name, run in runs.items() if not run.scores.simulated]
-    if not (simulated and real):
-        return []
-    return [f"SIMULATED AND REAL DATA ARE COMPARED: {_listed(simulated)} simulated, {_listed(real)} not."]
+    real = [name for name in runs if name not in simulated]
+    if simulated and real:
+        told = f"{_listed(simulated)} simulated, {_listed(real)} not"
+        notes.insert(0, f"SIMULATED AND REAL DATA ARE COMPARED: {told}.")
+    return notes
 
 
 def _listed(names: Sequence[str]) -> str:

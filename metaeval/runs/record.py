@@ -1,13 +1,14 @@
-"""What ``run.json`` says, typed: all that the numbers of a run depend on."""
+"""The content of ``run.json``, typed: all that the numbers of a run depend on."""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from metaeval.base.keys import DATASET
-from metaeval.base.records import COEFFICIENTS, Kind, Scale
+from metaeval.base.records import AVERAGE, COEFFICIENTS, CORRELATIONS, Kind, Scale
 from metaeval.base.simulation import Simulation
 from metaeval.judging.lost import LostCalls, lost_sentences
 from metaeval.judging.replies import RepliesState  # noqa: TC001 - pydantic reads it
@@ -29,12 +30,12 @@ ScaleFacts = Annotated[
 
 
 class Facts(BaseModel):
-    """A part of ``run.json``; what another version adds is kept."""
+    """A part of ``run.json``; keys of other versions are kept."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     def content(self, only: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return it as plain JSON values: what was set, or these keys in this order."""
+        """Return the facts as plain JSON values: those that were set, or these keys in this order."""
         found = self.model_dump(include=set(only) if only else None, exclude_unset=not only)
         return {key: found[key] for key in only} if only else found
 
@@ -98,7 +99,7 @@ class StudyFacts(Facts):
         self, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None
     ) -> Policy:
         """Return the policy, with these levels and coefficients or its own; else Pearson's r of all units."""
-        # Here, for it takes long to load and few readers of a record need it.
+        # It takes long to load, and few readers of a record need it.
         from metaeval.engine.policy import Policy
 
         return Policy.of(
@@ -111,7 +112,7 @@ class StudyFacts(Facts):
 
 
 class Record(Facts):
-    """The content of ``run.json``; what is not known until a run is done is empty before."""
+    """The content of ``run.json``; some of it is empty until the run is done."""
 
     metaeval: str
     """The version that made it."""
@@ -133,13 +134,38 @@ class Record(Facts):
     policy: dict[str, Any] = Field(default_factory=dict)
     """How missing scores, missing truth and undefined groups were treated."""
     tests: dict[str, Any] | None = None
-    board: dict[str, Any] | None = None
-    """What ``board.csv`` does not say of a board; None of correlations, which have a file of their own."""
+    board: dict[str, Any] = Field(default_factory=dict)
+    """What the file of the board does not say of it."""
+    board_file: str = CORRELATIONS
+    """The name of that file; that of correlations in a run of an earlier version."""
     order: dict[str, str] = Field(default_factory=dict)
-    """The cell of that board that orders the leaderboard."""
+    """The cell of the board that orders the leaderboard."""
     outputs: dict[str, str] = Field(default_factory=dict)
     """Name of a file → its SHA-256."""
     stopped: str = ""
+
+    @classmethod
+    def read(cls, content: object) -> Record:
+        """Read the content of a ``run.json``; a run of an earlier version does not describe its board.
+
+        Raises
+        ------
+        pydantic.ValidationError
+            If it is none.
+        """
+        record = cls.model_validate(content)
+        if record.board or not (record.is_done and record.study.levels):
+            return record
+        import pandas as pd
+
+        from metaeval.base.records import Correlation, Correlations
+        from metaeval.engine.correlation_board import COLUMN, correlation_board
+
+        study = record.study
+        cells = product([*study.aspects, AVERAGE], study.levels, study.coefficients)
+        frame = pd.DataFrame(cells, columns=list(COLUMN)).reindex(columns=list(Correlation._fields))
+        of = correlation_board(Correlations(frame, record.policy), study.order_by)
+        return record.having(board=of.record(), order=study.order_by)
 
     def having(self, **facts: object) -> Record:
         """Return the record with further facts."""

@@ -17,18 +17,12 @@ if TYPE_CHECKING:
 
 
 def calls_of_run(folder: Path, record: Record) -> list[str]:
-    """Return the keys of the calls behind the scores and verdicts of a finished run.
-
-    Raises
-    ------
-    RunFolderError
-        If the run is not finished, or its files are not those that it wrote.
-    """
+    """Return the keys of the calls behind the scores and verdicts of a finished run."""
     import pandas as pd
     import pyarrow.parquet as pq
 
     names = [SCORES, *([VERDICTS] if VERDICTS in record.outputs else [])]
-    files = [read_output(folder, name) for name in names]
+    files = [read_output(folder, name, record) for name in names]
     having = [file for file in files if "call" in pq.read_schema(file).names]
     return calls_in(pd.read_parquet(file, columns=["call"]) for file in having)
 
@@ -54,6 +48,5 @@ def export_run(
     calls = calls_of_run(Path(folder), record)
     if not calls:
         raise RunFolderError(f"no judge was in the run in {folder}, so it used no replies")
-    path_of_store = store or record.study.judging.get("store")
-    with Store(path_of_store, create=False) as opened:
+    with Store(store or record.study.judging.get("store"), create=False) as opened:
         return export_jsonl(opened, path, with_attempts(opened, calls))

@@ -1,4 +1,4 @@
-"""A web server that answers this computer alone, and only reads: what `metaeval.runs.viewer` stands on."""
+"""A read-only web server for this computer alone, which `metaeval.runs.viewer` uses."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 _LOOPBACK = "127.0.0.1"
 _HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
-"""What the Host header may say: a page of another name that leads here (DNS rebinding) is turned away. Any
-port will do, so that one can be forwarded."""
+"""Allowed Host headers: another name that leads here (DNS rebinding) is refused. Any port is allowed, so that
+one can be forwarded."""
 _HEADERS = {
-    # A report holds all that it needs: it may load nothing, and only these pages may frame it.
+    # A report is self-contained: it may load nothing, and only these pages may frame it.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
         "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
@@ -31,11 +31,11 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-_SECONDS = 30  # after which a browser that says nothing is let go
+_SECONDS = 30  # after which a silent connection is closed
 
 
 class Page(NamedTuple):
-    """What is sent for a path."""
+    """An answer."""
 
     body: bytes
     type: str = "text/html; charset=utf-8"
@@ -48,7 +48,7 @@ class Page(NamedTuple):
 
     @classmethod
     def message(cls, status: HTTPStatus, sentence: str) -> Page:
-        """Make a page that says why something is not shown."""
+        """Make a page with the reason why something is not shown."""
         return cls.of(message_page(status.phrase, sentence))._replace(status=status)
 
 
@@ -58,8 +58,7 @@ class LocalServer(ThreadingHTTPServer):
     Parameters
     ----------
     site
-        Path of a page, as it was asked for (percent-encoded, without the query) → the page. It is called from
-        several threads.
+        Path as asked for (percent-encoded, without the query) → page. It is called from several threads.
     port
         0 for any free one.
 
@@ -85,12 +84,12 @@ class LocalServer(ThreadingHTTPServer):
         return f"http://{_LOOPBACK}:{self.server_address[1]}/"
 
     def server_bind(self) -> None:
-        """Bind without asking the network what this computer is called."""
+        """Bind without looking up the name of this computer."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = _LOOPBACK, int(self.server_address[1])
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as in the base class
-        """Say nothing of a browser that went away."""
+        """Ignore a browser that went away."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
@@ -124,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(page.body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what is not understood, and every method for which there is no ``do_…``."""
+        """Answer bad requests, and methods without a ``do_…``."""
         if code == HTTPStatus.NOT_IMPLEMENTED:
             refused = Page.message(HTTPStatus.METHOD_NOT_ALLOWED, "Runs can be read here, not changed.")
             self._answer(refused, Allow="GET, HEAD")
@@ -133,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(Page.message(status, explain or status.description or status.phrase))
 
     def version_string(self) -> str:
-        """Return what is said of the server: no versions."""
+        """Return the name of the server, without versions."""
         return "metaeval"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as in the base class

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from metaeval.engine.board import Board, Cell
     from metaeval.engine.cells import Cells
     from metaeval.engine.comparison import Comparisons, Tests
-    from metaeval.stats.coefficients.tables import Floats
 
 
 def side_by_side(
@@ -36,24 +35,23 @@ def side_by_side(
     Parameters
     ----------
     cells
-        Scores of all runs and one truth; an evaluator of a run goes by a name of its own.
+        Scores of all runs and one truth; each evaluator of each run has a name of its own.
     board
-        What they gave, in the cell that it shows first.
+        Their estimates, in the cell that it shows first.
     columns
-        Evaluator → run → its name in ``cells``, of those runs that have it; all in the order to be shown.
+        Evaluator → run that has it → its name in ``cells``; all in the order to be shown.
     tests
-        How is tested; p-values are corrected over the evaluators whose scores are not the same in both runs.
+        Options; p-values are corrected over the evaluators whose scores differ between their two runs.
     changed
-        Evaluator → what is not the same in the runs that have it.
+        Evaluator → what differs between its runs.
     notes
-        What else is to be said below the sheet.
+        Further notes of the sheet.
 
     Returns
     -------
     Sheet
-        ``runs``: a row an evaluator, with ``estimate``, ``ci_low``, ``ci_high`` and counts ``@ RUN`` for each
-        run; ``difference`` of the ``last`` run that has it less the
-        ``first``, ``p`` and ``p_corrected``.
+        ``runs``: a row per evaluator, with ``estimate``, ``ci_low``, ``ci_high`` and counts ``@ RUN`` for
+        each run; ``difference``: the ``last`` run that has it less the ``first``; ``p``, ``p_corrected``.
     """
     cell = {d.name: d.first for d in board.dimensions}
     counts = {"n_units": "", **board.counts}
@@ -81,7 +79,8 @@ def side_by_side(
     of_runs = [f"{field} @ {run}" for run in runs for field in fields]
     names = ["evaluator", "label", *of_runs, "first", "last", "difference", "p", "p_corrected", "changed"]
     frame = pd.DataFrame(rows, columns=names)
-    frame["p_corrected"] = _corrected(frame["p"].to_numpy(), tests)
+    corrected = {"holm": holm, "bh": benjamini_hochberg}.get(tests.correction)
+    frame["p_corrected"] = corrected(frame["p"].to_numpy()) if corrected else frame["p"]
     return Sheet(
         "runs",
         "Evaluators in each run",
@@ -116,7 +115,7 @@ def pairs_sheet(tests: Comparisons, board: Board) -> Sheet:
 
 
 class _Tested(NamedTuple):
-    """An evaluator of the last run against itself in the first; NaN and None where nothing was tested."""
+    """An evaluator of the last run against itself in the first; NaN and None if not tested."""
 
     difference: float = math.nan
     p: float = math.nan
@@ -128,16 +127,10 @@ def _tested(cells: Cells, cell: Cell, names: Sequence[str], tests: Tests, togeth
         return _Tested()
     last, first = names[-1], names[0]
     if cells.same(cell, last, first):
-        # No test, and so none to correct the others for.
+        # Not tested, so p-values are not corrected for it.
         return _Tested(difference=0.0)
     found = cells.compare(cell, tests, evaluators=[last, first], corrected_with=together)
     return _Tested(float(found.difference[0, 1]), float(found.p[0, 1]), found.policy)
-
-
-def _corrected(p: Floats, tests: Tests) -> Floats:
-    if tests.correction == "none":
-        return p
-    return (holm if tests.correction == "holm" else benjamini_hochberg)(p)
 
 
 def _columns(frame: pd.DataFrame, runs: Sequence[str], tests: Tests, board: Board) -> tuple[Column, ...]:
@@ -182,7 +175,7 @@ def _said(board: Board, cells: Cells, cell: Cell, tested: Sequence[_Tested]) -> 
 
 
 def _unpaired(columns: Mapping[str, Mapping[str, str]], runs: Sequence[str]) -> list[str]:
-    """Say what to do where a judge took the place of another: without a short name it goes by its spec."""
+    """Say what to do where one judge replaced another: without a short name it is named by its spec."""
     alone = sum(len(of_run) == 1 for of_run in columns.values())
     if len(runs) < 2 or not alone:
         return []

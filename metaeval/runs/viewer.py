@@ -1,4 +1,4 @@
-"""Finished runs in a browser: their list, their reports, their tests, and no file that they did not write."""
+"""Finished runs in a browser: their list, reports and tests, and only files that they wrote."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ def view_runs(
     browser: bool = True,
     ready: Callable[[str], object] = print,
 ) -> None:
-    """Show finished runs in a browser on this computer until it is interrupted (Ctrl-C).
+    """Show finished runs on this computer until it is interrupted (Ctrl-C).
 
     Parameters
     ----------
     folders
         Of the runs.
     port
-        Of the server, on 127.0.0.1; 0 for any free one.
+        On 127.0.0.1; 0 for any free one.
     browser
-        Whether to open one.
+        Whether to open a browser.
     ready
-        Called with the address once it answers.
+        Called with the address once the server answers.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def view_runs(
         with LocalServer(runs.page, port) as server:
             ready(server.address)
             if browser:
-                # In a thread of its own: a browser in the terminal would keep the server from answering it.
+                # In a thread: a browser in the terminal would keep the server from answering it.
                 threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
             server.serve_forever(poll_interval=0.1)
     except KeyboardInterrupt:
@@ -79,25 +79,17 @@ def view_runs(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ViewedRuns:
-    """Runs as pages; whatever is shown is read from their folders when it is asked for."""
+    """Runs as pages, read from their folders when they are asked for."""
 
     folders: Mapping[str, Path]
     """Short name → folder."""
     _compared: dict[tuple[bytes, ...], str] = field(default_factory=dict)
-    """The records of the runs → their comparison: the last one only."""
+    """The records of the runs → their comparison; only the last one is kept."""
     _comparing: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def of(cls, folders: Sequence[str | os.PathLike[str]]) -> ViewedRuns:
-        """Take runs that are finished.
-
-        Raises
-        ------
-        RunFolderError
-            If one is not.
-        MetaevalError
-            If there is none.
-        """
+        """Take finished runs; raise `MetaevalError` if there is none, or one is not finished."""
         if not folders:
             raise MetaevalError("there is nothing to show; give one or more run folders")
         named = run_names(folders)
@@ -127,7 +119,7 @@ class ViewedRuns:
         return [_card(name, folder) for name, folder in self.folders.items()]
 
     def _comparison(self) -> str:
-        """Compare the runs, unless that was done and none of them has been run again."""
+        """Compare the runs, unless that was done and none was run again since."""
         with self._comparing:
             key = tuple(_bytes(folder / RECORD) for folder in self.folders.values())
             if key not in self._compared:
@@ -140,11 +132,11 @@ class ViewedRuns:
 
 
 def _file(folder: Path, name: str) -> Page:
-    """Return a file that a run wrote, seen to be the one that it wrote."""
+    """Return a file of a run, unless it changed since the run wrote it."""
     try:
         if name not in _written(read_record(folder)):
             return Page.message(HTTPStatus.NOT_FOUND, "The run wrote no such file.")
-        if not _lies_in(folder, name):
+        if not (folder / name).resolve().is_relative_to(folder.resolve()):
             return Page.message(
                 HTTPStatus.FORBIDDEN, "This is a link out of the run's folder; it is not shown."
             )
@@ -154,13 +146,8 @@ def _file(folder: Path, name: str) -> Page:
     return Page(body, _TYPES.get(PurePosixPath(name).suffix, _ANY_TYPE))
 
 
-def _lies_in(folder: Path, name: str) -> bool:
-    """Say whether a file lies in a folder once links are followed, which may lead anywhere."""
-    return (folder / name).resolve().is_relative_to(folder.resolve())
-
-
 def _written(record: Record) -> list[str]:
-    """Return the files that a run wrote, in its folder: a record from elsewhere may name any path."""
+    """Return the outputs that lie in the run's folder: a record from elsewhere may name any path."""
     names = [PurePosixPath(name) for name in record.outputs]
     return [str(n) for n in names if not n.is_absolute() and ".." not in n.parts and "\\" not in str(n)]
 

@@ -40,7 +40,7 @@ def finished(todo: Plan, *, offline: bool = False) -> Record | None:
     if not record.is_done or record.lost or not record.inputs:
         return None
     kept = record.replies
-    scoring = Scoring(todo.data, todo.specs, todo.aspects, todo.known)
+    scoring = Scoring(todo.data, todo.study.specs, todo.aspects, todo.known)
     same = (
         record.inputs == inputs_of(todo, scoring, offline=offline)
         and is_whole(todo.out, record)
@@ -62,7 +62,7 @@ def inputs_of(todo: Plan, scoring: Scoring, *, offline: bool) -> str:
         "code": _code(),
         "python": sys.version,
         "packages": _packages(),
-        "study": todo.as_record(),
+        "study": todo.study.model_dump(mode="json"),
         "data": [
             data.fingerprint,
             data.name,

@@ -5,26 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
-from metaeval.base.records import Correlation, Correlations
+from metaeval.base.records import USER_RATER
 from metaeval.judging.cost import costs_of
-from metaeval.kinds.explanations.study import ExplanationStudy
+from metaeval.kinds.scored import Scored
 from metaeval.reports import FORMATS
 from metaeval.reports.cost_table import cost_table
-from metaeval.reports.figures import figure_of
 from metaeval.reports.report.page import report_page
 from metaeval.reports.sheets import render, sheet_to_csv
 from metaeval.reports.words import notice
 from metaeval.runs.folder import (
-    BOARD,
-    CORRELATIONS,
     COST_TABLE,
     COSTS,
     DETAILS,
     RANKING,
+    RATERS,
     REPORT,
     SCORES,
     TESTS,
@@ -34,16 +30,16 @@ from metaeval.runs.folder import (
     write_csv,
     write_parquet,
 )
-from metaeval.study.explanations import explanation_results
 from metaeval.study.report import report_of
-from metaeval.study.results import Run, board_of
+from metaeval.study.results import Run, board_of, correlations_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import pandas as pd
+
     from metaeval.base.records import ScoreTable
-    from metaeval.engine.results import Results
     from metaeval.runs.record import Record
     from metaeval.study.plan import Plan
 
@@ -62,37 +58,38 @@ def write_outputs(
     scores, ratings
         What was scored, and the truth (key columns, ``aspect``, ``rating``).
     """
-    study = todo.study
-    found = (
-        explanation_results(study, todo.data, scores, ratings, record)
-        if isinstance(study, ExplanationStudy)
-        else todo.kind.results(study, todo.data, scores, ratings)
-    )
-    tests = found.tests
+    kind, data = todo.kind, todo.data
+    people = data.ratings[data.ratings["rater"] != USER_RATER]
+    raters = people if len(people) else None
+    scored = Scored(todo.study, data.scale, data.cluster, scores, ratings, raters)
+    found = kind.results(scored)
+    with progress("details"):
+        sheets = kind.details(scored) if todo.study.details else ()
     record = record.having(
         policy=dict(found.policy),
-        tests=dict(tests.policy) if tests else None,
-        **({"board": found.board.record(), "order": dict(found.order)} if found.kept else {}),
+        tests=dict(found.tests.policy) if found.tests else None,
+        board=found.board.record(),
+        board_file=kind.board_file,
+        order=dict(found.order),
     )
     costs = costs_of(scores)
-    board = board_of(found.board, record, by=found.order, tests=tests, costs=costs)
+    board = board_of(found.board, record, by=found.order, tests=found.tests, costs=costs)
     # Seconds differ from run to run; these files are to depend on the scores alone.
     steady = replace(board, ranking=board.ranking and board.ranking.without("seconds_per_text"))
     with progress("report"):
-        figures = [figure_of(sheet, found.order) for sheet in found.figures]
-        report = report_of(
-            todo.kind, todo.data, scores, ratings, found, record, board=board, costs=costs, figures=figures
-        )
+        report = report_of(kind, data, scored, found, record, board=board, costs=costs, sheets=sheets)
         page = report_page(report.payload(), static=board.to_html())
-    told = notice(record.lost_sentences) + render(found.sheets, "md") if found.sheets else ""
+    told = notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
+    table = found.board.frame if found.table is None else found.table
     files: dict[str, pd.DataFrame | str] = {
         SCORES: scores.frame,
         TRUTH: ratings,
         **({VERDICTS: scores.verdicts} if scores.verdicts is not None else {}),
+        **({RATERS: raters} if raters is not None else {}),
+        kind.board_file: table,
         **found.files,
-        **({BOARD: found.board.frame} if found.kept else {}),
         **({RANKING: sheet_to_csv(board.ranking)} if board.ranking else {}),
-        **({TESTS: to_csv(tests.frame)} if tests else {}),
+        **({TESTS: to_csv(found.tests.frame)} if found.tests else {}),
         **({COSTS: costs, COST_TABLE: cost_table(costs)} if len(costs) else {}),
         **({DETAILS: told} if told else {}),
         **{f"leaderboard.{suffix}": FORMATS[suffix](steady) for suffix in ("csv", "md", "tex")},
@@ -100,15 +97,7 @@ def write_outputs(
     }
     with progress("writing"):
         done = folder.finish({name: _writer(content) for name, content in files.items()}, record)
-        return Run(todo.out, done, scores, _correlations(found, done), board)
-
-
-def _correlations(found: Results, record: Record) -> Correlations:
-    """Return what the board holds as correlations; of another kind of study there are none."""
-    frame, simulated = found.files.get(CORRELATIONS), record.simulation
-    if not isinstance(frame, pd.DataFrame):
-        frame = pd.DataFrame(columns=Correlation._fields)
-    return Correlations(frame, record.policy, record.kinds, simulated.data, frozenset(simulated.evaluators))
+        return Run(todo.out, done, scores, correlations_of(table, done), board)
 
 
 def _writer(content: pd.DataFrame | str) -> Callable[[Path], object]:

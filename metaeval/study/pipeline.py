@@ -110,7 +110,7 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
         record = Record(
             metaeval=__version__,
             status="running",
-            study=StudyFacts(**todo.as_record()),
+            study=StudyFacts(**todo.study.model_dump(mode="json")),
             data=_facts(todo.data),
             python=".".join(map(str, sys.version_info[:3])),
             libraries={name: metadata.version(name) for name in _LIBRARIES},
@@ -119,7 +119,7 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
         finished_before = (todo.out / RECORD).exists() and read_record(todo.out).is_done
         done: list[str] = []
         try:
-            scoring = Scoring(todo.data, todo.specs, todo.aspects, todo.known)
+            scoring = Scoring(todo.data, todo.study.specs, todo.aspects, todo.known)
             inputs = inputs_of(todo, scoring, offline=offline)
             of_truth = Scoring(todo.data, {"truth": str(todo.truth)}, todo.aspects, todo.known)
             with contextlib.ExitStack() as stack:

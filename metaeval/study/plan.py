@@ -32,6 +32,7 @@ class Plan:
     """A study with everything put in that it leaves open; nothing is scored yet."""
 
     study: Study
+    """As resolved."""
     kind: StudyKind
     data: DataOfKind
     """Without what the study excludes."""
@@ -41,27 +42,13 @@ class Plan:
     aspects: tuple[str, ...]
 
     @property
-    def specs(self) -> dict[str, str]:
-        """The evaluators as text."""
-        return {name: str(spec) for name, spec in self.evaluators.items()}
-
-    @property
     def known(self) -> Mapping[str, Factory]:
         """The evaluators that specs may name."""
         return {**COMMON, **self.kind.evaluators}
 
     def judges(self) -> list[ModelEvaluator]:
         """Return all evaluators that ask a model, those inside ensembles too."""
-        return judges_of(resolve(self.specs, self.known).values())
-
-    def as_record(self) -> dict[str, Any]:
-        """Return the study as resolved, as plain JSON values."""
-        return {
-            **self.study.model_dump(mode="json"),
-            "evaluators": self.specs,
-            "truth": str(self.truth),
-            "aspects": list(self.aspects),
-        }
+        return judges_of(resolve(self.study.specs, self.known).values())
 
 
 def plan(
@@ -95,12 +82,15 @@ def _planned(study: Study, out: str | os.PathLike[str] | None) -> Plan:
     _check_clusters(study, data)
     study = kind.resolve(study, data)
     truth = resolve_truth(study, known)
+    evaluators = resolve_evaluators(study, data, truth, known)
+    specs = {name: str(spec) for name, spec in evaluators.items()}
+    resolved = {"evaluators": specs, "truth": str(truth), "aspects": list(aspects)}
     found = Plan(
-        study=study,
+        study=study.model_copy(update=resolved),
         kind=kind,
         data=data,
         out=Path(out) if out is not None else Path("results") / study.name,
-        evaluators=resolve_evaluators(study, data, truth, known),
+        evaluators=evaluators,
         truth=truth,
         aspects=aspects,
     )

@@ -29,40 +29,39 @@ if TYPE_CHECKING:
     from metaeval.base.records import DataOfKind, DataSet, ScoreTable
     from metaeval.engine.drilldown import Groups, UnitView
     from metaeval.engine.results import Results
+    from metaeval.engine.sheet import Sheet
     from metaeval.kinds.kind import StudyKind
+    from metaeval.kinds.scored import Scored
+    from metaeval.kinds.study import Study
     from metaeval.reports import Leaderboard
-    from metaeval.reports.figures import Figure
     from metaeval.runs.record import Record
 
 
-def report_of(  # noqa: PLR0917 - all that a report is made of
+def report_of(
     kind: StudyKind,
     data: DataOfKind,
-    scores: ScoreTable,
-    truth: pd.DataFrame,
+    scored: Scored[Study],
     found: Results,
     record: Record,
     *,
     board: Leaderboard,
     costs: pd.DataFrame,
-    figures: Sequence[Figure] = (),
+    sheets: Sequence[Sheet],
 ) -> Report:
     """Put together what the page of a run shows.
 
     Parameters
     ----------
-    kind, data, scores, truth
-        What was scored, with what, and the truth.
-    found, board, costs
+    kind, data, scored
+        What was scored.
+    found, board, costs, sheets
         What was found out.
     record
         What ``run.json`` says.
-    figures
-        Drawn.
     """
-    aspects = record.study.aspects
+    scores, aspects = scored.scores, record.study.aspects
     view = kind.unit_view(data, aspects)
-    units = units_of(view, data, scores, truth, aspects)
+    units = units_of(view, data, scores, scored.truth, aspects)
     clusters = data.units[data.cluster].astype(str).tolist()
     shown = sample(clusters, f"{data.nouns[data.cluster]}s")
     entries = list(_entries(data, scores, units, record))
@@ -87,8 +86,8 @@ def report_of(  # noqa: PLR0917 - all that a report is made of
         shown=shown,
         calls=Calls(_conversations(keys, shown, record.study.judging.get("store"))),
         keys=keys,
-        figures=figures,
-        sheets=found.sheets,
+        figures=found.figures,
+        sheets=sheets,
     )
 
 

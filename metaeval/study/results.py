@@ -10,13 +10,13 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from metaeval.base.errors import one_of
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import Correlation, Correlations
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.comparison import Tests
 from metaeval.judging.cost import costs_of
 from metaeval.reports import Leaderboard, leaderboard
-from metaeval.runs.finished import open_run, read_correlations
+from metaeval.runs.finished import open_run, read_table
 from metaeval.runs.folder import REPORT, read_record
 from metaeval.runs.joint import cells_of
 from metaeval.study.specs import parts_of
@@ -83,7 +83,7 @@ def board_of(
         simulated=record.data.simulated,
         name=name or record.study.name,
         signatures=record.signatures,
-        by=by or record.order or record.study.order_by,
+        by=by or record.order,
         tests=tests,
         costs=costs,
         lost=record.lost_sentences,
@@ -112,9 +112,17 @@ def read_back(folder: str | os.PathLike[str]) -> Run:
     opened = open_run(folder)
     record = opened.record
     board = board_of(opened.board, record, tests=opened.tests(), costs=costs_of(opened.scores))
-    none = Correlations(pd.DataFrame(columns=Correlation._fields), record.policy, record.kinds)
-    found = opened.correlations if record.board is None else none
+    found = correlations_of(opened.table, record)
     return Run(opened.folder, record, opened.scores, found, board, already=True)
+
+
+def correlations_of(table: pd.DataFrame, record: Record) -> Correlations:
+    """Return the estimates of a run as correlations; of another kind of study there are none."""
+    fields = [*Correlation._fields]
+    there = {*fields} - {*Correlation._field_defaults} <= {*table.columns}
+    frame = table.reindex(columns=fields) if there else pd.DataFrame(columns=fields)
+    simulated = record.simulation
+    return Correlations(frame, record.policy, record.kinds, simulated.data, frozenset(simulated.evaluators))
 
 
 def read_board(
@@ -129,9 +137,12 @@ def read_board(
     """
     opened = open_run(folder)
     board, record = opened.board, opened.record
+    tables = board.tables
     for name in coefficients or ():
-        one_of(name, record.study.coefficients, "the run has no coefficient")
-    ordered = board.cell(opened.order)
+        if tables is None:
+            raise MetaevalError(f"the run has no coefficients to choose from, such as {name!r}")
+        one_of(name, list(tables.choices), f"the run has no {tables.title}")
+    ordered = board.cell(record.order)
     by = board.cell(order_by, ordered)
     options = record.study.tests
     if by == ordered:
@@ -153,4 +164,4 @@ def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, Record]:
     """
     path = Path(folder)
     record = read_record(path)
-    return read_correlations(path, record), record
+    return correlations_of(read_table(path, record), record), record

@@ -10,10 +10,9 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.kinds.registry import build
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from metaeval.base.records import DataSet
-    from metaeval.base.spec import Argument
     from metaeval.kinds.kind import Factory
     from metaeval.kinds.study import Study
 
@@ -94,17 +93,7 @@ def holds_truth(spec: EvaluatorSpec, truth: EvaluatorSpec) -> str:
 
 def parts_of(spec: EvaluatorSpec) -> frozenset[str]:
     """Return the specs that an evaluator is made of: its own, or those of an ensemble's parts."""
-    parts = [part for argument in (*spec.args, *spec.kwargs.values()) for part in specs_in(argument)]
-    return frozenset().union(*map(parts_of, parts)) if parts else frozenset([str(spec)])
-
-
-def specs_in(argument: Argument) -> Iterator[EvaluatorSpec]:
-    """Yield the specs in an argument of one."""
-    if isinstance(argument, EvaluatorSpec):
-        yield argument
-    elif isinstance(argument, tuple):
-        for part in argument:
-            yield from specs_in(part)
+    return frozenset().union(*map(parts_of, spec.parts)) if spec.parts else frozenset([str(spec)])
 
 
 def recorded_names(data: DataSet) -> list[str]:

@@ -13,7 +13,7 @@ from metaeval.analysis.ensembles.subsets import Costs
 from metaeval.base.errors import MetaevalError
 from metaeval.cli.ensembles import ensembles
 from metaeval.runs.finished import open_run
-from metaeval.study.commands.analyses import costs_a_text, ensembles_of, judges_of
+from metaeval.study.commands.analyses import costs_per_text, ensembles_of, judges_of
 from tests.tiny import write_study
 
 JUDGES = ["Judge('simulated/one,noise=0.2')", "Judge('simulated/two,noise=0.5')"]
@@ -67,8 +67,8 @@ def test_the_judges_of_the_run_are_the_default(run: Path) -> None:
     people = ["Annotator('2')", "Annotator('1')"]
     assert judges_of(opened, people) == people
     # People have no cost that is known; a free model has the tokens of its calls.
-    assert costs_a_text(opened.scores, people) is None
-    costs = costs_a_text(opened.scores, JUDGES)
+    assert costs_per_text(opened.scores, people) is None
+    costs = costs_per_text(opened.scores, JUDGES)
     assert isinstance(costs, Costs)
     assert costs.unit == "tokens"
     assert min(costs.of_judge.values()) > 0
@@ -91,7 +91,7 @@ def test_people_have_no_cost_that_is_known(run: Path) -> None:
         ({"judges": [JUDGES[0]]}, "1 judge is given, and an ensemble takes two or more: .*Annotator"),
         ({"judges": [JUDGES[0]] * 2}, "names a judge twice"),
         ({"levels": ["usr"]}, "did you mean 'user'"),
-        ({"aspects": ["clean"]}, "no aspect 'clean' .* did you mean 'clear'"),
+        ({"aspects": ["clean"]}, "no aspect 'clean'; did you mean 'clear'"),
     ],
 )
 def test_what_is_wrong_is_said(run: Path, arguments, message: str) -> None:

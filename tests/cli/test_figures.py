@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from metaeval.base.errors import MetaevalError, MissingExtraError, RunFolderError
 from metaeval.cli.figures import figures
-from metaeval.reports.figures import CATALOGUE
+from metaeval.kinds.explanations.figures.catalogue import CATALOGUE
 from tests.drawn import drawn_run
 
 if TYPE_CHECKING:

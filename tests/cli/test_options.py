@@ -6,7 +6,7 @@ import click
 import pytest
 from pydantic import ValidationError
 
-from metaeval.cli.group import resampled
+from metaeval.cli.options import resampled
 from metaeval.engine.intervals import Bootstrap
 
 

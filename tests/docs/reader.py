@@ -17,9 +17,9 @@ from ruamel.yaml import YAML
 from metaeval.cli import main
 from metaeval.kinds.explanations.data.manifest import Manifest
 from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
-from metaeval.kinds.explanations.data.studies.verdict_map import VerdictMap
 from metaeval.kinds.explanations.data.tables.map import TableMap
 from metaeval.kinds.study import Study, make_study, read_study
+from metaeval.sources.verdict_map import VerdictMap
 from tests.docs.commands import MAKEFILE, check, is_run
 from tests.docs.pages import DOCS, Block, Step, agrees, blocks, source, steps
 

@@ -12,7 +12,7 @@ from metaeval.base.errors import SpecError
 from metaeval.base.records import Kind
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.evaluators.base import BaseEvaluator
-from metaeval.evaluators.grid import OK, Grid
+from metaeval.evaluators.grid import Grid
 from metaeval.kinds.explanations.text.bleu import BLEU
 from metaeval.kinds.explanations.text.rouge import ROUGE
 from metaeval.kinds.registry import REGISTRY, build, register
@@ -102,7 +102,7 @@ class Vowels(BaseEvaluator):
         scores = np.array(
             [float(sum(c in self.letters for c in t)) for t in data.explanations["explanation"]]
         )
-        return Grid.repeated(scores, np.full(len(scores), OK, np.int8), len(aspects))
+        return Grid.repeated(scores, len(aspects))
 
 
 def test_an_evaluator_from_outside_can_be_registered(monkeypatch):

@@ -205,7 +205,7 @@ SLOW = textwrap.dedent("""
     from pathlib import Path
     from metaeval.cli import main
     from metaeval.kinds.registry import register
-    from metaeval.kinds.explanations.text.baseline import Length
+    from metaeval.kinds.explanations.text.length import Length
 
     class Slow(Length):
         def score(self, data, aspects):

@@ -13,7 +13,7 @@ from metaeval.base.simulation import Simulation
 from metaeval.cli import main
 from metaeval.runs.finished import open_run
 from metaeval.runs.viewer import ViewedRuns
-from metaeval.study.figures import figures_of_run
+from metaeval.study.commands.figure_files import figures_of_run
 from tests.study.test_report import payload_of
 from tests.tiny import MANIFEST, write_study, write_tiny
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.base.keys import levels_of, preferred_levels
-from metaeval.base.records import AVERAGE
+from metaeval.base.records import AVERAGE, CORRELATIONS
 from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.comparison import OrderBy
-from metaeval.engine.matched import Matched
 from metaeval.kinds.explanations import reading
 from metaeval.kinds.explanations.data.loading import load
 from metaeval.kinds.explanations.study import ExplanationStudy
@@ -17,14 +16,17 @@ from metaeval.kinds.registry import REGISTRY
 from metaeval.kinds.study import unknown_word
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
 
-    from metaeval.base.records import ScoreTable
+    from metaeval.engine.board import Board
     from metaeval.engine.drilldown import UnitView
+    from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.results import Results
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+    from metaeval.kinds.scored import Scored
 
 
 class Explanations(StudyKind):
@@ -33,6 +35,7 @@ class Explanations(StudyKind):
     name = "explanations"
     study = ExplanationStudy
     evaluators = REGISTRY
+    board_file = CORRELATIONS
 
     def load(self, place: str | Path) -> ExplanationSet:
         """Load a folder, or a data set of the hub."""
@@ -65,13 +68,28 @@ class Explanations(StudyKind):
         )
         return study.model_copy(update={"levels": chosen, "order_by": order})
 
-    def cells(
-        self, study: ExplanationStudy, scores: ScoreTable, truth: pd.DataFrame, cluster: str
-    ) -> CorrelationCells:
+    def cells(self, scored: Scored[ExplanationStudy]) -> CorrelationCells:
         """Correlate scores with the truth."""
-        del cluster  # that of the study's own options
-        options = study.bootstrap.model_dump() if study.bootstrap else None
-        return CorrelationCells(Matched(scores, truth, study.policy), options)
+        bootstrap = scored.study.bootstrap
+        return CorrelationCells(scored.matched, bootstrap.model_dump() if bootstrap else None)
+
+    def results(self, scored: Scored[ExplanationStudy]) -> Results:
+        """Correlate scores with the truth, test, and work out the figures."""
+        from metaeval.kinds.explanations.results import results
+
+        return results(scored)
+
+    def figures(
+        self,
+        scored: Scored[ExplanationStudy],
+        board: Board,
+        names: Sequence[str] = (),
+        first: Mapping[str, str] | None = None,
+    ) -> list[Figure]:
+        """Return those of the catalogue that there is something for."""
+        from metaeval.kinds.explanations.figures.catalogue import figures
+
+        return figures(scored, board, names, first)
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""

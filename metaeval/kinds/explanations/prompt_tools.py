@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import DataError, PromptError, nearest
-from metaeval.judging.prompts import check_file, is_single
+from metaeval.judging.prompts import check_file
 from metaeval.kinds.explanations.judge.prompt import (
     NEEDED,
     PLACEHOLDERS,
@@ -35,10 +35,10 @@ def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
     One that shows a first and a second text is for a pairwise judge, and is checked as such.
     A rubric that two people could hardly apply alike is wrong, too; see `metaeval.llm.prompts.rubric.vague`.
     """
-    read = read_prompt_file(Path(path))
-    if {"first", "second"} <= {*read.required, *read.optional}:
+    header = read_prompt_file(Path(path)).header
+    if {"first", "second"} <= {*header.placeholders.required, *header.placeholders.optional}:
         return check_pairwise_prompt(path)
-    samples = _samples(read.rubric is not None)
+    samples = _samples(header.rubric is not None)
     return check_file(path, needed=NEEDED, known=PLACEHOLDERS, samples=samples, more=_wrong_rubric)
 
 
@@ -88,7 +88,7 @@ def preview(
     template = load_prompt(prompt)
     row = find_unit(data, unit)
     asked = list(aspects) or list(data.aspects)
-    if is_single(template) and len(asked) != 1:
+    if "aspect" in template.placeholders and len(asked) != 1:
         raise PromptError(
             f"prompt {template.name!r} asks for one aspect a call; "
             f"choose one with --aspect: {', '.join(asked)}"

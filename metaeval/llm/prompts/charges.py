@@ -1,4 +1,4 @@
-"""What is put into the code of a template, so that its loops, its lists and what it prints are charged."""
+"""Changes to the code of a template that charge its loops, its lists and its output."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 STEP = 100
-"""What a pass of a loop costs, in characters."""
+"""Cost of a pass of a loop, in characters."""
 STEPS, MADE, JOINED = "a step", "a value", "a text"
-"""Names of filters, which no template can write: what charges a step, charges a value, joins texts."""
+"""Names of filters that no template can write: they charge a step, charge a value, join texts."""
 
 
 class Counted(NodeTransformer):
@@ -24,7 +24,7 @@ class Counted(NodeTransformer):
         self._environment = environment
 
     def visit(self, node: nodes.Node, *_: object, **__: object) -> nodes.Node:
-        """Change a node and all below it."""
+        """Change a node and all nodes below it."""
         self.generic_visit(node)
         match node:
             case nodes.For() | nodes.Macro() | nodes.CallBlock():
@@ -45,7 +45,7 @@ class Counted(NodeTransformer):
 
 
 class Printing(CodeGenerator):
-    """Writes the code of a template: a text is printed as it is, without a call; `fill` charges it."""
+    """Makes code that prints a text without a call, which is faster; `fill` charges it."""
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:  # noqa: ANN401 - as in the base class
         if frame.buffer is None:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from metaeval.llm.prompts.rubric import Rubric
-
 REPLY_FORMS: tuple[str, ...] = ("json", "text")
 ROLES: tuple[str, ...] = ("system", "user")
 
@@ -59,64 +57,6 @@ def _forms(forms: tuple[str, ...]) -> tuple[str, ...]:
     return forms
 
 
-@dataclass(slots=True)
-class PromptFile:
-    """What a prompt file holds, as far as it could be read; ``problems`` says what is wrong."""
-
-    file: str
-    content: str = ""
-    name: str = ""
-    version: str = ""
-    description: str = ""
-    reply: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
-    parts: tuple[tuple[str, str], ...] = ()
-    rubric: Rubric | None = None
-    base: PromptFile | None = None
-    """The bundled prompt whose text this one uses."""
-    problems: list[Problem] = field(default_factory=list)
-
-    def wrong(self, message: str, line: int | None = None) -> None:
-        """Note a problem."""
-        at = f"line {line}: " if line else ""
-        self.problems.append(Problem(self.file, None, None, at + message))
-
-
-def read_prompt_file(path: Path) -> PromptFile:
-    """Read a prompt file; what is wrong with it is in the ``problems`` of the result."""
-    found = PromptFile(path.name)
-    try:
-        size = path.stat().st_size
-        if size > _LONGEST:
-            found.wrong(f"has {size:,} bytes; a prompt can have {_LONGEST:,} at most")
-            return found
-        # Line ends and a byte-order mark say nothing: the same prompt has the same hash on every system.
-        content = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        found.wrong("is not UTF-8; save the file as UTF-8")
-        return found
-    except OSError as error:
-        found.wrong(f"cannot be read: {error.strerror}")
-        return found
-    found.content = content
-    match = _FILE.match(content)
-    if match is None:
-        found.wrong(
-            "has no header; begin the file with a line `---`, the keys "
-            f"{', '.join(_TITLE_KEYS + _OWN_KEYS)} and a second line `---`"
-        )
-        return found
-    _read_header(match["header"], found)
-    body = match["body"] or ""
-    if found.base is not None:
-        _take_base(found.base, body, found)
-        return found
-    first = content[: match.start("body")].count("\n") + 1 if match["body"] else 1
-    _read_parts(body, first, found)
-    return found
-
-
 class Placeholders(Strict):
     """What a prompt is filled with."""
 
@@ -144,6 +84,64 @@ class Header(RubricModel):
     base: Filled = ""
 
 
+@dataclass(slots=True)
+class PromptFile:
+    """What a prompt file holds, as far as it could be read; ``problems`` says what is wrong."""
+
+    file: str
+    content: str = ""
+    header: Header = field(default_factory=Header)
+    parts: tuple[tuple[str, str], ...] = ()
+    base: PromptFile | None = None
+    """The bundled prompt whose text this one uses."""
+    problems: list[Problem] = field(default_factory=list)
+
+    def wrong(self, message: str, line: int | None = None) -> None:
+        """Note a problem."""
+        at = f"line {line}: " if line else ""
+        self.problems.append(Problem(self.file, None, None, at + message))
+
+
+def read_prompt_file(path: Path) -> PromptFile:
+    """Read a prompt file; the ``problems`` of the result say what is wrong with it."""
+    found = PromptFile(path.name)
+    try:
+        size = path.stat().st_size
+        if size > _LONGEST:
+            found.wrong(f"has {size:,} bytes; a prompt can have {_LONGEST:,} at most")
+            return found
+        # Line ends and a byte-order mark say nothing: the same prompt has the same hash on every system.
+        content = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        found.wrong("is not UTF-8; save the file as UTF-8")
+        return found
+    except OSError as error:
+        found.wrong(f"cannot be read: {error.strerror}")
+        return found
+    found.content = content
+    match = _FILE.match(content)
+    if match is None:
+        found.wrong(
+            "has no header; begin the file with a line `---`, the keys "
+            f"{', '.join(_TITLE_KEYS + _OWN_KEYS)} and a second line `---`"
+        )
+        return found
+    _read_header(match["header"], found)
+    body = match["body"] or ""
+    if found.base is None:
+        _read_parts(body, content[: match.start("body")].count("\n") + 1 if body else 1, found)
+        return found
+    if body.strip():
+        found.wrong("has both a base and a text of its own; leave one out")
+    of_base = found.base.header
+    found.header = found.header.model_copy(
+        update={"reply": of_base.reply, "placeholders": of_base.placeholders}
+    )
+    found.parts = found.base.parts
+    found.content += found.base.content  # a change of either is another prompt
+    return found
+
+
 def _read_header(text: str, found: PromptFile) -> None:
     try:
         tree, lines = parse_yaml(text, found.file, first=2, numbers=True)
@@ -157,14 +155,10 @@ def _read_header(text: str, found: PromptFile) -> None:
         if key not in tree:
             found.wrong(f"the key {key!r} is missing from the header")
     try:
-        header = Header.model_validate(tree)
+        found.header = Header.model_validate(tree)
     except ValidationError as error:
         for where, message in sentences(error, tree, Header, whole=True):
             found.wrong(message, lines.line(*where))
-    else:
-        found.name, found.version, found.description = header.name, header.version, header.description
-        found.reply, found.rubric = header.reply, header.rubric
-        found.required, found.optional = header.placeholders.required, header.placeholders.optional
     if "base" in tree:
         _find_base(tree, found)
 
@@ -181,24 +175,16 @@ def _find_base(tree: Mapping[object, object], found: PromptFile) -> None:
     name = tree["base"]
     shipped = {p.stem: p for p in bundled("prompts").glob("*.md")}
     base = read_prompt_file(shipped[name]) if isinstance(name, str) and name in shipped else None
-    if base is not None and base.rubric is not None:
+    if base is not None and base.header.rubric is not None:
         found.base = base
     elif isinstance(name, str):
-        rubrics = sorted(n for n, p in shipped.items() if read_prompt_file(p).rubric is not None)
+        rubrics = sorted(n for n, p in shipped.items() if read_prompt_file(p).header.rubric is not None)
         why = "is not a bundled prompt" if base is None else "has no dimensions"
         found.wrong(f"base is {name!r}, which {why}{nearest(name, rubrics)}; allowed: {', '.join(rubrics)}")
 
 
-def _take_base(base: PromptFile, body: str, found: PromptFile) -> None:
-    if body.strip():
-        found.wrong("has both a base and a text of its own; leave one out")
-    found.reply, found.required, found.optional = base.reply, base.required, base.optional
-    found.parts = base.parts
-    found.content += base.content  # a change of either is another prompt
-
-
 def _read_parts(body: str, first_line: int, found: PromptFile) -> None:
-    """Split the body at lines such as ``<!-- system -->``; a body without one is what the user says."""
+    """Split the body at lines such as ``<!-- system -->``; a body without one is the user's part."""
     from jinja2 import TemplateSyntaxError
 
     from metaeval.llm.prompts.syntax import variables
@@ -226,12 +212,9 @@ def _read_parts(body: str, first_line: int, found: PromptFile) -> None:
     found.parts = tuple(parts)
     if not any(role == "user" and text.strip() for role, text in parts):
         found.wrong("has no text for the model; write it below the header")
-    if not found.problems:
-        _compare(used, found)
-
-
-def _compare(used: set[str], found: PromptFile) -> None:
-    declared = (*found.required, *found.optional)
+    if found.problems:
+        return
+    declared = found.header.placeholders.required + found.header.placeholders.optional
     for name in sorted(used - set(declared)):
         found.wrong(f"uses the placeholder {name!r}, which the header does not name{nearest(name, declared)}")
     for name in declared:

@@ -1,12 +1,11 @@
 """How much work filling a prompt may be, and which values it may print: Jinja with a budget.
 
-Jinja's sandbox keeps a template from the machine, but not from using it up: ``10**(10**7)``, a text of a
-billion blanks and loops within loops never end. Here every fill has a budget. Each pass of a loop, each value
-that is made and each text that is printed is charged by its length before it is made, so that one step is
-never long, and the clock is looked at on the way.
+Jinja's sandbox does not limit time and memory: ``10**(10**7)``, a text of a billion blanks and nested loops
+never end. Here every fill has a budget. Each pass of a loop, each new value and each printed text is charged
+by its length before it is made, so that no single step is long; there is a time limit too.
 
-All that a template handles is text, numbers and lists of them. A method is no value: printed, it would show
-an address in memory, and the key of a request would change from run to run.
+A template handles texts, numbers and lists of them. A method cannot be printed: it would show an address in
+memory, and the key of a request would change from run to run.
 """
 
 from __future__ import annotations
@@ -68,13 +67,7 @@ class LimitedContext(Context):
     until = 0.0
 
     def charge(self, characters: int) -> None:
-        """Take from the budget.
-
-        Raises
-        ------
-        TooMuchError
-            If nothing is left of it, or of the time.
-        """
+        """Take from the budget; raise `TooMuchError` if it, or the time, is used up."""
         self.left -= characters
         if self.left < 0:
             raise TooMuchError(
@@ -86,13 +79,7 @@ class LimitedContext(Context):
             raise TooMuchError(f"filling it takes longer than {SECONDS:g} seconds; loop over less")
 
     def weigh(self, value: object) -> None:
-        """Charge a value by all that is in it.
-
-        Raises
-        ------
-        ValueError
-            If it is, or holds, anything but text, numbers and lists and mappings of them.
-        """
+        """Charge a value with all it holds; raise `ValueError` if a part is no text, number or list."""
         kind = type(value)
         if kind is str:
             self.charge(len(value))  # type: ignore[arg-type]
@@ -113,7 +100,7 @@ class LimitedContext(Context):
 
 
 class _Method:
-    """A method of a value, which a template may call and nothing else."""
+    """A method of a value; a template may only call it."""
 
     def __init__(self, owner: object, name: str) -> None:
         self.owner, self.name = owner, name
@@ -124,7 +111,7 @@ class _Method:
     __repr__ = __html__ = __str__
 
     def bound(self, context: LimitedContext, given: Iterable[object], named: Mapping[str, object]) -> object:
-        """Return the method itself, if a prompt may use it; what it will give is charged."""
+        """Return the method itself, if a prompt may use it, and charge its result."""
         allowed = next((names for kind, names in METHODS if isinstance(self.owner, kind)), ())
         if self.name not in allowed:
             raise SecurityError(f"{_named(self)} cannot be used in a prompt; use a filter")
@@ -156,13 +143,13 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         return tree
 
     def getattr(self, obj: Any, attribute: str) -> Any:  # noqa: ANN401 - any value of a template
-        """Return a part of a value; a method only to be called."""
+        """Return a part of a value, a method wrapped."""
         if type(obj) is dict and attribute not in _DICT and attribute in obj:
             return obj[attribute]
         return _bare(obj, attribute, super().getattr(obj, attribute))
 
     def getitem(self, obj: Any, argument: Any) -> Any:  # noqa: ANN401 - any value of a template
-        """Return a part of a value; a method only to be called."""
+        """Return a part of a value, a method wrapped."""
         return _bare(obj, argument, super().getitem(obj, argument))
 
     def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401, N805 - as in the base class
@@ -177,7 +164,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         return _settled(__context, super().call(__context, __obj, *args, **kwargs))
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401 - any values
-        """Work out an expression, unless its result is too long."""
+        """Evaluate an expression, unless its result is too long."""
         for number in (left, right):
             if isinstance(number, int) and number.bit_length() > NUMBER_BITS:
                 raise TooMuchError(f"a number has more than {NUMBER_BITS:,} bits")
@@ -195,15 +182,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
 
 
 def fill(template: Template, values: Mapping[str, object]) -> str:
-    """Return a template with its placeholders filled.
-
-    Raises
-    ------
-    TooMuchError
-        If it takes more work, or makes a longer text, than a prompt may.
-    jinja2.TemplateError, ValueError and others
-        If an expression does not fit its values.
-    """
+    """Return a template with its placeholders filled; raise `TooMuchError`, or what an expression raises."""
     context = cast("LimitedContext", template.new_context(dict(values)))
     pieces = template.root_render_func(context)
     filled: list[str] = []
@@ -217,19 +196,14 @@ def _limited(plain: Environment, name: str) -> Callable[..., object]:
     """Return one of Jinja's filters that charges what it gives."""
     size, function = SIZES.get(name), plain.filters[name]
     wanted = getattr(function, "jinja_pass_arg", None)
-    first = None if wanted is None else wanted.name
 
     @pass_context
     def limited(context: LimitedContext, value: object, *given: object, **named: object) -> object:
-        if size is not None:  # else what it gives is about as long as what it is given
+        if size is not None:  # else the result is about as long as the value
             context.charge(size(value, *given, **named))
-        if first == "context":
-            result = function(context, value, *given, **named)
-        elif first is None:
-            result = function(value, *given, **named)
-        else:
-            result = function(plain if first == "environment" else context.eval_ctx, value, *given, **named)
-        settled = _settled(context, result)
+        passed = {"context": context, "environment": plain, "eval_context": context.eval_ctx}
+        first = () if wanted is None else (passed[wanted.name],)
+        settled = _settled(context, function(*first, value, *given, **named))
         if size is not None and not isinstance(settled, str):
             context.weigh(settled)
         return settled
@@ -238,10 +212,7 @@ def _limited(plain: Environment, name: str) -> Callable[..., object]:
 
 
 def _settled(context: LimitedContext, value: object) -> object:
-    """Return a value that was charged; what comes piece by piece as a list.
-
-    What is in a list was there before, or was charged when it was made.
-    """
+    """Charge a result and return it, an iterator as a list; what a list holds was charged before."""
     if type(value) is str:
         context.left -= len(value)
     elif isinstance(value, list):
@@ -256,7 +227,7 @@ def _settled(context: LimitedContext, value: object) -> object:
 
 @pass_context
 def _finalize(context: LimitedContext, value: object) -> object:
-    """See that what is printed is text or a number, and charge it."""
+    """Charge what is printed, which must be text or a number."""
     if type(value) is str:
         context.charge(len(value))
     elif type(value) not in _SMALL:
@@ -284,7 +255,6 @@ def _join_all(context: LimitedContext, values: list[object]) -> str:
 
 
 def _bare(owner: object, name: object, value: object) -> object:
-    """Return a part of a value; a method, which can be called only, is wrapped."""
     if type(value) is str or not callable(value) or isinstance(value, Undefined | LoopContext | Macro):
         return value
     return _Method(owner, str(name))

@@ -1,4 +1,4 @@
-"""A rubric in the header of a prompt file: what is judged, and what each level of the scale looks like.
+"""A rubric in the header of a prompt file: what is judged, and what each level of the scale means.
 
 ::
 
@@ -11,7 +11,7 @@
           3: Mostly supported; one plausible detail is not.
           1: A claim is contradicted, or made up.
 
-Two people who apply a rubric must come to the same level; `vague` says where they could hardly.
+Two people who apply a rubric should choose the same level; `vague` says where they may not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BLANKET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What a text is like that gets a level."""
+    """A level, and what a text at that level is like."""
 
     level: float
     text: str
@@ -42,7 +42,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One thing that is judged, by itself."""
+    """One thing that is judged."""
 
     name: str
     question: str
@@ -122,10 +122,10 @@ class RubricModel(Strict):
 
 
 def vague(rubric: Rubric) -> list[str]:
-    """Return what two people who apply the rubric could take differently; an empty list if nothing is seen.
+    """Return where two people may apply the rubric differently; an empty list if nowhere.
 
-    The rules: each dimension has two anchors or more, their texts differ, and one that is named after
-    quality or the whole says in a question what is meant.
+    The rules: each dimension has two anchors or more, their texts differ, and one named after quality or the
+    whole has a question.
     """
     found = []
     for dimension in rubric.dimensions:

@@ -1,4 +1,4 @@
-"""How long the results of Jinja's filters and of methods are, known before they are worked out."""
+"""How long the results of Jinja's filters and of methods will be."""
 
 from __future__ import annotations
 
@@ -34,13 +34,7 @@ METHODS: Sequence[tuple[type, frozenset[str]]] = (
 
 
 def formatted(pattern: str, values: object) -> int:
-    """Return how long a text is at most that ``pattern % values`` makes.
-
-    Raises
-    ------
-    ValueError
-        If a width or a number of digits is too large, or given as a value.
-    """
+    """Return the greatest length of ``pattern % values``; raise `ValueError` for too wide a field."""
     widths = 0
     for found in _WIDTH.finditer(pattern):
         for digits in (found["width"], found["digits"]):
@@ -67,23 +61,17 @@ def length(value: object) -> int:
 
 
 def _few(number: object) -> int:
-    """Return a number that a filter was given, if it is small.
-
-    Raises
-    ------
-    ValueError
-        If it is not.
-    """
+    """Return a number that a filter was given; raise `ValueError` for a large one."""
     if isinstance(number, int | float) and not abs(number) <= _WIDEST:
         raise ValueError(f"a filter can be given {_WIDEST:,} at most, not {number:.3g}")
     return int(number) if isinstance(number, int | float) else length(number)
 
 
-def _center(value: object, width: Any = 80) -> int:  # noqa: ANN401 - whatever the template gives
-    return length(value) + _few(width)
+def _padded(value: object, *given: object, **named: object) -> int:
+    return length(value) + sum(map(_few, (*given, *named.values())))
 
 
-def _indent(s: object, width: Any = 4, *_: object, **__: object) -> int:  # noqa: ANN401 - the same
+def _indent(s: object, width: Any = 4, *_: object, **__: object) -> int:  # noqa: ANN401 - any value of a template
     return length(s) + (str(s).count("\n") + 2) * _few(width)
 
 
@@ -113,14 +101,6 @@ def _format(value: object, *given: object, **named: object) -> int:
     return formatted(str(value), named or given)
 
 
-def _batch(value: Any, linecount: Any, *_: object, **__: object) -> int:  # noqa: ANN401 - the same
-    return length(value) + _few(linecount)
-
-
-def _round(_: object, precision: Any = 0, *__: object, **___: object) -> int:  # noqa: ANN401 - the same
-    return _few(precision)
-
-
 def _sum(value: object, attribute: object = None, start: object = 0) -> int:
     if not isinstance(start, int | float):
         raise TypeError("a sum begins with a number")
@@ -128,18 +108,18 @@ def _sum(value: object, attribute: object = None, start: object = 0) -> int:
 
 
 SIZES: Mapping[str, Callable[..., int]] = {
-    "batch": _batch,
-    "center": _center,
+    "batch": _padded,
+    "center": _padded,
     "format": _format,
     "indent": _indent,
     "join": _join,
     "replace": _replace,
-    "round": _round,
-    "slice": _batch,
+    "round": _padded,
+    "slice": _padded,
     "sum": _sum,
     "wordwrap": _wordwrap,
 }
-"""Filters whose results can be far longer than what they are given."""
+"""Filters whose results can be far longer than their values."""
 
 METHOD_SIZES: Mapping[str, Callable[..., int]] = {"join": _text_join, "replace": _replace}
-"""Methods of the same kind."""
+"""Methods whose results can be."""

@@ -1,4 +1,4 @@
-"""The syntax of a prompt's body: Jinja, sandboxed, without anything that is not the same every time."""
+"""The syntax of a prompt's body: Jinja, sandboxed, without anything random."""
 
 from __future__ import annotations
 
@@ -24,13 +24,7 @@ _DEEPEST = 8
 
 
 def variables(body: str) -> frozenset[str]:
-    """Return the placeholders that a body uses, in all of its branches.
-
-    Raises
-    ------
-    jinja2.TemplateSyntaxError
-        With the line, if the body is not valid or asks for another file.
-    """
+    """Return the placeholders of all branches of a body; raise `TemplateSyntaxError` if it is not valid."""
     try:
         template(body)  # finds unknown filters and tests too, which parsing alone lets pass
         tree = _environment().parse(body)
@@ -46,13 +40,13 @@ def variables(body: str) -> frozenset[str]:
 
 
 def fill(body: str, values: Mapping[str, object]) -> str:
-    """Return the body with its placeholders filled; what a value holds is text and never read as a template.
+    """Return the body with its placeholders filled.
 
     Raises
     ------
     ValueError
-        In one sentence, if a part of a value is missing, the body does what a prompt may not, or it takes
-        more work than a prompt may (`metaeval.llm.prompts.limits`).
+        In one sentence, if a part of a value is missing, or the body does what a prompt may not
+        (`metaeval.llm.prompts.limits`).
     """
     try:
         return limited_fill(template(body), values).strip("\n")
@@ -67,7 +61,7 @@ def fill(body: str, values: Mapping[str, object]) -> str:
 
 @functools.lru_cache(maxsize=64)
 def template(body: str) -> Template:
-    """Return the compiled body; a run fills the same one many thousand times."""
+    """Return the compiled body."""
     return _environment().from_string(body)
 
 

@@ -1,26 +1,26 @@
-"""Prompts: files with a header and placeholders, filled strictly.
+"""Prompts: files with a header and placeholders.
 
 A prompt file begins with a header in YAML between two lines ``---``::
 
     name: my-prompt
     version: "1"
     description: One line on what it does.
-    reply: [json, text]            # the forms of reply it can ask for; the first is the usual one
+    reply: [json, text]            # forms of reply it can ask for; the first is the usual one
     placeholders:
       required: [question]
       optional: [hint]
 
 Below it stands what the model reads, in Jinja's syntax: ``{{ question }}``, ``{% if hint %}…{% endif %}``.
 A line ``<!-- system -->`` or ``<!-- user -->`` begins a part with that role; without one, all is the user's.
-What the placeholders mean is the caller's business: nothing here knows what is judged.
+The caller decides what the placeholders mean.
 
-A header may hold a rubric: ``scale`` and ``dimensions``, see `metaeval.llm.prompts.rubric`. A file with a
-rubric needs no text of its own: ``base: rubric``, in the place of ``reply`` and ``placeholders``, takes that
-of a bundled prompt.
+A header may hold a rubric (`metaeval.llm.prompts.rubric`). Such a file needs no text of its own:
+``base: rubric``, in place of ``reply`` and ``placeholders``, takes that of a bundled prompt.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import shlex
@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import Problem, PromptError, nearest, one_of, unknown
+from metaeval.base.errors import Problem, PromptError, nearest, unknown
 from metaeval.base.resources import bundled
 from metaeval.llm.prompts.file import REPLY_FORMS, PromptFile, read_prompt_file
 
@@ -56,10 +56,9 @@ class PromptTemplate:
     parts: tuple[tuple[str, str], ...]
     """Role and template text of each part, in order."""
     hash: str
-    """SHA-256 of the text of the file and of its base, headers included, as 64 hex digits; line ends do not
-    matter."""
+    """SHA-256 of the text of the file and of its base, headers included, as 64 hex digits."""
     rubric: Rubric | None = None
-    """What it judges, if its header says so: a reply in JSON then has a reason before each score."""
+    """What it judges, if its header has one: a reply in JSON then has a reason before each score."""
 
     @property
     def placeholders(self) -> tuple[str, ...]:
@@ -78,18 +77,12 @@ class PromptTemplate:
         return joined(self.parts)
 
     def messages(self, values: Mapping[str, object]) -> list[tuple[str, str]]:
-        """Fill the placeholders.
+        """Return role and text of each part that is not empty, with its placeholders filled.
 
         Parameters
         ----------
         values
-            A value for every required placeholder and, as it may be, for optional ones (None: left out).
-            A value's text is never read as a template.
-
-        Returns
-        -------
-        list of tuple
-            Role and text of each part that is not empty.
+            Placeholder → value; optional ones may be absent or None. A value is never read as a template.
 
         Raises
         ------
@@ -100,7 +93,8 @@ class PromptTemplate:
 
         known = self.placeholders
         for name in values:
-            one_of(name, known, f"prompt {self.name!r} has no placeholder", error=PromptError)
+            if name not in known:
+                raise PromptError(unknown(f"prompt {self.name!r} has no placeholder", name, known))
         absent = [name for name in self.required if values.get(name) is None]
         if absent:
             raise PromptError(
@@ -115,13 +109,7 @@ class PromptTemplate:
         return [(role, text) for role, text in filled if text.strip()]
 
     def render(self, values: Mapping[str, object]) -> str:
-        """Return the filled prompt as one text for people to read; parts are joined as `source` joins them.
-
-        Raises
-        ------
-        PromptError
-            As `messages` does.
-        """
+        """Return the filled prompt as one text, joined as `source` is; the errors are those of `messages`."""
         return joined(self.messages(values))
 
 
@@ -131,7 +119,7 @@ def bundled_prompts() -> dict[str, Path]:
 
 
 def load_prompt(name_or_path: str | os.PathLike[str]) -> PromptTemplate:
-    """Load a prompt that ships with the package by its name, or a file of one's own by its path.
+    """Load a bundled prompt by its name, or any file by its path.
 
     A text with a folder or the suffix ``.md`` in it is a path; any other is a name.
 
@@ -153,6 +141,13 @@ def load_prompt(name_or_path: str | os.PathLike[str]) -> PromptTemplate:
     elif not path.is_file():
         raise PromptError(f"there is no prompt file {given}; give the path of a file, or one of the names "
                           f"{', '.join(shipped)}")  # fmt: skip
+    changed = path.stat()
+    return _loaded(path, changed.st_mtime_ns, changed.st_size)
+
+
+@functools.lru_cache(maxsize=64)
+def _loaded(path: Path, *_changed: int) -> PromptTemplate:
+    """Return the template in a file; a judge needs it many times, and reading takes some milliseconds."""
     found = read_prompt_file(path)
     if found.problems:
         raise PromptError(found.problems, listed_by=f"metaeval prompts check {shlex.quote(str(path))}")
@@ -173,12 +168,11 @@ def check_prompt(
     path
         The file.
     needed
-        Placeholders that its caller wants to see used.
+        Placeholders that it must use.
     known
-        All placeholders that its caller can fill; any, if None.
+        All placeholders that its caller can fill; None: any.
     samples
-        Values to fill the prompt with, so that a part that its values lack is found now; those that the
-        prompt does not name are passed over.
+        Values to fill the prompt with, to find parts that values lack; those it does not name are ignored.
     """
     found = read_prompt_file(Path(path))
     if not found.problems:
@@ -191,32 +185,28 @@ def check_prompt(
         for name in names:
             if name not in fillable:
                 found.wrong(unknown("nothing fills the placeholder", name, fillable, "there are"))
-        if not found.problems:
-            _try(template, samples, found)
+        for values in samples if not found.problems else ():
+            try:
+                template.messages({n: values[n] for n in names if n in values})
+            except PromptError as error:
+                message = str(error).removeprefix(f"prompt {template.name!r}: ")
+                if message not in [p.message for p in found.problems]:
+                    found.wrong(message)
     return found.problems
 
 
-def _try(template: PromptTemplate, samples: Sequence[Mapping[str, object]], found: PromptFile) -> None:
-    for values in samples:
-        try:
-            template.messages({n: values[n] for n in template.placeholders if n in values})
-        except PromptError as error:
-            message = str(error).removeprefix(f"prompt {template.name!r}: ")
-            if message not in [p.message for p in found.problems]:
-                found.wrong(message)
-
-
 def _template_of(found: PromptFile) -> PromptTemplate:
+    header = found.header
     return PromptTemplate(
-        name=found.name,
-        version=found.version,
-        description=found.description,
-        reply=found.reply,
-        required=found.required,
-        optional=found.optional,
-        parts=found.parts,
-        hash=hashlib.sha256(found.content.encode("utf-8")).hexdigest(),
-        rubric=found.rubric,
+        header.name,
+        header.version,
+        header.description,
+        header.reply,
+        header.placeholders.required,
+        header.placeholders.optional,
+        found.parts,
+        hashlib.sha256(found.content.encode("utf-8")).hexdigest(),
+        header.rubric,
     )
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metaeval.engine.figures.figure import figure_payload
 from metaeval.engine.sheet import Column
 from metaeval.engine.standings import BLOCKS
-from metaeval.reports.figures import figure_payload
 from metaeval.reports.report.encode import decimals, number, numbers
 from metaeval.reports.report.units import listed_groups
 from metaeval.reports.sheets import cells
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from metaeval.base.simulation import Simulation
     from metaeval.engine.board import Board, SecondEstimate
     from metaeval.engine.drilldown import GroupColumn, Groups
+    from metaeval.engine.figures.figure import Figure
     from metaeval.engine.results import PeopleLine, RankedCell
     from metaeval.engine.sheet import Form, Sheet
-    from metaeval.reports.figures import Figure
     from metaeval.reports.report.calls import Calls
     from metaeval.reports.report.units import Sample, Units
 

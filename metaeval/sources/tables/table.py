@@ -156,9 +156,14 @@ def _read_jsonl(name: str, content: bytes) -> tuple[Table | None, list[Problem]]
             f"has {len(columns):,} keys in {len(records):,} lines; the lines of a table share their keys"
         )
         return None, [*problems, Problem(name, None, None, message)]
-    # Column by column as objects: a frame made of records would turn 7 into 7.0 beside a missing value.
-    data = {c: pd.Series([r.get(c) for r in records], dtype=object) for c in columns}
-    return Table(name, pd.DataFrame(data), np.asarray(rows, dtype=np.int64)), problems
+    return Table(name, frame_of(records), np.asarray(rows, dtype=np.int64)), problems
+
+
+def frame_of(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return records as a frame of objects, with the columns in the order of their first record."""
+    columns = dict.fromkeys(c for record in records for c in record)
+    # Column by column: a frame made of records would turn 7 into 7.0 beside a missing value.
+    return pd.DataFrame({c: pd.Series([r.get(c) for r in records], dtype=object) for c in columns})
 
 
 def _json_object(line: bytes) -> dict[str, Any]:

@@ -96,8 +96,11 @@ def mean_of(above: Floats, below: Floats) -> ClusterSums:
 
 def ratio(above: Floats, below: Floats | Ints) -> Floats:
     """Return above / below; NaN where below is 0."""
+    there = below > 0
+    if there.all():
+        return np.asarray(above / below, dtype=np.float64)
     shape = np.broadcast_shapes(above.shape, below.shape)
-    found: Floats = np.divide(above, below, out=np.full(shape, np.nan), where=below > 0)
+    found: Floats = np.divide(above, below, out=np.full(shape, np.nan), where=there)
     return found
 
 

@@ -18,6 +18,7 @@ difference 0.30, p = 0.007
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -30,6 +31,8 @@ from metaeval.stats.weighted.statistic import Clusters, Linear, Nested, statisti
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from metaeval.stats.coefficients.levels import Undefined
     from metaeval.stats.coefficients.tables import Floats, Ints
@@ -108,15 +111,17 @@ def paired_permutation(
         return Paired(*(np.full((n, n), np.nan) for _ in range(3)))
     aspects = [_snapped([s.standardized() for s in aspect]) for aspect in aspects]
     statistics = [[s.statistic(coefficient, undefined) for s in aspect] for aspect in aspects]
-    alike = all(len({type(s) for s in aspect}) == 1 for aspect in statistics)
+    one_type = all(len({type(s) for s in aspect}) == 1 for aspect in statistics)
     nested = [[s for s in aspect if isinstance(s, Nested)] for aspect in statistics]
     moments = [[s for s in aspect if isinstance(s, Moments)] for aspect in statistics]
     linear = [[s for s in aspect if isinstance(s, Linear)] for aspect in statistics]
-    if all(len(aspect) == n and _average_alike(aspect) for aspect in nested):
-        swapped = _same_groups(nested, swaps)
+    if all(len(aspect) == n for aspect in nested):
+        alike = np.triu(_average_alike(nested), 1)
+        rest = np.triu(~alike, 1)
+        swapped: _Permuted = chain(_same_groups(nested, swaps, alike), _linear(nested, swaps, rest))
     elif all(len(aspect) == n and _over_all_alike(aspect) for aspect in moments):
         swapped = _same_units(moments, swaps)
-    elif alike and all(len(aspect) == n for aspect in linear):
+    elif one_type and all(len(aspect) == n for aspect in linear):
         swapped = _linear(linear, swaps)
     else:
         swapped = _general(aspects, coefficient, swaps, undefined)
@@ -201,10 +206,13 @@ def _snapped(scored: Sequence[Scored]) -> list[Scored]:
     return [replace(s, x=x) for s, x in zip(scored, parts, strict=True)]
 
 
-def _average_alike(aspect: Sequence[Nested]) -> bool:
-    """Say whether all evaluators have the same number of defined groups in every cluster."""
-    counts = aspect[0].counts
-    return bool(counts.any()) and all(np.array_equal(s.counts, counts) for s in aspect)
+def _average_alike(statistics: Sequence[Sequence[Nested]]) -> NDArray[np.bool_]:
+    """Say of every two evaluators whether both have the same number of defined groups in every cluster."""
+    keys = [
+        tuple(s.counts.tobytes() for s in of) if all(s.counts.any() for s in of) else None
+        for of in zip(*statistics, strict=True)
+    ]
+    return np.array([[key is not None and key == other for other in keys] for key in keys])
 
 
 def _over_all_alike(aspect: Sequence[Moments]) -> bool:
@@ -218,10 +226,21 @@ _Permuted: TypeAlias = "Iterator[tuple[Ints, Ints, Floats]]"
 """First and second evaluators of pairs; differences under some permutations, shape (pairs, permutations)."""
 
 
-def _linear(statistics: Sequence[Sequence[Linear]], swaps: Swaps) -> _Permuted:
-    """Swap weighted sums: subtract an evaluator's swapped clusters, add those of the other."""
+def _linear(
+    statistics: Sequence[Sequence[Linear]], swaps: Swaps, pairs: NDArray[np.bool_] | None = None
+) -> _Permuted:
+    """Swap weighted sums: subtract an evaluator's swapped clusters, add those of the other.
+
+    ``pairs``, shape (E, E), marks those to test, above the diagonal; all, if left out.
+    """
     n = len(statistics[0])
-    first, second = np.triu_indices(n, 1)
+    wanted = np.triu(np.ones((n, n), dtype=bool), 1) if pairs is None else pairs
+    first, second = np.nonzero(wanted)
+    if not len(first):
+        return
+    others = [np.flatnonzero(row) for row in wanted | wanted.T]
+    place = np.zeros((n, n), dtype=np.int64)
+    place[wanted | wanted.T] = np.arange(2 * len(first))
     ones = np.ones((swaps.n_clusters, 1))
     whole = [np.stack([s.sums(ones) for s in aspect], axis=-2) for aspect in statistics]
     step = max(1, _BLOCK // max(n * n, *(w.size for w in whole)))
@@ -231,23 +250,27 @@ def _linear(statistics: Sequence[Sequence[Linear]], swaps: Swaps) -> _Permuted:
             moved = [np.stack([s.sums(chosen) for s in aspect], axis=-2) for aspect in statistics]
 
             def mean_of(e: int, moved: Sequence[Floats] = moved) -> Floats:
-                mean = np.zeros((n, moved[0].shape[-1]))
+                mean = np.zeros((len(others[e]), moved[0].shape[-1]))
                 for aspect, total, swapped in zip(statistics, whole, moved, strict=True):
-                    mixed = (total[..., e, None, :] - swapped[..., e, None, :]) + swapped
-                    mean += aspect[e].of_sums(mixed.reshape(*mixed.shape[:-2], -1)).reshape(n, -1)
+                    mixed = swapped[..., others[e], :]
+                    mixed += total[..., e, None, :] - swapped[..., e, None, :]
+                    mean += aspect[e].of_sums(mixed.reshape(*mixed.shape[:-2], -1)).reshape(mean.shape)
                 return mean / len(statistics)
 
-            mean = np.stack([*in_threads(mean_of, range(n))])
-            yield first, second, mean[first, second] - mean[second, first]
+            mean = np.concatenate([*in_threads(mean_of, [e for e in range(n) if len(others[e])])])
+            yield first, second, mean[place[first, second]] - mean[place[second, first]]
 
 
-def _same_groups(statistics: Sequence[Sequence[Nested]], swaps: Swaps) -> _Permuted:
-    """Do the same where all average over the same groups: the difference is linear in the sums."""
-    n = len(statistics[0])
-    first, second = np.triu_indices(n, 1)
+def _same_groups(statistics: Sequence[Sequence[Nested]], swaps: Swaps, pairs: NDArray[np.bool_]) -> _Permuted:
+    """Do the same for pairs that average over the same groups: the difference is linear in the sums."""
+    first, second = np.nonzero(pairs)
+    if not len(first):
+        return
     ones = np.ones(swaps.n_clusters)
     totals = [np.concatenate([s.totals for s in aspect]) for aspect in statistics]
-    groups = [float(aspect[0].counts[0] @ ones) for aspect in statistics]
+    groups = [
+        np.maximum(1, np.concatenate([s.counts @ ones for s in aspect]))[:, None] for aspect in statistics
+    ]
     step = max(1, _BLOCK // len(first))
     for block in swaps.blocks():
         for at in range(0, block.shape[1], step):

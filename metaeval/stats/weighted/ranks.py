@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _FEW_CELLS = 96  # with so few cells, `ByClass` is no faster
 _WORTH = 200  # numbers that a matrix product works through while `ByCell` does one
 _ROOM = 2**24  # entries of a dense matrix of cells and clusters
+_EXACT = 2**24  # whole numbers up to which 32 bits hold exactly
 
 
 class Ranked(Protocol):
@@ -137,10 +138,10 @@ class ByClass:
 
     classes: Floats
     """Shape (classes, n_clusters): units of each class."""
-    above: Floats
+    above: NDArray[np.floating[Any]]
     """Shape (classes × n_clusters, n_clusters): how many units of the second cluster have a lower x, less how
     many have a higher one, summed over the units of the class in the first."""
-    pairs: Floats
+    pairs: NDArray[np.floating[Any]]
     """Shape (n_clusters, n_clusters): concordant less discordant pairs."""
     own: Floats
     """Shape (2, n_clusters): sums of second and third powers of the counts of x that only one cluster has."""
@@ -158,19 +159,29 @@ class ByClass:
         above, pairs = np.zeros((0, n_clusters)), np.zeros((n_clusters, n_clusters))
         if spearman:
             everything = _lower_less_higher(x, small)
-            above = np.concatenate([small[c].T @ everything[c] for c in of_class]).astype(np.float64)
+            above = np.concatenate([small[c].T @ everything[c] for c in of_class])
         if kendall:
-            for c, here in enumerate(of_class[1:], start=1):
-                # A unit of a lower class is concordant if its x is lower; pairs count from both sides.
-                rows = np.flatnonzero(y <= c)
-                lower = np.where((y[rows] < c)[:, None], small[rows], 0)
-                pairs += 2 * (small[here].T @ _lower_less_higher(x[rows], lower)[y[rows] == c])
-        first = np.flatnonzero(changes(x))
-        counts = np.add.reduceat(cells, first, axis=0)
-        alone = (counts > 0).sum(axis=1) == 1
-        own = np.stack([raised(counts[alone], p).sum(axis=0) for p in (2, 3)])
+            cell, cluster = np.nonzero(cells)
+            times = cells[cell, cluster]
+            for c, here in enumerate(of_class[:-1]):
+                # A unit of a higher class is concordant with those here that have a lower x.
+                higher = y[cell] > c
+                reached = np.zeros((len(here) + 1, n_clusters), dtype=small.dtype)
+                np.cumsum(small[here], axis=0, out=reached[1:])
+                place = [np.searchsorted(x[here], x[cell[higher]], side) for side in ("left", "right")]
+                key = (np.stack(place) * n_clusters + cluster[higher]).ravel()
+                met = np.bincount(key, np.tile(times[higher], 2), reached.size).reshape(reached.shape)
+                whole = np.bincount(cluster[higher], times[higher], n_clusters)
+                # Pairs count from both sides.
+                pairs += 2 * (met.astype(small.dtype).T @ reached - whole[:, None] * reached[-1])
+        fresh = changes(x)
+        counts = cells if fresh.all() else np.add.reduceat(cells, np.flatnonzero(fresh), axis=0)
+        value, home = np.nonzero(counts)
+        alone = np.bincount(value, minlength=len(counts)) == 1
+        times, home = counts[value, home][alone[value]], home[alone[value]]
+        own = np.stack([np.bincount(home, raised(times, p), n_clusters).astype(np.float64) for p in (2, 3)])
         classes = np.stack([cells[c].sum(axis=0) for c in of_class]).astype(np.float64)
-        return cls(classes, above, pairs, own, counts[~alone], len(x))
+        return cls(classes, above, pairs.astype(small.dtype), own, counts[~alone], len(x))
 
     @property
     def rows(self) -> int:
@@ -192,6 +203,8 @@ class ByClass:
             return whole - tied, whole - raised(of_class, power).sum(axis=0)
 
         found = {}
+        if n.max(initial=0) ** 2 < _EXACT and (weights == np.rint(weights)).all():
+            weights = weights.astype(np.float32)  # whole numbers that 32 bits hold: the same, and faster
         if spearman:
             ranks = 2 * np.cumsum(of_class, axis=0) - of_class - n
             above = (self.above @ weights).reshape(len(self.classes), *weights.shape)

@@ -37,32 +37,26 @@ def ensembles_of(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Sheet]:
-    """Analyse the ensembles of judges of a finished run; what is empty is as the run has it.
+    """Analyse the ensembles of judges of a finished run; judges, levels and aspects are its own if empty.
 
     Raises
     ------
     MetaevalError
-        If the run is none, a name in it is not known, or there are too few or too many judges.
+        For an unknown name, and too few or too many judges.
     """
     run = open_run(folder)
     names = judges_of(run, judges)
     found = ensembles(
         run.prepared(levels=levels or None, coefficients=["pearson"], evaluators=names),
         aspects=aspects or None,
-        costs=costs_a_text(run.scores, names),
+        costs=costs_per_text(run.scores, names),
         how=Choosing(resamples=resamples, resamples_in_fold=min(resamples, 1_000), seed=seed),
     )
     return ensemble_sheets(found, simulated=run.scores.simulation.among(names))
 
 
 def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
-    """Return the evaluators to combine: those that are wanted, or the judges of the run.
-
-    Raises
-    ------
-    MetaevalError
-        If one is not in the run or wanted twice, or there are fewer than two.
-    """
+    """Return the evaluators to combine, two or more: those that are wanted, or the judges of the run."""
     known = list(run.scores.evaluators)
     for name in wanted:
         if name not in known:
@@ -81,8 +75,8 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
     return names
 
 
-def costs_a_text(scores: ScoreTable, names: Sequence[str]) -> Costs | None:
-    """Return what each evaluator costs for a text: USD if all are known, else tokens, else None."""
+def costs_per_text(scores: ScoreTable, names: Sequence[str]) -> Costs | None:
+    """Return the cost per text of each evaluator: in USD if all are known, else in tokens, else None."""
     known = costs_of(scores).set_index("evaluator").reindex(list(names))
     columns: dict[Unit, str] = {"usd": "usd_per_text", "tokens": "tokens_per_text"}
     for unit, column in columns.items():
@@ -108,18 +102,18 @@ def generators_of(
     folder
         The run.
     evaluators
-        Those that are trusted; all but baselines, if empty.
+        The trusted ones; all but baselines, if empty.
     aspect
         One aspect; all and their average, if None.
     labelled
-        Estimate from the ratings of this many users, drawn at random, and the scores of all.
+        Estimate from the ratings of this many random users, and the scores of all.
     resamples, seed
-        Of the users.
+        Of the bootstrap of users.
 
     Raises
     ------
     MetaevalError
-        If the run is none, has no such aspect or evaluator, or fewer than two generators.
+        For an unknown aspect or evaluator, and fewer than two generators.
     """
     options = Bootstrap.read({"resamples": resamples, "seed": seed})
     run = open_run(folder)
@@ -127,14 +121,9 @@ def generators_of(
     data = run.prepared(levels=["dataset"], evaluators=names)
     chosen = data.aspects if aspect is None else [aspect]
     found = rank_generators(data, aspects=chosen, bootstrap=options)
-    sheets = ranking_sheets(
-        found,
-        data,
-        truth=run.record.truth.spec,
-        simulated=run.scores.simulation,
-    )
-    correlations = run.correlations.frame
-    judge = names[0] if evaluators else best_evaluator(correlations, names, aspect)
+    simulated = run.scores.simulation
+    sheets = ranking_sheets(found, data, truth=run.record.truth.spec, simulated=simulated)
+    judge = names[0] if evaluators else best_evaluator(run.table, names, aspect)
     powered = estimates_sheet(
         run.scores.frame,
         run.truth,
@@ -142,7 +131,7 @@ def generators_of(
         aspects=chosen,
         labelled=labelled,
         seed=seed,
-        simulated=run.scores.simulation.among([judge]),
+        simulated=simulated.among([judge]),
     )
     return [*sheets, powered] if powered else sheets
 
@@ -159,17 +148,11 @@ def power_of(
     studies: int = 2000,
     seed: int = 0,
 ) -> list[Sheet]:
-    """Say how many users are needed to tell two evaluators of a finished run apart.
-
-    Raises
-    ------
-    MetaevalError
-        If the run is none, or has no such evaluator, aspect, level or coefficient.
-    """
+    """Say how many users are needed to tell two evaluators of a finished run apart."""
     run = open_run(folder)
-    study = run.record.study
+    usual = run.record.study.policy()
     data = run.prepared(
-        levels=[level or study.levels[0]], coefficients=[coefficient or study.coefficients[0]]
+        levels=[level or usual.levels[0]], coefficients=[coefficient or usual.coefficients[0]]
     )
     found = power(data, evaluators, aspect=aspect, users=users, units=units, studies=studies, seed=seed)
     return [power_sheet(found, simulated=run.scores.simulation)]

@@ -11,11 +11,11 @@ from metaeval.base.formulas import read_csv
 from metaeval.base.keys import author_key
 from metaeval.base.records import Kind
 from metaeval.base.yaml_lines import read_yaml
+from metaeval.kinds.details import made_of
 from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import RANKING, read_output
 from metaeval.study.commands.dataset import data_of
-from metaeval.study.commands.details import made_of
 from metaeval.trust.bias.arrays import JudgedUnits
 from metaeval.trust.bias.biases import Verdicts, measure
 from metaeval.trust.bias.families import family_of, model_family
@@ -233,7 +233,7 @@ def lengths_of(
 def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> JudgedUnits:
     scale = run.record.data.scale
     own = run.scores.frame[run.scores.frame["evaluator"].isin(list(names))]
-    return JudgedUnits.of(
+    return JudgedUnits.matched(
         own,
         run.truth,
         names,

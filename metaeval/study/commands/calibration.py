@@ -1,4 +1,4 @@
-"""A run, or a data set of labels → how far its evaluators agree with people; the calibration is kept."""
+"""A run, or a data set of labels → how far its evaluators agree with people; its calibration is kept."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.engine.policy import Policy, prepare
+from metaeval.kinds.details import made_of
 from metaeval.runs.finished import open_run
 from metaeval.sources.hub.repository import FILE
-from metaeval.study.commands.details import made_of
 from metaeval.study.commands.labels import Calibrating, labelled_data, labelled_run
 from metaeval.trust.calibration.bands import Bands
 from metaeval.trust.calibration.labels import agreements, check_cuts, check_measure
@@ -28,7 +28,6 @@ from metaeval.trust.calibration.sheets import (
     agreement_sheet,
     confusion_sheet,
     label_sheet,
-    state_sheet,
     strata_sheet,
 )
 
@@ -50,23 +49,22 @@ def calibration_of(
     *,
     save: str | os.PathLike[str] | None = None,
 ) -> list[Sheet]:
-    """Measure how far evaluators agree with people; the calibration of a run is kept in its folder.
+    """Measure how far evaluators agree with people, and keep the calibration.
 
     Parameters
     ----------
     folder
-        A finished run; or a data set with ratings and recorded scores, which is scored for the purpose with
-        all its recorded evaluators and annotators.
+        A finished run, or a data set with ratings and recorded scores or annotators.
     how
         What to calibrate.
     save
-        The file to keep the calibration in; ``calibration.json`` in the folder of a run, if None. That of a
-        data set is kept only if a file is given.
+        The file of the calibration. If None, that of a run is ``calibration.json`` in its folder, and that of
+        a data set is not kept.
 
     Returns
     -------
     list of Sheet
-        ``calibration``, and what there is something for of ``labels``, ``strata``, ``confusion``, ``maps``.
+        ``calibration``, and those that are not empty of ``labels``, ``strata``, ``confusion``, ``maps``.
 
     Raises
     ------
@@ -97,20 +95,16 @@ def calibration_of(
     maps = map_fits(data, scale=given.scale, bootstrap=bootstrap, cluster=folds)
     simulated = given.scores.simulation.among(data.evaluators)
     target = Path(save) if save is not None else None if of_data else path / CALIBRATION
+    choice: dict[str, Any] = {"measure": options.measure, "cuts": options.cuts}
     if target is not None:
+        about = {**given.about, "simulated": bool(simulated)}
+        signatures = given.scores.signatures
         made = make_calibration(
-            found,
-            maps,
-            signatures=given.scores.signatures,
-            about={**given.about, "simulated": bool(simulated)},
-            bands=bands,
-            bootstrap=bootstrap,
-            measure=options.measure,
-            cuts=options.cuts,
+            found, maps, signatures=signatures, about=about, bands=bands, bootstrap=bootstrap, **choice
         )
         write_calibration(made, target)
     whole = [one for one in found if not one.stratum]
-    choice: dict[str, Any] = {"measure": options.measure, "cuts": options.cuts, "simulated": simulated}
+    choice["simulated"] = simulated
     sheets = [
         agreement_sheet(
             whole, bands, **choice, intervals=_intervals(bootstrap, given.called), left_out=left_out
@@ -129,26 +123,21 @@ def states_of(
     *,
     only: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Say of the evaluators of a run whether they are those that were calibrated.
+    """Say of the evaluators of a finished run whether they are those that were calibrated.
 
     Parameters
     ----------
     folder
-        A finished run.
+        The run.
     calibration
         A calibration file, or another run's folder; the run's own, if None.
     only
-        Evaluators to ask about; if empty, those that the calibration names, and all judges.
+        Evaluators; if empty, those in the calibration, and all judges.
 
     Returns
     -------
     dict
         Name → ``calibrated``, or ``uncalibrated: `` and why.
-
-    Raises
-    ------
-    MetaevalError
-        If the folder is no finished run, there is no calibration, or a name is in neither.
     """
     run = open_run(folder)
     kept = read_calibration(calibration if calibration is not None else run.folder)
@@ -161,22 +150,10 @@ def states_of(
     return {n: state_of(kept, signatures.get(n, {}), n) for n in list(only) or judges}
 
 
-def state_sheets(
-    folder: str | os.PathLike[str],
-    calibration: str | os.PathLike[str] | None = None,
-    *,
-    only: Sequence[str] = (),
-) -> tuple[list[Sheet], bool]:
-    """Return the states of `states_of` as a sheet, and whether all are calibrated."""
-    states = states_of(folder, calibration, only=only)
-    return [state_sheet(states.items())], all(map(is_calibrated, states.values()))
-
-
 def uncalibrated_note(folder: str | os.PathLike[str]) -> str | None:
-    """Return a sentence on the evaluators of a run whose calibration, kept beside it, no longer holds.
+    """Return a sentence on the evaluators of a run whose calibration in its folder no longer holds, or None.
 
-    None if all are calibrated, or nobody ever calibrated: then nothing is claimed. That the calibration
-    cannot be read is said, and is no reason to print nothing else.
+    A calibration that cannot be read is no error here: the sentence says so.
     """
     if not (Path(folder) / CALIBRATION).is_file():
         return None
@@ -190,7 +167,7 @@ def uncalibrated_note(folder: str | os.PathLike[str]) -> str | None:
 
 
 def _prepared(given: LabelledScores, how: Calibrating) -> tuple[Prepared, list[str]]:
-    """Align what is to be calibrated with the truth, nothing filled in; and name those made of the truth."""
+    """Align scores and truth, nothing filled in; return the evaluators that are left out, too."""
     known = list(given.scores.evaluators)
     for name in how.evaluators:
         if name not in known:
@@ -230,6 +207,5 @@ def _intervals(bootstrap: Bootstrap, called: Mapping[str, str]) -> str:
     who = called.get(str(bootstrap.cluster), bootstrap.cluster)
     return (
         f"{100 * bootstrap.confidence:g} % intervals: {bootstrap.resamples:,} bootstrap resamples of "
-        f"{plural_of(who or '')}, "
-        f"seed {bootstrap.seed}."
+        f"{plural_of(who or '')}, seed {bootstrap.seed}."
     )

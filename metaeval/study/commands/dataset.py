@@ -1,10 +1,10 @@
-"""The data set of a finished run, which holds none itself: found again, and seen to be the same."""
+"""The data set of a finished run, which does not hold it: found again, and checked to be the same."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaeval.base.errors import MetaevalError, StudyError, nearest
+from metaeval.base.errors import MetaevalError, StudyError, unknown
 from metaeval.kinds.kind import kind_named
 from metaeval.kinds.study import make_study
 from metaeval.study.plan import plan
@@ -18,18 +18,13 @@ if TYPE_CHECKING:
     from metaeval.runs.finished import OpenRun
 
 NONE = "(none)"
-"""What stands for a unit that has no value in a column."""
+"""Stands for an empty value of a column."""
 
 
 def data_of(run: OpenRun, given: str | os.PathLike[str] | None = None) -> DataOfKind:
     """Load the data set that a run scored, without what its study excludes.
 
-    Parameters
-    ----------
-    run
-        The run.
-    given
-        Where the data set lies, if not where the study says.
+    It lies at ``given``, or where the study says.
 
     Raises
     ------
@@ -52,13 +47,7 @@ def data_of(run: OpenRun, given: str | os.PathLike[str] | None = None) -> DataOf
 
 
 def column_of(run: OpenRun, column: str, given: str | os.PathLike[str] | None = None) -> pd.DataFrame:
-    """Return a column that tells units apart, as `column_in` does.
-
-    Raises
-    ------
-    MetaevalError
-        As `data_of`, or if there is no such column.
-    """
+    """Return a column of the data set of a run, as `column_in` does."""
     frame = run.scores.frame
     if column in run.scores.keys:  # the run knows these itself
         units = frame[[column]].drop_duplicates().astype(str)
@@ -67,18 +56,12 @@ def column_of(run: OpenRun, column: str, given: str | os.PathLike[str] | None = 
 
 
 def column_in(data: DataSet, column: str, kind: str = "explanations") -> pd.DataFrame:
-    """Return a column of a data set that tells units apart, such as one of its users.
+    """Return a column of one of the tables of a data set, such as that of its users.
 
     Returns
     -------
     DataFrame
-        The key columns that it goes by, no two rows with the same, and ``category``, the column as text;
-        `NONE` where it is empty.
-
-    Raises
-    ------
-    MetaevalError
-        If there is no such column.
+        A row per key of that table: its key columns, and ``category``, the column as text; `NONE` if empty.
     """
     tables = kind_named(kind).tables(data)
     for found in tables:
@@ -86,7 +69,5 @@ def column_in(data: DataSet, column: str, kind: str = "explanations") -> pd.Data
             by = [k for k in data.keys if k in found.columns]
             text = found[column].astype(object).where(found[column].notna(), "").astype(str).str.strip()
             return found[by].astype(str).assign(category=text.where(text != "", NONE))
-    have = list(dict.fromkeys(str(c) for table in tables for c in table.columns))
-    raise MetaevalError(
-        f"data set {data.name!r} has no column {column!r}{nearest(column, have)} (it has: {', '.join(have)})"
-    )
+    have = dict.fromkeys(str(c) for table in tables for c in table.columns)
+    raise MetaevalError(unknown(f"data set {data.name!r} has no column", column, have))

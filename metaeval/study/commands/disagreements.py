@@ -1,4 +1,4 @@
-"""A finished run → where a panel of its judges splits, what it gains, and a table for people to label."""
+"""A finished run → where a panel of its judges splits, its gain, and a table for people to label."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def disagreements_of(
     judges
         The panel; the judges of the run, if empty.
     aspects, levels
-        Those to look at; all of the run, if empty.
+        All of the run, if empty.
     n
-        Units that are listed.
+        Units to list.
     resamples, seed
-        Of the clusters of the run, such as its users.
+        Of the bootstrap of the clusters of the run, such as its users.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def disagreements_of(
     Raises
     ------
     MetaevalError
-        If the run is none, a name in it is not known, or the members do not score on the truth's scale.
+        For an unknown name, and members that do not score on the truth's scale.
     """
     whole_number("n", n, least=1)
     run = open_run(folder)
@@ -87,7 +87,7 @@ def labels_of_disagreements(
     data: str | os.PathLike[str] | None = None,
     with_scores: bool = False,
 ) -> int:
-    """Write the units of the sheet ``disagreements`` as a table for people to label.
+    """Write the units of the sheet ``disagreements`` as a table for people to label; return how many.
 
     It has the columns of `metaeval golden export`, so that `metaeval golden import` takes it back.
 
@@ -100,21 +100,16 @@ def labels_of_disagreements(
     path
         The CSV file.
     aspects
-        Aspects to label; all of the run, if empty.
+        To label; all of the run, if empty.
     data
-        The run's data set, if not where its study says.
+        Where the run's data set lies, if not where its study says.
     with_scores
-        Whether the members' scores are shown. People who see them lean towards them.
-
-    Returns
-    -------
-    int
-        How many units were written.
+        Whether to show the members' scores. People who see them lean towards them.
 
     Raises
     ------
     MetaevalError
-        If the data set is not there, is another one, or has no texts; or the file is there already.
+        If the file is there already, or the data set is not there, is another one, or has no texts.
     """
     if Path(path).exists():
         raise MetaevalError(f"{path} is there already, maybe with labels; give another name with --labels")

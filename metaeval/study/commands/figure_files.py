@@ -5,16 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaeval.base.errors import MetaevalError
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.files import replacing, write_text
-from metaeval.reports.figures import check_drawing, draw
+from metaeval.kinds.kind import kind_named
+from metaeval.reports.drawing import check_drawing, draw
 from metaeval.reports.sheets import sheet_to_csv
 from metaeval.runs.finished import open_run
-from metaeval.study.figures import figures_of_run
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
+
+    from metaeval.engine.figures.figure import Figure
+    from metaeval.runs.finished import OpenRun
+
+
+def figures_of_run(
+    run: OpenRun, *, names: Sequence[str] = (), first: Mapping[str, str] | None = None
+) -> Sequence[Figure]:
+    """Return the figures of a finished run; the arguments are those of `StudyKind.figures`.
+
+    Raises
+    ------
+    MetaevalError
+        If a name is not that of a figure, or the run has no such dimension or value.
+    """
+    dimensions = {d.name: list(d.choices) for d in run.board.dimensions}
+    for column, value in (first or {}).items():
+        one_of(value, dimensions.get(column, []), f"the run has no {column}", "it has")
+    return kind_named(run.record.study.kind).figures(run.scored, run.board, names, first)
 
 
 def write_figures(
@@ -51,6 +70,8 @@ def write_figures(
     run = open_run(folder)
     target = run.folder / "figures" if out is None else Path(out)
     figures = figures_of_run(run, names=names, first=first)
+    if not names and not figures:
+        raise MetaevalError(f"the run in {run.folder} has nothing to show in a figure")
     made = [figure.sheet.name for figure in figures]
     for name in names:
         if name not in made:

@@ -1,4 +1,4 @@
-"""Scores and people's ratings to calibrate by: from a finished run, or a data set that is scored for it."""
+"""The scores and ratings of a calibration: of a finished run, or of a data set that is scored for it."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 RESAMPLES = 10_000
-"""Bootstrap resamples where no run says how many."""
+"""Of the bootstrap, if neither the run nor the user says how many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibrating:
-    """How a calibration is made; the defaults are those of the command."""
+    """What to calibrate, and how."""
 
     evaluators: tuple[str, ...] = ()
     """Names; all, if empty."""
     aspects: tuple[str, ...] = ()
     by: str | None = None
-    """A column of units or users: agreement in each of its values, too."""
+    """A column of units or users; agreement is measured for each of its values, too."""
     cuts: tuple[float, ...] = ()
-    """A label of this or more is a pass; the verdict is then by kappa at the first."""
+    """A label of this or more is a pass; the verdict is by kappa at the first cut."""
     bands: str | None = None
     measure: str | None = None
-    """What the verdict is by."""
+    """The measure that the verdict is by."""
     truth: str | None = None
-    """Of a data set: the evaluator that is the truth."""
+    """The evaluator that is the truth of a data set."""
     data: str | None = None
-    """Of a run: where its data set lies, if ``by`` needs it."""
+    """Where the data set of a run lies, if ``by`` needs it."""
     resamples: int | None = None
     seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledScores:
-    """Scores and the truth, from a run or made for the purpose."""
+    """Scores and the truth."""
 
     scores: ScoreTable
     truth: pd.DataFrame
@@ -65,11 +65,11 @@ class LabelledScores:
     about: Mapping[str, Any]
     specs: Mapping[str, str]
     categories: pd.DataFrame | None
-    """Key columns and ``category``, if parts are asked for."""
+    """Key columns and ``category``, if `Calibrating.by` names a column."""
     cluster: str | None = None
-    """What is resampled if nobody says otherwise, as `Prepared.clusters` takes it."""
+    """Resampled by default, as `Prepared.clusters` takes it."""
     called: Mapping[str, str] = field(default_factory=dict)
-    """What may be resampled → what a reader calls it, if that differs."""
+    """Cluster → what a reader calls it, if that differs."""
 
 
 def labelled_run(path: Path, how: Calibrating) -> LabelledScores:

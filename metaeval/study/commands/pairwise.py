@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.simulation import REAL
-from metaeval.kinds.explanations.data.studies.verdicts import read_verdicts
 from metaeval.runs.finished import open_run
+from metaeval.sources.verdicts import read_verdicts
 from metaeval.trust.verdicts.sheets import pairwise_sheets
 
 if TYPE_CHECKING:
@@ -32,18 +32,18 @@ def pairwise_of(
     Parameters
     ----------
     path
-        A finished run, or a file of recorded verdicts (`metaeval.kinds.explanations.data.studies.verdicts`).
+        A finished run, or a file of recorded verdicts (`metaeval.sources.verdicts`).
     evaluators
-        Those that are wanted; all pairwise ones, if empty.
+        The wanted ones; all pairwise ones, if empty.
     flips
-        ``tie`` or ``drop``; as each evaluator has it, if None, and ``tie`` for recorded verdicts.
+        ``tie`` or ``drop``; the evaluator's own rule, if None, and ``tie`` for recorded verdicts.
     resamples, seed
-        Of the users, or of the items in data without users.
+        Of the bootstrap of users, or of items in data without users.
 
     Raises
     ------
     MetaevalError
-        If it is no finished run or file of verdicts, has no pairwise evaluator, or none of that name.
+        If there are no verdicts, or none of an evaluator of that name.
     """
     if Path(path).is_file():
         verdicts, scores = read_verdicts(path), None
@@ -57,11 +57,7 @@ def pairwise_of(
         verdicts, scores = run.verdicts, run.scores
     known = [str(e) for e in verdicts["evaluator"].unique()]
     for name in evaluators:
-        if name not in known:
-            raise MetaevalError(
-                f"there are no verdicts of an evaluator {name!r}{nearest(name, known)} "
-                f"(there are: {', '.join(known)})"
-            )
+        one_of(name, known, "there are no verdicts of an evaluator", "there are")
     wanted = [name for name in known if name in evaluators] if evaluators else known
     signatures = scores.signatures if scores else {}
     return pairwise_sheets(

@@ -1,4 +1,4 @@
-"""What biases are measured on: the scores of judges and the truth of the same units, in arrays."""
+"""The arrays that biases are measured on: judges' scores and the truth of the same units."""
 
 from __future__ import annotations
 
@@ -6,54 +6,54 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from metaeval.base.keys import author_key, key_columns, nouns_of
 from metaeval.base.records import AVERAGE, Status
 from metaeval.engine.alignment import align
+from metaeval.stats.resampling.cluster_sums import summed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import pandas as pd
 
     from metaeval.base.records import Scale
     from metaeval.engine.alignment import Aligned, Bools
     from metaeval.stats.coefficients.tables import Floats, Ints
 
-_OTHERS = "\x00others"  # no evaluator of a study is called so
-_MOST = 0.8  # share of the units that other people must have rated for their ratings to be used
+_OTHERS = "\x00others"  # no evaluator has this name
+_MOST = 0.8  # share of the units that further people must have rated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedUnits:
-    """Scores of E judges and the truth, for A aspects and U units; nothing is filled in."""
+    """Scores of E judges and the truth, for A aspects and U units; missing values stay NaN."""
 
     judges: tuple[str, ...]
     aspects: tuple[str, ...]
     scores: Floats
-    """Shape (E, A, U); NaN where a judge gave none."""
+    """Shape (E, A, U)."""
     truth: Floats
-    """Shape (A, U); NaN where there is none."""
+    """Shape (A, U)."""
     cluster: Ints
     """Shape (U,): the cluster of each unit, numbered by name."""
     n_clusters: int
     generator: Ints
-    """Shape (U,): what wrote each unit; 0 where that is not known."""
+    """Shape (U,): position of the unit's generator; 0 if generators are not known."""
     generators: tuple[str, ...]
-    """Empty if units do not say what wrote them."""
+    """Empty if they are not known."""
     length: Floats | None = None
-    """Shape (U,): characters of the text; NaN where there is no text. None if lengths are not known."""
+    """Shape (U,): characters of the text; NaN without a text. None if lengths are not known."""
     second: Floats | None = None
-    """Shape (A, U): the mean rating of people who are in neither the truth nor the judges; NaN where there is
-    none. None if too few units have it."""
+    """Shape (A, U): mean rating of people who are in neither the truth nor the judges. None if too few units
+    have one."""
     clustered_by: str = "user"
-    """What a cluster is called."""
+    """The noun for a cluster."""
     scale: Scale | None = None
     rates: frozenset[str] = field(default_factory=frozenset)
     """Judges whose scores are ratings on the truth's scale."""
 
     @classmethod
-    def of(
+    def matched(
         cls,
         scores: pd.DataFrame,
         truth: pd.DataFrame,
@@ -77,14 +77,13 @@ class JudgedUnits:
         judges
             Evaluators of the scores.
         cluster
-            The key column whose values are resampled whole; the first, if left out.
+            The key column whose values are resampled whole; default: the first.
         called
-            Key column → what its values are called; by its name, if left out.
+            Key column → its noun; default: from its name.
         length
             Key columns and ``length``, one row per unit; None if lengths are not known.
         second
-            Ratings by people other than those of the truth: key columns, ``aspect`` and ``rating``. Several
-            of one unit and aspect are averaged. None if there are none.
+            Ratings of further people: key columns, ``aspect`` and ``rating``; averaged by unit and aspect.
         scale, rates
             As the fields.
 
@@ -95,7 +94,11 @@ class JudgedUnits:
         """
         asked = scores[scores["evaluator"].isin(list(judges))]
         if second is not None:
-            asked = _with_others(asked, second)
+            # Aligned as if they were the scores of one more judge.
+            by = [*key_columns(asked), "aspect"]
+            means = second.groupby(by, sort=False, observed=True)["rating"].mean().reset_index(name="score")
+            ok = {"status": Status.OK.value} if "status" in asked else {}
+            asked = pd.concat([asked, means.assign(evaluator=_OTHERS, **ok)], ignore_index=True)
         found = align(asked, truth, [])
         by_name = {k: _numbered(found.labels[k], found.keys[k]) for k in found.keys}
         called = called or nouns_of(by_name)
@@ -121,31 +124,31 @@ class JudgedUnits:
 
     @property
     def rows(self) -> list[str]:
-        """Names of what numbers are of: each aspect, then the average if there are two or more."""
+        """The aspects, then the average if there are two or more."""
         return [*self.aspects, AVERAGE] if len(self.aspects) > 1 else list(self.aspects)
 
-    def place(self, judge: str) -> int:
-        """Return the position of a judge."""
-        return self.judges.index(judge)
+    @property
+    def doublings(self) -> Floats | None:
+        """The binary logarithm of each text's length, shape (U,); None if lengths are not known."""
+        return None if self.length is None else np.log2(np.where(self.length > 0, self.length, np.nan))
+
+    def of(self, judge: str) -> Floats:
+        """Return the scores of a judge, shape (A, U)."""
+        scores: Floats = self.scores[self.judges.index(judge)]
+        return scores
 
     def rated(self, judge: str) -> Bools:
         """Return which units have a score of the judge and a rating of the truth, shape (A, U)."""
-        both: Bools = ~np.isnan(self.scores[self.place(judge)] + self.truth)
+        both: Bools = ~np.isnan(self.of(judge) + self.truth)
         return both
 
-
-def _with_others(scores: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """Add the mean ratings of other people, as if they were a judge's."""
-    import pandas as pd
-
-    by = [*key_columns(scores), "aspect"]
-    means = second.groupby(by, sort=False, observed=True)["rating"].mean().reset_index(name="score")
-    means = means.assign(evaluator=_OTHERS, **({"status": Status.OK.value} if "status" in scores else {}))
-    return pd.concat([scores, means], ignore_index=True)
+    def by_cluster(self, values: Floats, use: Bools) -> Floats:
+        """Sum values over the units in use, both of shape (A, U), to shape (A, n_clusters)."""
+        return summed(values, use, self.cluster, self.n_clusters)
 
 
 def _covering(found: Aligned, places: Sequence[int]) -> Floats | None:
-    """Return the ratings of other people, if most of what is judged and rated has them."""
+    """Return the ratings of other people, if most units that are scored and rated have them."""
     ratings = found.scores[found.evaluators.index(_OTHERS)]
     used = ~np.isnan(found.truth) & ~np.isnan(found.scores[list(places)]).all(axis=0)
     enough = (~np.isnan(ratings) & used).sum(axis=1) >= _MOST * used.sum(axis=1)
@@ -153,15 +156,12 @@ def _covering(found: Aligned, places: Sequence[int]) -> Floats | None:
 
 
 def _numbered(labels: pd.Index[Any], codes: Ints) -> tuple[Ints, tuple[str, ...]]:
-    """Give numbers by name to those that occur, so that a seed means the same whatever the order of rows."""
+    """Return numbers by name, so that draws do not depend on the order of rows, and the names."""
     names, of_unit = np.unique(labels.astype(str).to_numpy(dtype=object)[codes], return_inverse=True)
     return of_unit, tuple(map(str, names))
 
 
 def _lengths(length: pd.DataFrame, by_name: Mapping[str, tuple[Ints, tuple[str, ...]]]) -> Floats:
-    """Return the length of each unit, NaN for one that is not in the table."""
-    import pandas as pd
-
     named = list(by_name)
     units = pd.DataFrame({k: np.array(names, dtype=object)[codes] for k, (codes, names) in by_name.items()})
     known = length[[*named, "length"]].astype(dict.fromkeys(named, str)).drop_duplicates(named)

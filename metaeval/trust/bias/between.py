@@ -1,4 +1,4 @@
-"""How far judges are apart whose signatures differ in one part alone: the prompt, or the replicate."""
+"""How far the scores of judges differ that differ in the prompt alone, or in the replicate alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.stats.coefficients.grouped import kendall
-from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio, summed, with_average
+from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio, with_average
 from metaeval.stats.resampling.paired import sign_test
 from metaeval.trust.bias.clustered import Measured, measured
 
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
     from metaeval.trust.bias.arrays import JudgedUnits
 
 _OUTCOME = ("spec", "models", "fingerprints", "without_example", "outcome")
-"""What a signature says beside what was asked for."""
+"""Parts of a signature that are no part of the question."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Between:
-    """How far K judges are apart on the units that all of them scored."""
+    """How far K judges differ on the units that all of them scored."""
 
     judges: tuple[str, ...]
     identical: Measured
     """The share of units on which all give the same score."""
     distance: Measured
-    """The mean absolute difference of two of them, in points."""
+    """The mean absolute difference, in points; mean over pairs of judges."""
     shift: Measured
-    """The second's mean minus the first's, in points; tested. Of more than two judges, the largest difference
-    of two means, without an interval."""
+    """The second's mean minus the first's, in points; tested. For more than two judges, the largest
+    difference of two means, without an interval."""
     correlation: Measured
-    """Pearson's r of two of them, the mean over pairs."""
+    """Pearson's r; mean over pairs of judges."""
     icc: Measured
     """ICC(2, 1), absolute agreement (Shrout & Fleiss 1979)."""
     tau: Floats
-    """Kendall's τ-b of the generators' mean scores, the mean over pairs; shape (A + 1,)."""
+    """Kendall's τ-b of the generators' mean scores; mean over pairs of judges; shape (A + 1,)."""
     n_units: Ints
     """Shape (A,)."""
 
@@ -58,26 +58,26 @@ def differing_in(
         if what in signature:
             value = json.dumps(signature.pop(what), sort_keys=True, default=str)
             rest = json.dumps(signature, sort_keys=True, default=str)
-            # Of two that do not differ in it either, the first is enough.
+            # Of several judges with the same value, the first stands for all.
             groups.setdefault(rest, {}).setdefault(value, name)
     return [tuple(names.values()) for names in groups.values() if len(names) > 1]
 
 
 def between(data: JudgedUnits, judges: Sequence[str], resampler: Resampler) -> Between:
-    """Measure how far judges are apart.
+    """Measure how far judges differ.
 
-    Units need no rating of the truth. The test turns the signs of the differences of whole clusters.
+    Units need no rating of the truth. The test flips the signs of the differences of whole clusters.
     """
-    scores = data.scores[[data.place(j) for j in judges]]
+    scores = np.stack([data.of(j) for j in judges])
     use: Bools = np.asarray(~np.isnan(scores).any(axis=0))
-    # Centred together, so that squares of large numbers are not taken off each other.
+    # Centred together first, so that the difference of squares keeps its digits.
     n = np.maximum(use.sum(axis=1, keepdims=True), 1)
     centre = np.where(use, scores.mean(axis=0), 0.0).sum(axis=1, keepdims=True) / n
     cube = np.where(use, scores - centre, 0.0)
     pairs = list(combinations(range(len(judges)), 2))
 
     def total(values: Floats) -> Floats:
-        return summed(values, use, data.cluster, data.n_clusters)
+        return data.by_cluster(values, use)
 
     units = total(use.astype(np.float64))
     same = total(np.asarray((cube == cube[0]).all(axis=0), dtype=np.float64))
@@ -111,10 +111,7 @@ def between(data: JudgedUnits, judges: Sequence[str], resampler: Resampler) -> B
 
 
 def _shift(shifts: Floats, units: Floats, resampler: Resampler) -> Measured:
-    """Return the difference of the means of two judges, or the largest of several, by aspect.
-
-    ``shifts`` has the shape (pairs, A, n_clusters).
-    """
+    """Return the difference of two means, or the largest of several, from shape (pairs, A, n_clusters)."""
     n = np.where(units.any(axis=1, keepdims=True), units.sum(axis=1, keepdims=True), np.nan)
     if len(shifts) == 1:
         (shift,) = shifts
@@ -129,7 +126,7 @@ def _shift(shifts: Floats, units: Floats, resampler: Resampler) -> Measured:
 
 
 def _icc(sums: Floats) -> Floats:
-    """Return ICC(2, 1) from numbers of units, sums of squares, of squared means of units, and by judge."""
+    """Return ICC(2, 1) from the number of units, Σ squares, Σ squared unit means, and each judge's sum."""
     n, square, mean_square = sums[:3]
     of_judge = sums[3:]
     k = len(of_judge)
@@ -145,7 +142,7 @@ def _icc(sums: Floats) -> Floats:
 
 
 def _tau(scores: Floats, use: Bools, data: JudgedUnits) -> Floats:
-    """Return the agreement of the judges' rankings of the generators, shape (A + 1,)."""
+    """Return Kendall's τ-b of the generators' mean scores, shape (A + 1,)."""
     n = max(len(data.generators), 1)
     found = np.full((len(data.aspects), 1), np.nan)
     for a, there in enumerate(use):

@@ -35,16 +35,15 @@ ALPHA = 0.05
 
 
 class Question(NamedTuple):
-    """What is tested of a bias."""
+    """A bias, and the number that is tested for it."""
 
     bias: str
     number: str
-    """What the number is."""
     above: str
-    """What is said of a number that is significantly above that of no bias, and below it."""
+    """The words for a number significantly above ``none``, and below it."""
     below: str
     none: float = 0.0
-    """The number of a judge without the bias."""
+    """The number without the bias."""
 
 
 POSITION = Question(
@@ -90,33 +89,33 @@ VERDICTS_BETWEEN = {
 
 
 class Test(NamedTuple):
-    """One tested number of one judge, over all aspects."""
+    """One tested number of one judge."""
 
     judge: str
     bias: str
     number: str
     aspect: str
-    """Of pairwise verdicts; empty for scores, of which the mean over the aspects is tested."""
+    """Of pairwise verdicts; empty for scores, whose mean over aspects is tested."""
     estimate: float
     ci_low: float
     ci_high: float
     p: float
     p_holm: float
     found: str
-    """In words."""
+    """The result in words."""
     has_bias: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Biases:
-    """All that was measured of the judges; what the data have nothing for is left out."""
+    """All that was measured; empty where the data do not allow it."""
 
     data: JudgedUnits | None
-    """None if no judge scores single texts."""
+    """None if there are only verdicts."""
     resamples: int
     seed: int
     clustered_by: str
-    """What is resampled: ``user``."""
+    """The noun for a cluster, such as ``user``."""
     verbosity: tuple[Verbosity, ...] = ()
     self_preference: tuple[SelfPreference, ...] = ()
     leniency: tuple[Leniency, ...] = ()
@@ -131,7 +130,7 @@ class Biases:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """What pairwise judges said, and what their verdicts are held against."""
+    """Verdicts of pairwise judges, and the truth, lengths and generators of their texts."""
 
     pairs: tuple[VerdictPairs, ...]
     truth: pd.DataFrame
@@ -164,57 +163,47 @@ def measure(
     families
         Name of each judge and generator → its family of models, or None.
     clustered_by
-        What a cluster is called.
+        The noun for a cluster.
     resamples, seed
         Of the bootstrap, and of the random signs of the tests.
     """
     found = Biases(data, resamples, seed, clustered_by)
+    signatures, families = signatures or {}, families or {}
     if data is not None:
-        found = _of_scores(found, data, signatures or {}, families or {})
+        judges, resampler = data.judges, Resampler(data.n_clusters, resamples, seed)
+        own = {j: own_family(data, j, families) for j in judges}
+        wordings = differing_in(PROMPT, signatures, judges)
+        found = replace(
+            found,
+            verbosity=_known(verbosity(data, j, resampler, is_own=own[j]) for j in judges),
+            self_preference=_known(self_preference(data, j, families, resampler) for j in judges),
+            leniency=_known(leniency(data, j, resampler) for j in judges),
+            range_use=_known(range_use(data, j, resampler) for j in judges),
+            wording=tuple(between(data, two, resampler) for g in wordings for two in combinations(g, 2)),
+            repeatability=tuple(
+                between(data, group, resampler) for group in differing_in(REPLICATE, signatures, judges)
+            ),
+        )
     if verdicts is not None:
-        found = _of_verdicts(found, verdicts, signatures or {}, families or {})
+        made: dict[str, int] = {"resamples": resamples, "seed": seed}
+        of, generators = verdicts, verdicts.generators
+        found = replace(
+            found,
+            position=_known(position(pairs, **made) for pairs in of.pairs),
+            pairwise=tuple(
+                pairwise_effects(
+                    pairs,
+                    of.truth,
+                    of.length,
+                    own_generators(generators, families.get(pairs.judge), families),
+                    **made,
+                )
+                for pairs in of.pairs
+                if len(pairs.frame)
+            ),
+            verdicts_between=tuple(verdicts_between(of.pairs, signatures, **made)),
+        )
     return replace(found, tests=_tests(found))
-
-
-def _of_scores(
-    found: Biases,
-    data: JudgedUnits,
-    signatures: Mapping[str, Mapping[str, Any]],
-    families: Mapping[str, str | None],
-) -> Biases:
-    resampler = Resampler(data.n_clusters, found.resamples, found.seed)
-    own = {judge: own_family(data, judge, families) for judge in data.judges}
-    wordings = differing_in("prompt", signatures, data.judges)
-    repetitions = differing_in("replicate", signatures, data.judges)
-    return replace(
-        found,
-        verbosity=_known(verbosity(data, judge, resampler, is_own=own[judge]) for judge in data.judges),
-        self_preference=_known(self_preference(data, judge, families, resampler) for judge in data.judges),
-        leniency=_known(leniency(data, judge, resampler) for judge in data.judges),
-        range_use=_known(range_use(data, judge, resampler) for judge in data.judges),
-        wording=tuple(between(data, two, resampler) for group in wordings for two in combinations(group, 2)),
-        repeatability=tuple(between(data, group, resampler) for group in repetitions),
-    )
-
-
-def _of_verdicts(
-    found: Biases,
-    verdicts: Verdicts,
-    signatures: Mapping[str, Mapping[str, Any]],
-    families: Mapping[str, str | None],
-) -> Biases:
-    drawn: dict[str, int] = {"resamples": found.resamples, "seed": found.seed}
-    effects = []
-    for pairs in verdicts.pairs:
-        own = own_generators(verdicts.generators, families.get(pairs.judge), families)
-        if len(pairs.frame):
-            effects.append(pairwise_effects(pairs, verdicts.truth, verdicts.length, own, **drawn))
-    return replace(
-        found,
-        position=_known(position(pairs, **drawn) for pairs in verdicts.pairs),
-        pairwise=tuple(effects),
-        verdicts_between=tuple(verdicts_between(verdicts.pairs, signatures, **drawn)),
-    )
 
 
 def _known(found: Iterable[T | None]) -> tuple[T, ...]:
@@ -222,7 +211,7 @@ def _known(found: Iterable[T | None]) -> tuple[T, ...]:
 
 
 def _tests(found: Biases) -> tuple[Test, ...]:
-    """Return the tests of all numbers, judge by judge, corrected together."""
+    """Return all tests, judge by judge, corrected together."""
     asked: list[tuple[str, str, Question, Measured]] = [
         *((p.judge, p.aspect, POSITION, p.first) for p in found.position),
         *(

@@ -1,4 +1,4 @@
-"""Numbers of a judge, with cluster-bootstrap intervals and tests by random signs of whole clusters."""
+"""Estimates with cluster-bootstrap intervals, and tests by random signs of whole clusters."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from metaeval.stats.resampling.bootstrap import Resampler, Statistic
 
 FEWEST_CLUSTERS = 6
-"""Of fewer clusters no pattern of signs is rare enough for p < 0.05."""
+"""With fewer clusters no pattern of signs has p < 0.05."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured(Estimate[Floats]):
-    """Estimates of each aspect, then of their mean, shape (A + 1,), with p-values; of a single aspect one."""
+    """Estimates of each aspect, then their mean (if there are several), shape (A + 1,), with p-values."""
 
     p: Floats
     """Two-sided; NaN where nothing is tested."""
@@ -39,12 +39,12 @@ def measured(
     Parameters
     ----------
     statistic
-        Of one value an aspect.
+        With one value per aspect.
     resampler
         Of the clusters.
     contributions
-        What each cluster adds to the statistic under test, shape (A, n_clusters), which is zero in the mean
-        if there is no bias; None to test nothing.
+        What each cluster adds to the tested statistic, shape (A, n_clusters), zero in the mean without a
+        bias; None for no test.
     bounds
         Of the statistic, as for `metaeval.stats.resampling.bootstrap.bootstrap`.
     """

@@ -1,4 +1,4 @@
-"""Which family of models a name belongs to: a stated table, and what the user says instead."""
+"""The family of models that a name belongs to: from a table, or as the user says."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "hunyuan": ("hunyuan",),
     "internlm": ("internlm",),
 }
-"""Family → the words that its models' names hold. A tuned model goes by the name that it carries."""
+"""Family → patterns of the words in its models' names."""
 
 _WORDS = {
     family: re.compile("|".join(rf"(?<![a-z]){word}(?![a-z])" for word in words))
@@ -44,13 +44,13 @@ def family_of(name: str, said: Mapping[str, str | None] | None = None) -> str | 
     name
         Such as ``gpt-4o`` or ``Qwen2.5-72B``.
     said
-        Name → family, which goes before the table; None for a model of no family.
+        Name → family, before the table; None for no family.
 
     Returns
     -------
     str or None
-        None if the table has no word of the name. Of several words the one that stands first counts, so a
-        ``deepseek-r1-distill-qwen`` is one of ``deepseek``.
+        None if no pattern matches. Of several matches the leftmost counts: ``deepseek-r1-distill-qwen`` is
+        one of ``deepseek``.
     """
     if said is not None and name in said:
         return said[name]
@@ -60,5 +60,5 @@ def family_of(name: str, said: Mapping[str, str | None] | None = None) -> str | 
 
 
 def model_family(model: str) -> str | None:
-    """Return the family of ``provider/model``: the provider says who serves a model, not whose it is."""
+    """Return the family of ``provider/model``; a provider may serve models of any family."""
     return family_of(model.partition("/")[2] or model)

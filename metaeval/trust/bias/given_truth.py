@@ -1,7 +1,7 @@
 """The effect of a column on a judge's score with the truth held fixed: behind verbosity and self-preference.
 
-Ratings measure quality with noise. Whatever goes along with quality, such as length, then takes over a part
-of its effect (errors in variables; Fuller 1987, *Measurement Error Models*, ch. 1). If other people rated the
+Ratings measure quality with noise, so whatever correlates with quality, such as length, takes over a part of
+its effect (errors in variables; Fuller 1987, *Measurement Error Models*, ch. 1). If further people rated the
 same units, their mean rating is an instrument for the truth (two-stage least squares).
 """
 
@@ -33,15 +33,15 @@ class GivenTruth:
     """A coefficient with the truth held fixed."""
 
     best: Measured
-    """Tested; freed of the noise of the ratings if other people rated the units."""
+    """Tested; from the instrument, if there is a strong one."""
     plain: Measured | None
     """With the ratings held fixed as they are; None if that is ``best``."""
     weak: bool = False
-    """Whether other people rated the units, but their ratings tell too little of the truth to be used."""
+    """Whether there is an instrument, but a weak one."""
 
     @property
     def instrument(self) -> bool:
-        """Whether ``best`` is freed of noise."""
+        """Whether ``best`` is free of the noise of the ratings."""
         return self.plain is not None
 
 
@@ -55,63 +55,62 @@ def given_truth(
     data, resampler
         With the truth, and how clusters are resampled.
     response
-        Shape (A, U); NaN where there is none.
+        Shape (A, U); NaN for a missing score.
     columns
-        Each of shape (U,); NaN where there is none.
+        Each of shape (U,); NaN for a missing value.
     """
+    plain = fits(data, response, [*columns, data.truth])
     second = data.second
-    plain = _fits(data, response, columns, None)
-    weak = second is not None and _is_weak(data, response, columns, second, resampler)
+    weak = second is not None and _is_weak(data, response, [second, *columns], resampler)
     if second is None or weak:
         return GivenTruth(coefficient(plain, resampler), None, weak)
-    best = _fits(data, response, columns, second)
+    best = fits(data, response, [*columns, data.truth], [*columns, second])
     return GivenTruth(coefficient(best, resampler), coefficient(plain, resampler, tested=False))
 
 
 def coefficient(of_aspects: Sequence[Within], resampler: Resampler, *, tested: bool = True) -> Measured:
-    """Return the coefficient of the first column in the regressions of all aspects, and their mean."""
+    """Return the coefficient of the first column in the regression of each aspect, and their mean."""
     contributions = np.stack([r.contributions() for r in of_aspects]) if tested else None
     return measured(Stack(of_aspects), resampler, contributions)
 
 
-def _is_weak(
-    data: JudgedUnits, response: Floats, columns: Sequence[Floats], second: Floats, resampler: Resampler
-) -> bool:
-    """Say whether, in any aspect, an instrument is too weak for its results to be trusted.
+def fits(
+    data: JudgedUnits,
+    response: Floats,
+    columns: Sequence[Floats],
+    instruments: Sequence[Floats] | None = None,
+) -> list[Within]:
+    """Prepare the regression response ~ columns + cluster of each aspect, on its complete units.
 
-    That is F below 10 for its coefficient in truth ~ columns + instrument + cluster (Staiger & Stock 1997,
+    Parameters
+    ----------
+    data
+        With the clusters.
+    response
+        Shape (A, U).
+    columns, instruments
+        Each of shape (U,) or (A, U); as for `metaeval.trust.bias.within.Within.of`.
+    """
+    found = []
+    for a, y in enumerate(response):
+        table, left = (
+            np.stack([x if x.ndim == 1 else x[a] for x in xs]) for xs in (columns, instruments or columns)
+        )
+        use = ~np.isnan(y + table.sum(axis=0) + left.sum(axis=0))
+        who = data.cluster[use]
+        other = None if instruments is None else left[:, use]
+        found.append(Within.of(y[use], table[:, use], who, data.n_clusters, effects=who, instruments=other))
+    return found
+
+
+def _is_weak(data: JudgedUnits, response: Floats, columns: Sequence[Floats], resampler: Resampler) -> bool:
+    """Say whether, in any aspect, the instrument is too weak.
+
+    That is F below 10 for its coefficient in truth ~ instrument + columns + cluster (Staiger & Stock 1997,
     Econometrica 65, 557), the standard error taken from the bootstrap interval.
     """
-    first_stage = []
-    for a, truth in enumerate(data.truth):
-        table = np.stack([second[a], *columns])
-        use = ~np.isnan(response[a] + truth + table.sum(axis=0))
-        who = data.cluster[use]
-        first_stage.append(Within.of(truth[use], table[:, use], who, data.n_clusters, effects=who))
-    found = coefficient(first_stage, resampler, tested=False)
+    scored = np.where(np.isnan(response), np.nan, data.truth)
+    found = coefficient(fits(data, scored, columns), resampler, tested=False)
     n = len(data.aspects)
     error = (found.high[:n] - found.low[:n]) / (2 * _NORMAL)
-    strong = np.square(found.value[:n]) >= _STRONG * np.square(error)
-    return not bool(strong.all())
-
-
-def _fits(
-    data: JudgedUnits, response: Floats, columns: Sequence[Floats], second: Floats | None
-) -> list[Within]:
-    found = []
-    for a in range(len(data.aspects)):
-        table = np.stack([*columns, data.truth[a]])
-        measured = table if second is None else np.stack([*columns, second[a]])
-        use = ~np.isnan(response[a] + table.sum(axis=0) + measured.sum(axis=0))
-        who = data.cluster[use]
-        found.append(
-            Within.of(
-                response[a, use],
-                table[:, use],
-                who,
-                data.n_clusters,
-                effects=who,
-                instruments=None if second is None else measured[:, use],
-            )
-        )
-    return found
+    return not bool((np.square(found.value[:n]) >= _STRONG * np.square(error)).all())

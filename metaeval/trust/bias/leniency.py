@@ -1,4 +1,4 @@
-"""Leniency and central tendency: whether a judge scores higher than people do, and all things alike."""
+"""Leniency and central tendency: whether a judge scores higher than people do, and in a narrower range."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio, summed
+from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio
 from metaeval.trust.bias.clustered import measured
 
 if TYPE_CHECKING:
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leniency:
-    """Where a judge's scores lie beside the truth, and how far they spread."""
+    """The level and the spread of a judge's scores against the truth's."""
 
     judge: str
     difference: Measured
     """The mean of score − truth, in points; tested."""
     spread: Measured
-    """The scores' standard deviation by the truth's: below 1 the judge keeps to the middle; tested
-    against 1 (the test of Pitman 1939 and Morgan 1939 that two paired spreads are equal)."""
+    """Standard deviation of the scores / the truth; tested against 1 (Pitman 1939, Morgan 1939)."""
     n_units: Ints
     """Shape (A,)."""
 
@@ -36,21 +35,20 @@ def leniency(data: JudgedUnits, judge: str, resampler: Resampler) -> Leniency | 
     if judge not in data.rates:
         return None
     use = data.rated(judge)
-    x = np.where(use, data.scores[data.place(judge)], 0.0)
+    x = np.where(use, data.of(judge), 0.0)
     y = np.where(use, data.truth, 0.0)
     n = np.maximum(use.sum(axis=1, keepdims=True), 1)
-    # Centred once, so that squares of large numbers are not taken off each other.
+    # Centred first, so that the difference of squares keeps its digits.
     dx, dy = (np.where(use, v - v.sum(axis=1, keepdims=True) / n, 0.0) for v in (x, y))
-
-    def by_cluster(values: Floats) -> Floats:
-        return summed(values, use, data.cluster, data.n_clusters)
 
     def spread(sums: Floats) -> Floats:
         first, square, of_truth, square_of_truth = ratio(sums[1:], sums[0])
         return np.sqrt(ratio(np.maximum(square - first**2, 0.0), square_of_truth - of_truth**2))
 
-    units, difference = by_cluster(use.astype(np.float64)), by_cluster(x - y)
-    sums = np.stack([units, *(by_cluster(v) for v in (dx, dx**2, dy, dy**2))])
+    units, difference, *moments = (
+        data.by_cluster(v, use) for v in (use.astype(np.float64), x - y, dx, dx**2, dy, dy**2)
+    )
+    sums = np.stack([units, *moments])
     total = np.maximum(sums[4].sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     empty = np.where(use.any(axis=1, keepdims=True), 0.0, np.nan)
     apart = (sums[2] - sums[4]) / (2 * total) + empty

@@ -1,4 +1,4 @@
-"""What is to be said of the numbers on the biases of judges."""
+"""Sentences on how the biases of judges were measured and tested."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def sampling_note(found: Biases) -> str:
 
 
 def testing_notes(found: Biases) -> list[str]:
-    """Say how the tests were made, and what they cannot tell."""
+    """Say how the tests were made, and what they cannot show."""
     n, by = _clusters(found), found.clustered_by
     told = [
         (
@@ -57,7 +57,7 @@ def testing_notes(found: Biases) -> list[str]:
 
 
 def given_truth_note(found: Biases) -> str:
-    """Say how the truth was held fixed, and what of it remains open."""
+    """Say how the truth was held fixed, and what that leaves open."""
     measured = [*(v.doubling for v in found.verbosity), *(s.points for s in found.self_preference)]
     if any(m.instrument for m in measured):
         return (

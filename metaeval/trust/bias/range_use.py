@@ -1,4 +1,4 @@
-"""Range use: how much of the scale a judge uses, beside how much people use."""
+"""Range use: how much of the scale a judge uses, against how much people use."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.analysis.agreement.distributions import edges_of
-from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio, summed
+from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio
 from metaeval.stats.resampling.paired import paired_test
 from metaeval.trust.bias.clustered import measured
 
 if TYPE_CHECKING:
-    from metaeval.engine.alignment import Bools
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Resampler
     from metaeval.trust.bias.arrays import JudgedUnits
@@ -26,9 +25,9 @@ class RangeUse:
 
     judge: str
     entropy: Measured
-    """The scores' entropy over the levels by the truth's; tested against 1."""
+    """Entropy over the levels, of the scores / the truth; tested against 1."""
     levels: Ints
-    """Shape (A,): levels that the judge used at least once."""
+    """Shape (A,): levels used at least once."""
     levels_of_truth: Ints
     middle: Measured
     """The share of scores in the middle of the scale."""
@@ -39,22 +38,25 @@ class RangeUse:
 def range_use(data: JudgedUnits, judge: str, resampler: Resampler) -> RangeUse | None:
     """Measure range use; None if the judge's scores are not ratings on the truth's scale.
 
-    The test swaps the scores and the truth of whole clusters, which changes nothing in the mean if both use
-    the scale alike.
+    The permutation test swaps the scores and the truth of whole clusters.
     """
     if judge not in data.rates or data.scale is None:
         return None
     edges = edges_of(data.scale)
     use = data.rated(judge)
-    of_judge, of_truth = (
-        _levels(np.where(use, v, 0.0), edges, use, data) for v in (data.scores[data.place(judge)], data.truth)
-    )
+    n = len(edges) - 1
+
+    def levels(values: Floats) -> Floats:
+        """Count by aspect, level and cluster, shape (A, levels, n_clusters); half-way is the level above."""
+        level = np.clip(np.searchsorted(edges, np.where(use, values, 0.0), side="right") - 1, 0, n - 1)
+        return np.stack([data.by_cluster(np.where(level == k, 1.0, 0.0), use) for k in range(n)], axis=1)
+
+    of_judge, of_truth = levels(data.of(judge)), levels(data.truth)
     units = of_judge.sum(axis=1)
 
     def share(counts: Floats) -> Measured:
         return measured(mean_of(counts, units), resampler, bounds=(0.0, 1.0))
 
-    n = len(edges) - 1
     middle = slice((n - 1) // 2, n // 2 + 1)  # the middle level, or the two of them
     both = ClusterSums(np.stack([of_judge, of_truth]), lambda s: ratio(_entropy(s[0]), _entropy(s[1])))
     entropy = measured(both, resampler, bounds=(0.0, np.inf))
@@ -69,21 +71,11 @@ def range_use(data: JudgedUnits, judge: str, resampler: Resampler) -> RangeUse |
     )
 
 
-def _levels(values: Floats, edges: Floats, use: Bools, data: JudgedUnits) -> Floats:
-    """Count by aspect, level and cluster, shape (A, levels, n_clusters); half-way is the level above."""
-    level = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
-    counts = [
-        summed(np.where(level == k, 1.0, 0.0), use, data.cluster, data.n_clusters)
-        for k in range(len(edges) - 1)
-    ]
-    return np.stack(counts, axis=1)
-
-
 def _entropy(counts: Floats) -> Floats:
     """Return the entropy in bits, shape (A, columns), of counts of shape (A, levels, columns)."""
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     logarithm = np.log2(share, out=np.zeros_like(share), where=share > 0)
-    return np.asarray(np.abs((share * logarithm).sum(axis=1)))  # never a minus before zero
+    return np.asarray(np.abs((share * logarithm).sum(axis=1)))  # 0, not -0
 
 
 def _swapped(one: Floats, other: Floats, resampler: Resampler) -> Floats:

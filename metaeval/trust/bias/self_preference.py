@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.trust.bias.given_truth import given_truth
-from metaeval.trust.bias.verbosity import doublings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SelfPreference:
-    """By how much a judge favours its own family."""
+    """How much a judge favours its own family."""
 
     judge: str
     family: str
@@ -35,9 +34,8 @@ class SelfPreference:
     points: GivenTruth
     """Points for the own family, the truth (and the length) held fixed."""
     beyond_others: Measured | None
-    """The same of the judge's score minus the mean score of the judges of other families on the same unit,
-    without the texts of these families: these judges, too, see quality that the truth does not. None without
-    such judges."""
+    """The same for the score minus the mean score of judges of other families, without the texts of their
+    families: quality that the truth misses is seen by these judges too. None without such judges."""
     others: tuple[str, ...]
     n_units: Ints
     """Shape (A,)."""
@@ -52,7 +50,7 @@ def own_generators(
 
 
 def own_family(data: JudgedUnits, judge: str, families: Mapping[str, str | None]) -> Floats | None:
-    """Return 1 for the units of the judge's family and 0 for others; None if that tells nothing."""
+    """Return 1 for the units of the judge's family and 0 for others, shape (U,); None if all are alike."""
     own = own_generators(data.generators, families.get(judge), families)
     if not own:
         return None
@@ -62,16 +60,17 @@ def own_family(data: JudgedUnits, judge: str, families: Mapping[str, str | None]
 def self_preference(
     data: JudgedUnits, judge: str, families: Mapping[str, str | None], resampler: Resampler
 ) -> SelfPreference | None:
-    """Measure how much higher a judge scores its own family; ``families`` are those of judges and generators.
+    """Measure how much higher a judge scores its own family.
 
-    None if the judge has no family, or no generator or every generator is of it.
+    ``families`` are those of judges and generators. None if the judge has no family, or no generator or every
+    generator is of it.
     """
     is_own = own_family(data, judge, families)
     if is_own is None:
         return None
     family = str(families[judge])
-    scores, twice = data.scores[data.place(judge)], doublings(data)
-    columns = [is_own] if twice is None else [is_own, twice]
+    scores = data.of(judge)
+    columns = [is_own] if data.doublings is None else [is_own, data.doublings]
     others = tuple(
         j
         for j in data.judges
@@ -79,7 +78,7 @@ def self_preference(
     )
     beyond = None
     if others:
-        theirs = np.mean([data.scores[data.place(j)] for j in others], axis=0)
+        theirs = np.mean([data.of(j) for j in others], axis=0)
         favoured = [families.get(g) in {families[j] for j in others} for g in data.generators]
         theirs = np.where(np.array(favoured)[data.generator], np.nan, theirs)
         beyond = given_truth(data, scores - theirs, columns, resampler).best

@@ -1,4 +1,4 @@
-"""Sheets of the biases of judges: beside the leaderboard, the tests, and a sheet a bias."""
+"""Sheets of the biases of judges: beside the leaderboard, all tests, and one per bias."""
 
 from __future__ import annotations
 
@@ -11,15 +11,7 @@ from metaeval.base.counts import counted
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.trust.bias.notes import sampling_note, testing_notes
-from metaeval.trust.bias.tables import (
-    position_sheet,
-    repeatability_sheet,
-    scale_sheet,
-    self_preference_sheet,
-    verbosity_sheet,
-    verdicts_between_sheet,
-    wording_sheet,
-)
+from metaeval.trust.bias.tables import bias_tables
 from metaeval.trust.bias.verdicts.between import REPLICATE
 
 if TYPE_CHECKING:
@@ -27,7 +19,9 @@ if TYPE_CHECKING:
 
     from metaeval.base.simulation import Simulation
     from metaeval.engine.sheet import Form
+    from metaeval.trust.bias.between import Between
     from metaeval.trust.bias.biases import Biases, Test
+    from metaeval.trust.bias.verdicts.between import VerdictsBetween
 
 _BESIDE: Mapping[str, tuple[str, Form]] = {
     "position": ("Shown first wins", "share"),
@@ -40,7 +34,7 @@ _BESIDE: Mapping[str, tuple[str, Form]] = {
     "wording": ("Other wording", "number"),
     "repeatability": ("Repeated alike", "share"),
 }
-"""Number → how its column is called beside the leaderboard, and how it is printed."""
+"""Number → title and form of its column beside the leaderboard."""
 
 
 def bias_sheets(
@@ -51,10 +45,7 @@ def bias_sheets(
     said: Sequence[str] = (),
     simulated: Simulation = REAL,
 ) -> list[Sheet]:
-    """Return the sheets that there is something for.
-
-    They are ``judges`` (beside the leaderboard), ``biases`` (the tests), ``position``, ``verdicts_between``,
-    ``verbosity``, ``self_preference``, ``scale``, ``wording`` and ``repeatability``.
+    """Return ``judges`` (beside the leaderboard), ``biases`` (the tests) and the sheets of `bias_tables`.
 
     Parameters
     ----------
@@ -62,37 +53,31 @@ def bias_sheets(
         The result of `metaeval.trust.bias.biases.measure`.
     ranking
         The leaderboard: ``rank``, ``evaluator``, columns that name its cell, ``estimate``, ``ci_low``,
-        ``ci_high``; None for none.
+        ``ci_high``; None without one.
     signatures
         Of the judges, for the names of prompts.
     said
         Sentences on what was left out and why.
     simulated
-        What is: the data, or which evaluators.
+        Whether the data are, and which evaluators.
     """
     ranks = {} if ranking is None else dict(zip(ranking["evaluator"], ranking["rank"], strict=True))
     sheets = [
         _judges(found, ranking),
         _tests(found, said),
-        position_sheet(found),
-        verdicts_between_sheet(found, signatures or {}),
-        verbosity_sheet(found),
-        self_preference_sheet(found),
-        scale_sheet(found),
-        wording_sheet(found, ranks, signatures or {}),
-        repeatability_sheet(found),
+        *bias_tables(found, ranks, signatures or {}),
     ]
     return [replace(s, simulated=simulated.among(_named(s.frame))) for s in sheets if s is not None]
 
 
 def _named(frame: pd.DataFrame) -> set[str]:
-    """Return the judges of a sheet; two that are compared stand in one cell."""
+    """Return the judges of a sheet; several that are compared share a cell."""
     named = {str(v) for c in ("judge", "other") if c in frame for v in frame[c]}
     return named | {part for name in named for part in name.split(" / ")}
 
 
 def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
-    """Return a row a judge: its place on the leaderboard, its numbers, and the biases that were found."""
+    """Return one row per judge: its place on the leaderboard, its numbers, and the biases found."""
     names = list(dict.fromkeys(n for t in found.tests for n in t.judge.split(" / ")))
     if not names:
         return None
@@ -128,7 +113,7 @@ def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
             name, at = str(first["coefficient"]), f"{first['aspect']}, level {first['level']}"
             estimate = Column("estimate", name, "hundred", "ci_low", "ci_high")
             name += " × 100"
-        else:  # of another kind of study: what names the cell stands between evaluator and estimate
+        else:  # of another kind of study: the cell is named by the columns between evaluator and estimate
             every = list(ranking.columns)
             named = every[every.index("evaluator") + 1 : every.index("estimate")]
             name, at = "estimate", ", ".join(str(first[c]) for c in named)
@@ -145,21 +130,20 @@ def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
 
 
 def _estimates(found: Biases, judge: str, tests: Sequence[Test]) -> dict[str, list[float]]:
-    """Return what stands beside the leaderboard, each number as often as it was measured of the judge."""
-    # Shares of a win are no points, and stand in the sheet of verdicts alone.
+    """Return the numbers beside the leaderboard, each with all its estimates for the judge."""
+    # Shares of a win are not points: they are in the sheet of verdicts alone.
     of: dict[str, list[float]] = {
         beside: [t.estimate for t in tests if t.bias == beside and not t.number.startswith("share")]
         for beside in _BESIDE
     }
     of["flips"] = [float(p.flips.value[-1]) for p in found.position if p.judge == judge]
-    # The tests are of the shift of the mean; how far single answers are apart says more of a judge.
+    # The tests are of the shift of the mean; how far single scores differ says more about a judge.
     of["wording"] = [float(b.distance.value[-1]) for b in found.wording if judge in b.judges]
-    of["repeatability"] = [float(b.identical.value[-1]) for b in found.repeatability if judge in b.judges]
-    of["repeatability"] += [
-        float(b.identical.value[-1])
-        for b in found.verdicts_between
-        if judge in b.judges and b.differ_in == REPLICATE
+    again: list[Between | VerdictsBetween] = [
+        *found.repeatability,
+        *(b for b in found.verdicts_between if b.differ_in == REPLICATE),
     ]
+    of["repeatability"] = [float(b.identical.value[-1]) for b in again if judge in b.judges]
     return of
 
 

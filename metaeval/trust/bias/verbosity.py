@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.trust.bias.given_truth import coefficient, given_truth
-from metaeval.trust.bias.within import Within
+from metaeval.trust.bias.given_truth import coefficient, fits, given_truth
 
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
@@ -24,20 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verbosity:
-    """What length is worth to a judge, and to people."""
+    """The effect of length on a judge's scores, and on people's ratings."""
 
     judge: str
     doubling: GivenTruth
-    """Points of the judge's scale for twice the length, the truth (and the family) held fixed."""
+    """Points for twice the length, the truth (and the family) held fixed."""
     of_truth: Measured
-    """Points that people themselves give for twice the length; not tested."""
+    """Points of people's ratings for twice the length; not tested."""
     n_units: Ints
     """Shape (A,)."""
-
-
-def doublings(data: JudgedUnits) -> Floats | None:
-    """Return the binary logarithm of each text's length, NaN for none; None if lengths are not known."""
-    return None if data.length is None else np.log2(np.where(data.length > 0, data.length, np.nan))
 
 
 def verbosity(
@@ -48,18 +42,15 @@ def verbosity(
     ``is_own``, shape (U,), is 1 where the generator is of the judge's family, which is held fixed too; None
     if families are not known.
     """
-    twice = doublings(data)
+    twice = data.doublings
     if twice is None:
         return None
     use = data.rated(judge) & ~np.isnan(twice)
-    people = []
-    for truth, there in zip(data.truth, use, strict=True):
-        who = data.cluster[there]
-        people.append(Within.of(truth[there], twice[None, there], who, data.n_clusters, effects=who))
+    people = fits(data, np.where(use, data.truth, np.nan), [twice])
     columns = [twice] if is_own is None else [twice, is_own]
     return Verbosity(
         judge,
-        given_truth(data, data.scores[data.place(judge)], columns, resampler),
+        given_truth(data, data.of(judge), columns, resampler),
         coefficient(people, resampler, tested=False),
         use.sum(axis=1),
     )

@@ -1,9 +1,8 @@
-"""Linear regression with the effects of groups removed, for many resamples of the clusters at once.
+"""Linear regression with fixed effects, for many resamples of the clusters at once.
 
-What the regression needs is a small matrix of cross-products for each cluster. A resample is a weighted sum
-of them and a small system of equations; the contribution of a cluster to a coefficient is a product of two
-vectors with its matrix. A column that is measured with noise can be given an instrument: another measurement
-of the same thing, with noise of its own.
+The regression needs a small matrix of cross-products per cluster. A resample is a weighted sum of these
+matrices and a small system of equations. A column that is measured with noise can have an instrument: another
+measurement of the same thing, with noise of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
 
-_SINGULAR = 1e-9  # determinant of a matrix of correlations below which its columns cannot be told apart
+_SINGULAR = 1e-9  # determinant of a correlation matrix below which its columns are collinear
 _CONSTANT = 1e-12  # share of a column's spread that rounding may leave
 
 
@@ -40,7 +39,7 @@ class Within:
         effects: Ints | None = None,
         instruments: Floats | None = None,
     ) -> Within:
-        """Collect what is needed of n units.
+        """Sum the cross-products of n units.
 
         Parameters
         ----------
@@ -49,11 +48,10 @@ class Within:
         cluster
             Shape (n,), in ``range(n_clusters)``.
         effects
-            Shape (n,): the groups whose effects are removed (within transformation), each inside one
+            Shape (n,): groups whose fixed effects are removed (within transformation), each inside one
             cluster; None for a regression through the origin.
         instruments
-            Shape (p, n): of each column, the column itself, or another measurement of it; None for the
-            columns, which is least squares.
+            Shape (p, n): of each column, itself or another measurement of it; None for least squares.
         """
         right, spread = _scaled(np.concatenate([columns, response[None]]), effects)
         left = right[:-1] if instruments is None else _scaled(instruments, effects)[0]
@@ -65,8 +63,8 @@ class Within:
     def at(self, weights: Floats) -> Floats:
         """Return the coefficient under each column of weights, shape (1, B).
 
-        NaN where it cannot be told from the other columns or from the effects. Another column that is
-        constant is left out.
+        NaN where the column is collinear with others or with the effects. Other columns that are constant
+        are left out.
         """
         n, p, _ = self.cross.shape
         total = (weights.T @ self.cross.reshape(n, -1)).reshape(-1, p, p + 1)
@@ -88,8 +86,8 @@ class Within:
     def contributions(self) -> Floats:
         """Return what each cluster contributes to the coefficient, shape (n_clusters,).
 
-        It is the sum of the column, freed of the others, times the residual of the regression without it;
-        all contributions sum to the coefficient (Frisch, Waugh & Lovell). NaN if the coefficient is.
+        That is the column's residual given the others, times the residual of the regression without it,
+        scaled to sum to the coefficient (Frisch, Waugh & Lovell). NaN if the coefficient is.
         """
         n, p, _ = self.cross.shape
         if np.isnan(self.at(np.ones((n, 1))))[0, 0]:
@@ -107,7 +105,7 @@ class Within:
 
 
 def _scaled(table: Floats, effects: Ints | None) -> tuple[Floats, Floats]:
-    """Remove the effects, and divide by what spread is left; zeros where none is."""
+    """Remove the fixed effects and divide by the remaining spread; zeros where there is none."""
     table = np.asarray(table, dtype=np.float64)
     if not table.shape[1]:
         return table, np.zeros(len(table))

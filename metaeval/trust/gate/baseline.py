@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 FORMAT = "metaeval gate baseline 1"
 _ASPECT, _CALL = "score ", "call "  # before the name of an aspect, in the header of the units
-_ONE_CALL = "call"  # where all aspects were asked for in one
+_ONE_CALL = "call"  # where one question asked for all aspects
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Baseline:
-    """What a baseline file says."""
+    """The content of a baseline file."""
 
     scored: GateScores
     rules: Rules
@@ -55,7 +55,7 @@ def write_baseline(path: Path, baseline: Baseline) -> list[Path]:
     """
     if path.suffix != ".json":
         raise MetaevalError(f"{path} cannot be a baseline: its name must end in .json")
-    scored, beside = baseline.scored, _units_file(path)
+    scored, rules, beside = baseline.scored, baseline.rules, path.with_name(f"{path.stem}.units.csv")
     if not scored.frame["score"].notna().any():
         raise MetaevalError(f"{scored.evaluator} scored nothing in this run: there is no baseline to write")
     units = _units_text(scored)
@@ -72,10 +72,10 @@ def write_baseline(path: Path, baseline: Baseline) -> list[Path]:
         "cluster": baseline.cluster,
         **({"nouns": scored.nouns} if scored.nouns != nouns_of(scored.keys) else {}),
         "thresholds": {
-            "min": dict(baseline.rules.least),
-            "max_drop": dict(baseline.rules.max_drop),
-            "alpha": baseline.rules.alpha,
-            "max_missing": baseline.rules.max_missing,
+            "min": dict(rules.least),
+            "max_drop": dict(rules.max_drop),
+            "alpha": rules.alpha,
+            "max_missing": rules.max_missing,
         },
         "means": _means(scored, baseline.by),
         "units": {"file": beside.name, "sha256": _digest(units)},
@@ -88,7 +88,7 @@ def write_baseline(path: Path, baseline: Baseline) -> list[Path]:
 
 
 def _simulation(what: str | bool, evaluator: str) -> Simulation:
-    """Return what is simulated of a baseline, as `Simulation.what` said; true is not said of what."""
+    """Return what is simulated, from the words of `Simulation.what`; true does not say what."""
     if isinstance(what, bool):
         return Simulation(what, (evaluator,) if what else ())
     return Simulation("data" in what, (evaluator,) if "judges" in what else ())
@@ -102,7 +102,16 @@ def read_baseline(path: Path) -> Baseline:
     MetaevalError
         If it is none, or its units are not those that it was written with.
     """
-    record = _record(path)
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise MetaevalError(
+            f"there is no baseline {path}; write one with: metaeval gate RUN --write-baseline {path}"
+        ) from None
+    except ValueError as error:
+        raise MetaevalError(f"{path} is not JSON, so no baseline: {error}") from error
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise MetaevalError(f"{path} is not a baseline of this version ({FORMAT}); write it again")
     try:
         beside = path.with_name(record["units"]["file"])
         text = beside.read_bytes().decode("utf-8").replace("\r\n", "\n")
@@ -143,24 +152,6 @@ def read_baseline(path: Path) -> Baseline:
     return Baseline(scored, rules, by, cluster)
 
 
-def _record(path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise MetaevalError(
-            f"there is no baseline {path}; write one with: metaeval gate RUN --write-baseline {path}"
-        ) from None
-    except ValueError as error:
-        raise MetaevalError(f"{path} is not JSON, so no baseline: {error}") from error
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise MetaevalError(f"{path} is not a baseline of this version ({FORMAT}); write it again")
-    return record
-
-
-def _units_file(path: Path) -> Path:
-    return path.with_name(f"{path.stem}.units.csv")
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -179,20 +170,20 @@ def _means(scored: GateScores, by: str) -> dict[str, dict[str, Any]]:
     for aspect, category in cells_of(scored, None, by):
         score = cell(scored.frame, aspect, category)["score"]
         there = score.dropna()
-        said = {
+        of_cell = {
             "mean": round(math.fsum(there) / len(there), 6) if len(there) else None,
             "units": len(there),
             "missing": len(score) - len(there),
         }
         if category:
-            found[aspect].setdefault("by", {})[category] = said
+            found[aspect].setdefault("by", {})[category] = of_cell
         else:
-            found[aspect] = said
+            found[aspect] = of_cell
     return found
 
 
 def _units_text(scored: GateScores) -> str:
-    """Return a CSV table: key columns, category, then score and question of each aspect."""
+    """Return a CSV table: key columns, category, each aspect's score, then the questions' keys."""
     keys = scored.keys
     aspects = sorted({str(a) for a in scored.frame["aspect"]})
     cells: dict[tuple[str, ...], dict[str, str]] = {}

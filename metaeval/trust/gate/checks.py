@@ -34,19 +34,18 @@ from metaeval.trust.gate.pairs import cell, cells_of, clusters_of, ends, paired
 from metaeval.trust.gate.tests_of_means import cluster_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     import pandas as pd
 
     from metaeval.base.simulation import Simulation
     from metaeval.trust.gate.pairs import GateScores
     from metaeval.trust.gate.rules import Rules
-    from metaeval.trust.gate.tests_of_means import ClusterMean
 
 Verdict: TypeAlias = Literal["pass", "fail", "inconclusive"]
 Kind: TypeAlias = Literal["least", "drop"]
 SAME = "the same texts, and the same judge"
-"""Why a check passes that had nothing to test."""
+"""The remark on a check that had nothing to test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,32 +61,32 @@ class Check:
     value: float
     """The mean, or the paired mean of current - baseline."""
     low: float
-    """One-sided lower and upper bounds at level alpha."""
+    """One-sided confidence bounds at level alpha."""
     high: float
     p_pass: float
-    """Of the value being no higher than the bound; NaN if there is no test."""
+    """p-value of the null hypothesis that the value is at most the bound; NaN without a test."""
     p_fail: float
-    """Of the value being no lower than the bound, corrected over the gate."""
+    """p-value of the null hypothesis that the value is at least the bound, corrected over the gate."""
     p_fail_alone: float
     """The same, not corrected."""
     smallest_effect: float
-    """How far from the bound a value must lie to be told from it with 80 % power."""
+    """The smallest distance from the bound that is detected with 80 % power."""
     n_units: int
     n_clusters: int
     n_missing: int
-    """Units of the run without a score; of a drop, units of the baseline that the run has no score for."""
+    """Units of the run (of a drop: of the baseline) without a score in the run."""
     current: float
-    """Mean of the units that enter."""
+    """Mean of the tested units."""
     baseline: float
     """Mean of the same units in the baseline; NaN for ``least``."""
     verdict: Verdict
     why: str
-    """Why it is inconclusive, or what else is to be said; may be empty."""
+    """A remark, such as why it is inconclusive; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GateResult:
-    """What a gate says."""
+    """The result of a gate."""
 
     verdict: Verdict
     checks: tuple[Check, ...]
@@ -113,7 +112,7 @@ def gate(
     cluster: str | None = None,
     notes: Iterable[str] = (),
 ) -> GateResult:
-    """Hold a system's scores against thresholds and a baseline.
+    """Check a system's scores against thresholds and a baseline.
 
     Parameters
     ----------
@@ -122,17 +121,17 @@ def gate(
     rules
         The thresholds.
     by
-        What ``category`` stands for; with it, each category is checked beside each whole aspect.
+        The name of ``category``; with it, each category is checked beside each whole aspect.
     cluster
-        What names units that are not independent, such as ``user``; ``unit`` if all are independent. The
-        usual cluster of the scores, if left out.
+        The noun for the clusters of units, such as ``user``; ``unit`` if all units are independent. Default:
+        `GateScores.usual_cluster`.
     notes
-        What else is to be said.
+        Further notes for the result.
 
     Raises
     ------
     MetaevalError
-        If there is nothing to check, a threshold is one of nothing, or the two cannot be paired.
+        If there is nothing to check, a threshold is of nothing, or the two cannot be paired.
     """
     cells = cells_of(current, baseline, by)
     rules.check_names(cells)
@@ -141,28 +140,27 @@ def gate(
     if cluster not in columns:
         have = ", ".join(current.nouns.values())
         raise MetaevalError(f"units cannot be clustered by {cluster!r}; give {have} or unit")
-    both, said = paired(current, baseline) if baseline else (None, [])
+    both, unmatched = paired(current, baseline) if baseline else (None, [])
     scope = _Scope(rules, columns[cluster], *ends(current, baseline))
     found: list[Check] = []
     for place in cells:
         bound, drop = rules.least_of(*place), rules.max_drop_of(*place)
         if bound is not None:
-            found.append(_least(cell(current.frame, *place), place, bound, scope))
+            found.append(scope.check("least", place, bound, cell(current.frame, *place)))
         if drop is not None and both is not None:
-            found.append(_drop(cell(both, *place), place, -drop, scope))
+            had = cell(both, *place)
+            found.append(scope.check("drop", place, -drop, had[had["before"].notna()]))
     if not found:
         raise MetaevalError(
             "there is nothing to check: give --min, or --max-drop with a --baseline, as in --min ASPECT=4.2"
         )
-    checks = _decided(found, rules)
-    verdicts = {check.verdict for check in checks}
-    verdict: Verdict = (
-        "fail" if "fail" in verdicts else "inconclusive" if "inconclusive" in verdicts else "pass"
-    )
+    corrected = holm([check.p_fail_alone for check in found])
+    tested = int(np.isfinite(corrected).sum())
+    checks = tuple(_decided(c, float(p), rules, tested) for c, p in zip(found, corrected, strict=True))
+    verdicts = [check.verdict for check in checks]
+    verdict = next(v for v in ("fail", "inconclusive", "pass") if v in verdicts)
     simulated = current.simulated | (baseline.simulated if baseline else REAL)
-    return GateResult(
-        verdict, tuple(checks), current.evaluator, rules, cluster, by, (*said, *notes), simulated
-    )
+    return GateResult(verdict, checks, current.evaluator, rules, cluster, by, (*unmatched, *notes), simulated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,86 +173,60 @@ class _Scope:
     least: float
     most: float
 
-
-def _least(own: pd.DataFrame, place: tuple[str, str], bound: float, scope: _Scope) -> Check:
-    scored = own[own["score"].notna()]
-    missing, clusters = len(own) - len(scored), clusters_of(scored, scope.cluster)
-    mean = cluster_mean(scored["score"].to_numpy(float), clusters, least=scope.least, most=scope.most)
-    return _check("least", place, bound, mean, scope.rules, n_missing=missing, current=mean.value)
-
-
-def _drop(own: pd.DataFrame, place: tuple[str, str], bound: float, scope: _Scope) -> Check:
-    had = own[own["before"].notna()]
-    scored = had[had["score"].notna()]
-    width = scope.most - scope.least
-    change = (scored["score"] - scored["before"]).to_numpy(float)
-    mean = cluster_mean(change, clusters_of(scored, scope.cluster), least=-width, most=width)
-    now, then = (float(scored[c].mean()) if len(scored) else math.nan for c in ("score", "before"))
-    missing = len(had) - len(scored)
-    check = _check("drop", place, bound, mean, scope.rules, n_missing=missing, current=now, baseline=then)
-    if len(scored) and bool(scored["same"].all()) and not missing:
-        # Nothing was left to chance here: the texts and the judge are those of the baseline.
-        nothing = math.nan
-        return replace(check, p_pass=0.0, p_fail=nothing, p_fail_alone=nothing, low=0.0, high=0.0, why=SAME)
-    return check
-
-
-def _check(
-    kind: Kind,
-    place: tuple[str, str],
-    bound: float,
-    mean: ClusterMean,
-    rules: Rules,
-    *,
-    n_missing: int,
-    current: float,
-    baseline: float = math.nan,
-) -> Check:
-    """Return a check that nothing is decided of yet."""
-    below = mean.p_below(bound)
-    return Check(
-        kind,
-        *place,
-        bound,
-        mean.value,
-        *mean.ends(rules.alpha),
-        mean.p_above(bound),
-        below,
-        below,
-        mean.smallest_effect(rules.alpha),
-        mean.n_units,
-        mean.n_clusters,
-        n_missing,
-        current,
-        baseline,
-        "inconclusive",
-        "",
-    )
+    def check(self, kind: Kind, place: tuple[str, str], bound: float, own: pd.DataFrame) -> Check:
+        """Test the units of a cell; the verdict comes later."""
+        scored = own[own["score"].notna()]
+        clusters, missing, alpha = clusters_of(scored, self.cluster), len(own) - len(scored), self.rules.alpha
+        score = scored["score"].to_numpy(float)
+        before = math.nan
+        if kind == "least":
+            mean = cluster_mean(score, clusters, least=self.least, most=self.most)
+            now = mean.value
+        else:
+            width = self.most - self.least
+            change = score - scored["before"].to_numpy(float)
+            mean = cluster_mean(change, clusters, least=-width, most=width)
+            now, before = (float(scored[c].mean()) if len(scored) else math.nan for c in ("score", "before"))
+        below = mean.p_below(bound)
+        found = Check(
+            kind,
+            *place,
+            bound,
+            mean.value,
+            *mean.ends(alpha),
+            mean.p_above(bound),
+            below,
+            below,
+            mean.smallest_effect(alpha),
+            mean.n_units,
+            mean.n_clusters,
+            missing,
+            now,
+            before,
+            "inconclusive",
+            "",
+        )
+        if kind == "drop" and len(scored) and bool(scored["same"].all()) and not missing:
+            # The texts and the judge are those of the baseline: nothing was left to chance.
+            nan = math.nan
+            return replace(found, p_pass=0.0, p_fail=nan, p_fail_alone=nan, low=0.0, high=0.0, why=SAME)
+        return found
 
 
-def _decided(checks: Sequence[Check], rules: Rules) -> list[Check]:
-    """Return the checks with their verdicts; corrected, for they are one family."""
-    corrected = holm([check.p_fail_alone for check in checks])
-    tested = int(np.isfinite(corrected).sum())
-    found = []
-    for check, p in zip(checks, corrected, strict=True):
-        verdict, why = _verdict(check, float(p), rules, tested)
-        found.append(replace(check, p_fail=float(p), verdict=verdict, why=why))
-    return found
-
-
-def _verdict(check: Check, p: float, rules: Rules, tested: int) -> tuple[Verdict, str]:
+def _decided(check: Check, p: float, rules: Rules, tested: int) -> Check:
+    """Return a check with its verdict; ``p`` is corrected over so many tests."""
     asked = check.n_units + check.n_missing
+    verdict: Verdict = "inconclusive"
     if p <= rules.alpha:
-        return "fail", ""
-    if check.n_missing > rules.max_missing * asked:
-        return "inconclusive", f"{check.n_missing:,} of {asked:,} units have no score"
-    if check.p_pass <= rules.alpha:
-        return "pass", check.why
-    if check.n_clusters < 2:
+        verdict, why = "fail", ""
+    elif check.n_missing > rules.max_missing * asked:
+        why = f"{check.n_missing:,} of {asked:,} units have no score"
+    elif check.p_pass <= rules.alpha:
+        verdict, why = "pass", check.why
+    elif check.n_clusters < 2:
         why = "all units are of one cluster" if check.n_units else "there is no unit"
     elif check.p_fail_alone <= rules.alpha:
         why = f"below the bound alone, but not after the correction for {tested} tests"
     else:
         why = "too few units to say on which side of the bound it is"
-    return "inconclusive", why
+    return replace(check, p_fail=p, verdict=verdict, why=why)

@@ -1,4 +1,4 @@
-"""Whether people have vouched for the judge behind a gate, as it is now and for what it judges."""
+"""Whether the judge behind a gate is calibrated, as it is now and for the aspects it judges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def judge_notes(
     where: Path, evaluator: str, signature: Mapping[str, Any], aspects: Sequence[str]
 ) -> list[str]:
-    """Return what is to be said against a judge; nothing of one that people have vouched for.
+    """Return sentences on why a judge should not be a gate; none if its calibration allows it.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def judge_notes(
     Raises
     ------
     MetaevalError
-        If there is a calibration that cannot be read.
+        If the calibration cannot be read.
     """
     if where.is_dir() and not (where / CALIBRATION).exists():
         return [

@@ -1,4 +1,4 @@
-"""The scores that a gate compares: a system's texts as one judge scored them, now and at the baseline."""
+"""The scores that a gate compares: one judge's scores of a system, now and at the baseline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 CALL_DIGITS = 16
-"""Of the key of a question that are kept: enough to see that it is the same one."""
+"""Digits kept of the key of a question: enough to recognise it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,23 +30,23 @@ class GateScores:
     """One judge's scores of one system's texts."""
 
     frame: pd.DataFrame
-    """Key columns, ``category`` (empty if there are none), ``aspect``, ``score`` (NaN for none) and ``call``
-    (the first digits of the key of the question that was asked; empty if unknown)."""
+    """Key columns, ``category`` (empty without one), ``aspect``, ``score`` (NaN if missing) and ``call``
+    (the first digits of the question's key; empty if unknown)."""
     evaluator: str
     identity: Mapping[str, object]
-    """What makes the judge this one; see `metaeval.trust.calibration.identity.identity`."""
+    """Of the judge: `metaeval.trust.calibration.identity.identity`."""
     scale: tuple[float, float]
     data: str
     fingerprint: str
     simulated: Simulation = REAL
     called: Mapping[str, str] = field(default_factory=dict)
-    """Key column → what its values are called; by its name, if left out."""
+    """Key column → noun; default: from its name."""
     cluster: str = ""
-    """The key column of units that are not independent; the first, if left out."""
+    """The key column that units are clustered by; default: the first."""
 
     @property
     def nouns(self) -> dict[str, str]:
-        """Each key column, in order → what its values are called."""
+        """Each key column, in order → noun."""
         plain = nouns_of(k for k in key_columns(self.frame) if k != "category")
         return {key: self.called.get(key, noun) for key, noun in plain.items()}
 
@@ -57,21 +57,18 @@ class GateScores:
 
     @property
     def usual_cluster(self) -> str:
-        """What units are clustered by if nobody says otherwise."""
+        """The noun for the default cluster."""
         return self.nouns[self.cluster or self.keys[0]]
 
     @property
     def generators(self) -> list[str]:
-        """The systems whose texts were scored; empty if no key names them."""
+        """The generators whose texts were scored; empty if no key names them."""
         author = author_key(self.nouns)
         return sorted(map(str, self.frame[author].unique())) if author else []
 
 
 def cells_of(current: GateScores, baseline: GateScores | None, by: str) -> list[tuple[str, str]]:
-    """Return every aspect, alone and with each category of the run or of the baseline.
-
-    An aspect or category that the baseline has and the run has not is a cell too: none slips out of the gate.
-    """
+    """Return every aspect, alone ("") and with each category, of the run or of the baseline."""
     frames = [current.frame, *([baseline.frame] if baseline else [])]
     aspects = list(dict.fromkeys(str(aspect) for f in frames for aspect in f["aspect"].unique()))
     categories = sorted({str(c) for f in frames for c in f["category"].unique()} - {""}) if by else []
@@ -84,10 +81,10 @@ def paired(current: GateScores, baseline: GateScores) -> tuple[pd.DataFrame, lis
     Returns
     -------
     DataFrame
-        A row a unit of the baseline, or of both, and aspect: key columns, ``category``, ``aspect``,
-        ``score``, ``before``, and ``same``, whether the very same question was asked and got the same score.
+        One row per unit of the baseline and aspect: key columns, ``category``, ``aspect``, ``score``,
+        ``before``, and ``same``: the same question got the same score.
     list of str
-        Sentences on what could not be matched.
+        Sentences on units that were not matched.
 
     Raises
     ------
@@ -137,7 +134,7 @@ def paired(current: GateScores, baseline: GateScores) -> tuple[pd.DataFrame, lis
 
 
 def ends(current: GateScores, baseline: GateScores | None) -> tuple[float, float]:
-    """Return the lowest and highest score that there can be: the scale's, unless there are scores off it."""
+    """Return the lowest and highest score possible: the scale's ends, or scores beyond them."""
     scores = [s.frame["score"].to_numpy(float) for s in (current, *([baseline] if baseline else []))]
     given = np.concatenate([*scores, np.asarray(current.scale, dtype=float)])
     return float(np.nanmin(given)), float(np.nanmax(given))
@@ -150,5 +147,5 @@ def cell(frame: pd.DataFrame, aspect: str, category: str) -> pd.DataFrame:
 
 
 def clusters_of(frame: pd.DataFrame, column: str) -> ArrayLike:
-    """Return the cluster of each row, as a key column names it; the row alone, if it is empty."""
+    """Return the cluster of each row from a key column; without a column, each row is one."""
     return [str(v) for v in frame[column]] if column else np.arange(len(frame))

@@ -1,4 +1,4 @@
-"""What a gate asks for: the lowest mean and the largest drop by aspect and category, and how sure to be."""
+"""Thresholds of a gate: the lowest mean and the largest drop by aspect and category, and the errors."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 EVERY = "*"
-"""The key of a threshold that holds for every aspect that has none of its own."""
+"""The key of a threshold for every aspect without one of its own."""
 ALPHA = 0.05
 MAX_MISSING = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Thresholds by aspect, by ``aspect/category``, or by `EVERY`; the nearest one to a cell holds."""
+    """Thresholds by ``aspect/category``, by aspect, or by `EVERY`; the most specific one holds."""
 
     least: Mapping[str, float] = field(default_factory=dict)
     """The mean score that a cell must have."""
     max_drop: Mapping[str, float] = field(default_factory=dict)
-    """By how much the mean may be below the baseline's: the margin of non-inferiority."""
+    """How far the mean may be below the baseline's: the margin of non-inferiority."""
     alpha: float = ALPHA
     max_missing: float = MAX_MISSING
     """The share of the units that may lack a score for a cell to pass."""
@@ -44,7 +44,7 @@ class Rules:
                 )
 
     def least_of(self, aspect: str, category: str) -> float | None:
-        """Return the lowest mean that is allowed in a cell; the category is empty for the whole aspect."""
+        """Return the lowest mean allowed in a cell, None without one; category "" is the whole aspect."""
         return _of(self.least, aspect, category)
 
     def max_drop_of(self, aspect: str, category: str) -> float | None:
@@ -52,13 +52,7 @@ class Rules:
         return _of(self.max_drop, aspect, category)
 
     def check_names(self, cells: Sequence[tuple[str, str]]) -> None:
-        """See that every threshold is one of a cell.
-
-        Raises
-        ------
-        MetaevalError
-            If one is not.
-        """
+        """Raise `MetaevalError` if a threshold is of none of the cells."""
         known = [EVERY, *dict.fromkeys(a for a, _ in cells), *(f"{a}/{c}" for a, c in cells if c)]
         for key in (*self.least, *self.max_drop):
             if key not in known:
@@ -74,7 +68,7 @@ def _of(thresholds: Mapping[str, float], aspect: str, category: str) -> float | 
 
 
 def read_thresholds(given: Iterable[str], option: str) -> dict[str, float]:
-    """Read thresholds as they are typed: ``aspect=4.2``, ``aspect/category=4.2``, or ``4.2`` for all.
+    """Read thresholds: ``aspect=4.2``, ``aspect/category=4.2``, or ``4.2`` for all.
 
     Raises
     ------
@@ -102,24 +96,23 @@ def read_thresholds(given: Iterable[str], option: str) -> dict[str, float]:
 
 
 def joined(asked: Rules, kept: Rules, cells: Sequence[tuple[str, str]], where: str) -> Rules:
-    """Return rules that hold what is asked for now and what a baseline file asks for.
+    """Return the rules of a baseline file, raised to what the command line asks for.
 
-    A bar is never lowered in passing: who asks for less than the file is refused, so that lowering it is a
-    change of the file that others see.
+    Thresholds are lowered in the file alone, where the change is seen.
 
     Parameters
     ----------
     asked, kept
-        What the command line says, and what the file says.
+        From the command line, and from the file.
     cells
-        Aspects and categories (empty for the whole aspect) that are checked.
+        Aspects and categories ("" for the whole aspect) that are checked.
     where
         The name of the file.
 
     Raises
     ------
     MetaevalError
-        If less is asked for than the file does.
+        If less is asked for than in the file.
     """
     asked.check_names(cells)
     for less in lowered(asked, kept, cells):
@@ -136,10 +129,7 @@ def joined(asked: Rules, kept: Rules, cells: Sequence[tuple[str, str]], where: s
 
 
 def lowered(new: Rules, old: Rules, cells: Sequence[tuple[str, str]]) -> list[str]:
-    """Return what new rules ask less of than old ones, such as ``a mean of 4 for clarity instead of 4.2``.
-
-    A threshold that the new rules do not name is not lowered.
-    """
+    """Return which thresholds are lower than before: ``a mean of 4 for clarity instead of 4.2``."""
     found = []
     for cell in cells:
         now, then = new.least_of(*cell), old.least_of(*cell)

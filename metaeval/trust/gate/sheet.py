@@ -1,4 +1,4 @@
-"""What a gate says, as a sheet: a row a check, and the rule that it was decided by."""
+"""The result of a gate as a sheet: one row per check, and the rules in the notes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from metaeval.trust.gate.checks import Check, GateResult, Verdict
 
 ALL = "all"
-"""How the cell of all units of an aspect is called, where there are categories."""
+"""The category of a whole aspect."""
 _ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "pass")
 
 
@@ -27,8 +27,7 @@ def gate_sheet(result: GateResult) -> Sheet:
     Returns
     -------
     Sheet
-        ``gate``: the fields of `metaeval.trust.gate.checks.Check`, and ``asked``, what the check asks for in
-        words.
+        ``gate``: the fields of `metaeval.trust.gate.checks.Check`, and ``asked``, the bound in words.
     """
     checks = sorted(result.checks, key=lambda check: _ORDER.index(check.verdict))
     rows = [
@@ -60,7 +59,7 @@ def gate_sheet(result: GateResult) -> Sheet:
 
 
 def asked(check: Check) -> str:
-    """Return what a check asks for."""
+    """Return the bound of a check in words."""
     return f"mean ≥ {check.bound:g}" if check.kind == "least" else f"drop ≤ {-check.bound:g}"
 
 

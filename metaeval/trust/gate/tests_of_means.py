@@ -1,8 +1,8 @@
-"""Means of clustered units against a bound: intervals, p-values, and the smallest effect that would show.
+"""Means of clustered units against a bound: intervals, p-values, and the smallest detectable effect.
 
-A gate tests many cells at once: it needs p-values far below what resamples can tell, and the same ones every
-time. So tests here are by the cluster-robust t statistic with the corrections for few and unequal clusters
-of Bell & McCaffrey (2002, Survey Methodology 28, 169), which for a mean have a closed form.
+A gate tests many cells at once and needs small p-values that do not vary with a seed. So tests are by the
+cluster-robust t statistic with the corrections for few and unequal clusters of Bell & McCaffrey (2002, Survey
+Methodology 28, 169), which have a closed form for a mean.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-_ROUNDING = 1e-12  # a spread below this share of the size of the values is none
+_ROUNDING = 1e-12  # relative spread below which all values are equal
 POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterMean:
-    """The mean of units that come in clusters, and what is known of its error."""
+    """The mean of clustered units, with its standard error."""
 
     value: float
     """NaN without a unit."""
     se: float
     """Standard error (CR2); NaN for fewer than two clusters."""
     df: float
-    """Degrees of freedom of Student's t; with clusters of one size their number less one."""
+    """Degrees of freedom of Student's t: with clusters of one size, n_clusters - 1."""
     n_units: int
     n_clusters: int
     least: float
@@ -47,9 +47,9 @@ class ClusterMean:
     def _p(self, beyond: float, room: float) -> float:
         """Return the p-value of a mean that lies ``beyond`` a bound, with ``room`` to its end of the scale.
 
-        If all clusters are alike there is no spread to judge by. But if a share s of all clusters differs, as
-        it must for the mean to be at the bound, no such one is among G with probability (1 - s)^G (the 'rule
-        of three', Hanley & Lippman-Hand 1983, JAMA 249, 1743).
+        If all G clusters are alike there is no standard error. But for the true mean to be at the bound, a
+        share s of all clusters must differ, and none is among the G with probability (1 - s)^G ('rule of
+        three', Hanley & Lippman-Hand 1983, JAMA 249, 1743).
         """
         from scipy.special import stdtr
 
@@ -74,10 +74,10 @@ class ClusterMean:
         return self.value - share * (self.value - self.least), self.value + share * (self.most - self.value)
 
     def smallest_effect(self, alpha: float, power: float = POWER) -> float:
-        """Return how far from a bound a mean must lie to be told from it with a power.
+        """Return the smallest distance from a bound that a test detects with a power.
 
-        (t at 1 - alpha + t at the power) times the standard error (Bloom 1995, Evaluation Review 19, 547);
-        NaN where all clusters are alike.
+        (t at 1 - alpha + t at the power) · standard error (Bloom 1995, Evaluation Review 19, 547); NaN where
+        all clusters are alike.
         """
         from scipy.special import stdtrit
 
@@ -87,7 +87,7 @@ class ClusterMean:
 
 
 def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, least: float, most: float) -> ClusterMean:
-    """Return the mean over units, with an error that knows of their clusters.
+    """Return the mean over units, with its cluster-robust standard error.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, least: float, most: f
     n, g = y.size, sizes.size
     if n == 0:
         return ClusterMean(math.nan, math.nan, math.nan, 0, 0, least, most)
-    # Exact, so that it does not depend on the order of the units, and equal values have their own mean.
+    # Exact, so that the mean does not depend on the order of units, and equal values have no spread.
     mean = math.fsum(y.tolist()) / n
     if g < 2:
         return ClusterMean(mean, math.nan, math.nan, n, g, least, most)

@@ -131,11 +131,14 @@ def test_the_linear_way_is_the_general_way(level, cluster, undefined):
     for first, second, difference in paired._general(aspects, "pearson", swaps, undefined):
         general[int(first[0]), int(second[0])] = difference[0]
     assert linear.keys() == general.keys() == {(0, 1), (0, 2), (1, 2)}
-    if paired._average_alike(statistics[0]) if level in {"user", "pair"} else level == "dataset":
-        way = paired._same_groups if level in {"user", "pair"} else paired._same_units
-        for first, second, difference in way(statistics, swaps):
-            for i, j, row in zip(first.tolist(), second.tolist(), difference, strict=True):
-                np.testing.assert_allclose(row, general[i, j], rtol=0, atol=1e-12)
+    found = []
+    if level in {"user", "pair"}:
+        found = paired._same_groups(statistics, swaps, np.triu(paired._average_alike(statistics), 1))
+    elif level == "dataset":
+        found = paired._same_units(statistics, swaps)
+    for first, second, difference in found:
+        for i, j, row in zip(first.tolist(), second.tolist(), difference, strict=True):
+            np.testing.assert_allclose(row, general[i, j], rtol=0, atol=1e-12)
     for pair, difference in general.items():
         np.testing.assert_allclose(linear[pair], difference, rtol=0, atol=1e-12)
 
@@ -150,9 +153,15 @@ def test_groups_of_one_cluster_are_swapped_as_the_general_way_does(coefficient):
     general = np.concatenate([d for *_, d in paired._general(aspects, coefficient, swaps, "skip")])
     linear = np.concatenate([d for *_, d in paired._linear(statistics, swaps)])
     np.testing.assert_allclose(linear, general, rtol=0, atol=1e-12)
-    if paired._average_alike(statistics[0]):
-        alike = np.concatenate([d for *_, d in paired._same_groups(statistics, swaps)])
-        np.testing.assert_allclose(alike, general, rtol=0, atol=1e-12)
+    alike = np.triu(paired._average_alike(statistics), 1)
+    for first, second, difference in paired._same_groups(statistics, swaps, alike):
+        there = alike[np.triu_indices(3, 1)]
+        assert there.sum() == len(first) == len(second)
+        np.testing.assert_allclose(difference, general[there], rtol=0, atol=1e-12)
+    for first, _, difference in paired._linear(statistics, swaps, np.triu(~alike, 1)):
+        there = ~alike[np.triu_indices(3, 1)]
+        assert there.sum() == len(first)
+        np.testing.assert_allclose(difference, general[there], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])

@@ -9,7 +9,8 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import RunFolderError
-from metaeval.study.commands.details import details, made_of
+from metaeval.kinds.details import made_of
+from metaeval.study.commands.details import details
 from tests.tiny import write_study
 
 if TYPE_CHECKING:

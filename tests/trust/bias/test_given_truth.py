@@ -88,13 +88,13 @@ def frames() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
 
 def test_frames_are_matched_whatever_their_order() -> None:
     scores, truth, length, second = frames()
-    plain = JudgedUnits.of(scores, truth, ["j"], length=length, second=second)
+    plain = JudgedUnits.matched(scores, truth, ["j"], length=length, second=second)
     assert plain.second == pytest.approx(plain.truth - 0.5)
     assert plain.scores[0, 0] == pytest.approx(scores["score"])
     assert plain.length == pytest.approx(length["length"])
     assert (plain.n_clusters, plain.clustered_by, plain.generators) == (3, "user", ("a", "b"))
     mixed = [f.sample(frac=1, random_state=n) for n, f in enumerate(frames())]
-    other = JudgedUnits.of(mixed[0], mixed[1], ["j"], length=mixed[2], second=mixed[3])
+    other = JudgedUnits.matched(mixed[0], mixed[1], ["j"], length=mixed[2], second=mixed[3])
     order = np.lexsort([other.length])
     assert other.scores[0, 0, order] == pytest.approx(plain.scores[0, 0])
     assert (other.cluster[order] == plain.cluster).all()
@@ -103,10 +103,10 @@ def test_frames_are_matched_whatever_their_order() -> None:
 def test_few_other_ratings_are_none() -> None:
     scores, truth, length, second = frames()
     few = second[second["user_id"] == "u0"]
-    assert JudgedUnits.of(scores, truth, ["j"], length=length, second=few).second is None
+    assert JudgedUnits.matched(scores, truth, ["j"], length=length, second=few).second is None
 
 
 def test_without_users_items_are_the_clusters() -> None:
     scores, truth, length, _ = (f[f["user_id"] == "u0"].drop(columns="user_id") for f in frames())
-    data = JudgedUnits.of(scores, truth, ["j"], length=length)
+    data = JudgedUnits.matched(scores, truth, ["j"], length=length)
     assert (data.n_clusters, data.clustered_by) == (2, "item")

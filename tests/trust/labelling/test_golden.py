@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metaeval.base.errors import DataError
-from metaeval.kinds.explanations.data.loading import check, load
+from metaeval.kinds.explanations.data.loading import inspect, load
 from metaeval.trust.labelling.golden import Golden, sample, write_sample
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def test_it_loads_again_and_says_what_it_was_drawn_from(
         made = write_sample(
             sample, 24, ["generator", "age"], tmp_path / suffix, seed=5, equal=True, suffix=suffix
         )
-        assert check(tmp_path / suffix) == []
+        assert inspect(tmp_path / suffix).problems == ()
         again = load(tmp_path / suffix)
         assert again.fingerprint == made.data.fingerprint
         said = again.extra["golden"]

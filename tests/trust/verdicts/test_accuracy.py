@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import DataError
-from metaeval.kinds.explanations.data.studies.verdicts import import_verdicts
+from metaeval.sources.verdicts import import_verdicts
 from metaeval.trust.verdicts.accuracy import accuracy_sheet
 from tests.conftest import ROOT
 

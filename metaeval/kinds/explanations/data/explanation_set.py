@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +9,7 @@ from metaeval.base import notebook as html
 from metaeval.base.counts import counted, plural_of
 from metaeval.base.keys import noun, nouns_of
 from metaeval.base.simulation import Simulation
+from metaeval.kinds.data import fingerprint, without
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,20 +88,7 @@ class ExplanationSet:
     @property
     def fingerprint(self) -> str:
         """SHA-256 over the content (not the file format), as 64 hex digits."""
-        import pandas as pd
-
-        digest = hashlib.sha256()
-        head = {"aspects": dict(self.aspects), "scale": [self.scale.min, self.scale.max, self.scale.integer]}
-        digest.update(json.dumps(head, sort_keys=True, ensure_ascii=False).encode())
-        for frame in (self.explanations, self.ratings, self.users, self.scores):
-            if frame is None:
-                continue
-            columns = sorted(frame.columns)
-            digest.update("\x1f".join(columns).encode())
-            # One hash a row, then sorted: the order of the rows in a file says nothing.
-            hashes = pd.util.hash_pandas_object(frame[columns].astype(object), index=False, categorize=True)
-            digest.update(hashes.sort_values().to_numpy().tobytes())
-        return digest.hexdigest()
+        return fingerprint(self.aspects, self.scale, self.explanations, self.ratings, self.users, self.scores)
 
     def __len__(self) -> int:
         """Return the number of units."""
@@ -110,12 +96,9 @@ class ExplanationSet:
 
     def without(self, column: str, values: Sequence[str]) -> ExplanationSet:
         """Return the data set without the units of some users, items or generators."""
-
-        def kept(frame: pd.DataFrame) -> pd.DataFrame:
-            return frame[~frame[column].isin(list(values))].reset_index(drop=True)
-
-        scores = None if self.scores is None else kept(self.scores)
-        return replace(self, explanations=kept(self.explanations), ratings=kept(self.ratings), scores=scores)
+        scores = None if self.scores is None else without(self.scores, column, values)
+        explanations, ratings = (without(f, column, values) for f in (self.explanations, self.ratings))
+        return replace(self, explanations=explanations, ratings=ratings, scores=scores)
 
     def __repr__(self) -> str:
         keys = {k: 0 for k in KEYS if not self.named_by} | {k: self.units[k].nunique() for k in self.keys}

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from pydantic import ValidationError
 
 from metaeval.base.errors import DataError, sound
 from metaeval.base.frames import flat
 from metaeval.base.records import Scale
-from metaeval.base.validation import sentences
+from metaeval.base.validation import model_of
 from metaeval.kinds.explanations.data.check import build
 from metaeval.kinds.explanations.data.explanation_set import KEYS
-from metaeval.kinds.explanations.data.manifest import Manifest, ScaleModel
+from metaeval.kinds.explanations.data.manifest import Manifest
 from metaeval.sources.tables.columns import number_column
 from metaeval.sources.tables.table import from_frame
 
@@ -48,7 +47,7 @@ def from_frames(
     Parameters
     ----------
     explanations
-        A row a unit: ``user_id`` (left out in a study without users), ``item_id``, ``generator``,
+        One row per unit: ``user_id`` (left out in a study without users), ``item_id``, ``generator``,
         ``explanation`` (left out in a study without texts) and any further columns.
     ratings
         Long: the key columns, ``rater``, ``aspect``, ``rating``.
@@ -56,9 +55,9 @@ def from_frames(
         Name → the statement that raters saw. Left out: the aspects found in ``ratings``, in the order of
         their first row, each with its name as its statement.
     scale
-        The scale of the ratings; a pair is taken as whole numbers from the first to the second if both are
-        whole. Left out: from the least to the greatest rating that occurs, in whole numbers if all ratings
-        are whole. That is a guess: a value that nobody chose is not seen.
+        The scale of the ratings; a pair of whole numbers is a scale of whole numbers. Left out: from the
+        least to the greatest rating, in whole numbers if all ratings are whole. That is a guess: a value
+        that nobody chose is not seen.
     users, scores
         Profiles, and scores recorded from other tools.
     name, licence, source, language, simulated
@@ -79,24 +78,22 @@ def from_frames(
         if not isinstance(frame, pd.DataFrame):
             raise DataError(f"{kind} must be a DataFrame, not a {type(frame).__name__}")
         tables[kind] = from_frame(flat(frame, (*_COLUMNS, *keys)), kind)
-    manifest = _manifest(
-        {
-            "name": name,
-            "licence": licence,
-            "source": source,
-            "language": language,
-            "simulated": simulated,
-            "keys": list(keys),
-            "texts": "explanation" in tables["explanations"].frame.columns,
-            "aspects": _aspects(tables["ratings"]) if aspects is None else dict(aspects),
-            "scale": _scale(tables["ratings"], scale),
-        }
-    )
-    return sound(build(manifest, tables))
+    about: dict[str, Any] = {
+        "name": name,
+        "licence": licence,
+        "source": source,
+        "language": language,
+        "simulated": simulated,
+        "keys": list(keys),
+        "texts": "explanation" in tables["explanations"].frame.columns,
+        "aspects": _aspects(tables["ratings"]) if aspects is None else dict(aspects),
+        "scale": asdict(_scale(tables["ratings"], scale)),
+    }
+    return sound(build(model_of(about, Manifest), tables))
 
 
 def of_explanations(explanations: pd.DataFrame, aspects: Sequence[str] | None = None) -> ExplanationSet:
-    """Return a data set without ratings, of which it is not known what was asked and on which scale.
+    """Return a data set without ratings, for which the questions and the scale are unknown.
 
     Parameters
     ----------
@@ -104,11 +101,6 @@ def of_explanations(explanations: pd.DataFrame, aspects: Sequence[str] | None = 
         As for `from_frames`.
     aspects
         Names of aspects; "", which stands for all of them, if left out.
-
-    Raises
-    ------
-    DataError
-        With every problem found.
     """
     plain = flat(explanations, _COLUMNS)
     columns = [*(k for k in KEYS if k in plain.columns), "rater", "aspect", "rating"]
@@ -117,14 +109,6 @@ def of_explanations(explanations: pd.DataFrame, aspects: Sequence[str] | None = 
     names = {name: name for name in aspects or ["all"]}
     data = from_frames(plain, ratings, aspects=names, scale=Scale(0, 1, integer=False))
     return data if aspects else replace(data, aspects={"": ""})
-
-
-def _manifest(values: dict[str, object]) -> Manifest:
-    try:
-        return Manifest.model_validate(values)
-    except ValidationError as error:
-        _, text = sentences(error, values, Manifest)[0]
-        raise DataError(text) from error
 
 
 def _aspects(ratings: Table) -> dict[str, str]:
@@ -136,25 +120,17 @@ def _aspects(ratings: Table) -> dict[str, str]:
     return {name: name for name in names}
 
 
-def _scale(ratings: Table, given: Scale | tuple[float, float] | None) -> ScaleModel:
+def _scale(ratings: Table, given: Scale | tuple[float, float] | None) -> Scale:
     if isinstance(given, Scale):
-        low, high, integer = given.min, given.max, given.integer
-    elif given is not None:
-        low, high = given
-        integer = float(low).is_integer() and float(high).is_integer()
-    else:
-        if "rating" not in ratings.frame.columns:
-            return ScaleModel(min=0, max=1, integer=False)  # the missing column is reported by the check
-        numbers = sound(number_column(ratings, "rating"))
-        observed = numbers[~np.isnan(numbers)]
-        if len(np.unique(observed)) < 2:
-            raise DataError(
-                "the scale cannot be told from fewer than two different ratings; give scale=(1, 5)"
-            )
-        low, high = float(observed.min()), float(observed.max())
-        integer = bool((observed == np.round(observed)).all())
-    try:
-        return ScaleModel(min=float(low), max=float(high), integer=integer)
-    except ValidationError as error:
-        _, text = sentences(error, {}, ScaleModel)[0]
-        raise DataError(f"scale: {text}") from error
+        return given
+    if given is not None:
+        low, high = map(float, given)
+        return Scale(low, high, low.is_integer() and high.is_integer())
+    if "rating" not in ratings.frame.columns:
+        return Scale(0, 1, integer=False)  # the missing column is reported by the check
+    numbers = sound(number_column(ratings, "rating"))
+    observed = np.unique(numbers[~np.isnan(numbers)])
+    if len(observed) < 2:
+        raise DataError("the scale cannot be told from fewer than two different ratings; give scale=(1, 5)")
+    whole = bool((observed == np.round(observed)).all())
+    return Scale(float(observed[0]), float(observed[-1]), whole)

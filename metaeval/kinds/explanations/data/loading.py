@@ -1,18 +1,20 @@
-"""Files, hub data sets and public studies → `ExplanationSet`; what is wrong is said with row and column."""
+"""Load a data set: from a folder, the hub or a ``datasets.DatasetDict``; or say all that is wrong with it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import DataError
+from metaeval.base.keys import noun
 from metaeval.base.resources import to_read
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.folder import checked_by, read_folder, save
 from metaeval.kinds.explanations.data.frames import from_frames
-from metaeval.kinds.explanations.data.recorded import add_scores
-from metaeval.kinds.explanations.data.summary import Inspection, counts, summary
+from metaeval.sources.hub.repository import hub_folder, hub_name
 
 if TYPE_CHECKING:
     import datasets
@@ -20,10 +22,36 @@ if TYPE_CHECKING:
     from metaeval.base.errors import Problem
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
-SAVED = "dataset_dict.json"
+__all__ = ["Inspection", "counts", "from_frames", "inspect", "load", "save", "summary"]
+
+_SAVED = "dataset_dict.json"
 """What the `datasets` library leaves in a folder that it saved a DatasetDict to."""
 
-__all__ = ["Inspection", "add_scores", "check", "counts", "from_frames", "inspect", "load", "save", "summary"]
+
+class Inspection(NamedTuple):
+    """The outcome of a check: a data set, or every problem found."""
+
+    data: ExplanationSet | None
+    problems: tuple[Problem, ...]
+
+    def lines(self) -> list[str]:
+        """Return one line per problem, or the summary if there is none."""
+        return [str(p) for p in self.problems] if self.data is None else [summary(self.data)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as plain JSON values."""
+        found: dict[str, Any] = {
+            "ok": self.data is not None,
+            "problems": [p._asdict() for p in self.problems],
+        }
+        if self.data is not None:
+            found |= {
+                "name": self.data.name,
+                "simulated": self.data.simulated,
+                "counts": {k.replace(" ", "_"): v for k, v in counts(self.data).items()},
+                "fingerprint": self.data.fingerprint,
+            }
+        return found
 
 
 def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> ExplanationSet:
@@ -43,21 +71,10 @@ def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> ExplanationSet:
     DataError
         With every problem found in its ``problems``.
     """
-    data, problems = _read(path)
-    if data is None:
-        raise DataError(problems, listed_by=checked_by(path))
-    return data
-
-
-def check(path: str | os.PathLike[str] | datasets.DatasetDict) -> list[Problem]:
-    """Return everything that is wrong with a data set; an empty list if it can be loaded.
-
-    Raises
-    ------
-    DataError
-        If ``path`` is nothing that `load` takes.
-    """
-    return _read(path)[1]
+    found = inspect(path)
+    if found.data is None:
+        raise DataError(found.problems, listed_by=checked_by(path))
+    return found.data
 
 
 def inspect(path: str | os.PathLike[str] | datasets.DatasetDict) -> Inspection:
@@ -75,8 +92,6 @@ def inspect(path: str | os.PathLike[str] | datasets.DatasetDict) -> Inspection:
 def _read(
     path: str | os.PathLike[str] | datasets.DatasetDict,
 ) -> tuple[ExplanationSet | None, list[Problem]]:
-    from metaeval.sources.hub.repository import hub_folder, hub_name
-
     if isinstance(path, Mapping):
         from metaeval.kinds.explanations.data.hf_datasets import read_datasets
 
@@ -85,11 +100,32 @@ def _read(
         raise DataError(
             f"a data set is loaded from its folder, its hub name or a datasets.DatasetDict, not from {path!r}"
         )
-    path = to_read(path)
-    name = hub_name(path)
+    name = hub_name(path := to_read(path))
     folder = Path(path) if name is None else hub_folder(name)
-    if (folder / SAVED).is_file():
+    if (folder / _SAVED).is_file():
         from metaeval.kinds.explanations.data.hf_datasets import load_saved
 
         return load_saved(folder)
     return read_folder(folder)
+
+
+def counts(data: ExplanationSet) -> dict[str, int]:
+    """Return how many units, values of each key, aspects, raters, evaluators and gaps there are."""
+    scores, given = data.scores, data.ratings["rating"].notna()
+    return {
+        "units": len(data),
+        **({} if data.named_by else {plural_of(noun(k)): 0 for k in KEYS}),
+        **{plural_of(noun(k)): data.units[k].nunique() for k in data.keys},
+        "aspects": len(data.aspects),
+        "raters": len(data.raters),
+        "recorded evaluators": 0 if scores is None else scores["evaluator"].nunique(),
+        "ratings": int(given.sum()),
+        "missing ratings": int((~given).sum()),
+    }
+
+
+def summary(data: ExplanationSet) -> str:
+    """Return the counts as one line; it says so if the study is simulated."""
+    one = {plural_of(noun(k)): noun(k) for k in (*KEYS, *data.keys)}
+    told = (counted(n, one.get(what, what.removesuffix("s"))) for what, n in counts(data).items())
+    return f"{data.name}{' (simulated)' if data.simulated else ''}: {', '.join(told)}"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from metaeval.base.records import AVERAGE, Scale
 from metaeval.base.validation import Ends, Strict, read_model
 from metaeval.sources.hub.repository import FILE
+from metaeval.sources.tables.entries import Name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,10 +19,6 @@ if TYPE_CHECKING:
 
     from metaeval.base.errors import Problem
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-
-
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-
 
 _FARTHEST = 1e50  # squares of ratings, and their sums, must be floats
 
@@ -42,14 +40,24 @@ class ScaleModel(Ends):
         return Scale(self.min, self.max, self.integer)
 
 
-class Manifest(Strict):
-    """The keys of ``dataset.yaml``."""
+class About(Strict):
+    """What every description of a data set says of it."""
 
     name: Name
     licence: str = ""
     source: str = ""
     language: str = ""
     simulated: bool = False
+
+
+def about(described: About | ExplanationSet) -> dict[str, Any]:
+    """Return the values of the fields of `About`."""
+    return {name: getattr(described, name) for name in About.model_fields}
+
+
+class Manifest(About):
+    """The keys of ``dataset.yaml``."""
+
     texts: bool = True
     keys: list[Name] = Field(default_factory=list)
     aspects: dict[Name, Name] = Field(min_length=1)
@@ -68,17 +76,12 @@ class Manifest(Strict):
     @classmethod
     def of(cls, data: ExplanationSet) -> Manifest:
         """Return the manifest of a data set in memory."""
-        scale = ScaleModel(min=data.scale.min, max=data.scale.max, integer=data.scale.integer)
         return cls(
-            name=data.name,
-            licence=data.licence,
-            source=data.source,
-            language=data.language,
-            simulated=data.simulated,
+            **about(data),
             texts=data.texts,
             keys=list(data.named_by),
             aspects=dict(data.aspects),
-            scale=scale,
+            scale=ScaleModel(**asdict(data.scale)),
             extra=dict(data.extra),
         )
 

@@ -26,6 +26,7 @@ class _Prepared(NamedTuple):
 
     template: PromptTemplate
     examples: Examples
+    keys: Sequence[tuple[Any, ...]]
     columns: Sequence[str]
     rows: Sequence[tuple[Any, ...]]
     profile: Callable[[int], Mapping[str, str] | None]
@@ -80,18 +81,17 @@ class Judge(UnitJudge, ShowsProfile):
         check_references(template, data)
         texts = ("item_title", "explanation", "reference")
         columns = [*data.keys, *(c for c in texts if c in data.explanations)]
-        rows = list(rows_of(data.explanations, columns))
-        return _Prepared(template, examples, columns, rows, self.profiles(data))
+        keys, rows = (list(rows_of(data.explanations, names)) for names in (data.keys, columns))
+        return _Prepared(template, examples, keys, columns, rows, self.profiles(data))
 
     def messages(
         self, data: ExplanationSet, unit: int, aspects: Sequence[str], prepared: _Prepared
     ) -> list[tuple[str, str]] | Status:
         """Return what the model is told of an explanation; an example is not judged, nor is a blank text."""
-        values = prepared.rows[unit]
-        key = values[: len(data.keys)]
+        key = prepared.keys[unit]
         if key in prepared.examples.shown:
             return Status.EXAMPLE
-        row = dict(zip(prepared.columns, values, strict=True))
+        row = dict(zip(prepared.columns, prepared.rows[unit], strict=True))
         if not isinstance(row["explanation"], str) or text_of(row["explanation"]) is None:
             return Status.MISSING
         return messages(

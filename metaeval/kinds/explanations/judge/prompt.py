@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import DataError, PromptError, nearest, one_of
+from metaeval.base.errors import DataError, PromptError, nearest, unknown
 from metaeval.base.records import USER_RATER
 from metaeval.judging.prompts import filled
 
@@ -31,13 +31,13 @@ PLACEHOLDERS: tuple[str, ...] = (
     "reference",
     "language",
 )
-"""What a judge's prompt may use. ``aspects`` is a list of name and statement, ``aspect`` is one of them (a
-call an aspect); where the prompt has a rubric, each has ``question`` and ``anchors`` too (a list of level and
-text). ``reference`` is a text that is known to be good. ``example`` has ``item_title``, ``explanation``,
+"""Placeholders of a judge's prompt. ``aspects`` is a list of name and statement, ``aspect`` one of them (one
+call per aspect); where the prompt has a rubric, each has ``question`` and ``anchors`` (a list of level and
+text) too. ``reference`` is a text that is known to be good. ``example`` has ``item_title``, ``explanation``,
 ``ratings`` (a list of name and rating) and ``own``; ``profile`` is a list of name and value."""
 
 NEEDED: tuple[str, ...] = ("scale_min", "scale_max", "explanation")
-"""What every judge's prompt must use, beside ``aspects`` or ``aspect``."""
+"""Placeholders that it must use, beside ``aspects`` or ``aspect``."""
 
 ASPECT_ALIASES: Mapping[str, tuple[str, ...]] = {
     "persuasiveness": ("persuasive", "persuasion", "convincingness", "说服力", "说服性", "説服力"),
@@ -57,7 +57,7 @@ class Example:
     """Aspect → rating; an aspect without a rating is left out."""
     item_title: str | None = None
     own: bool = False
-    """Whether it is presented as the rating of the very user whose place the judge takes."""
+    """Whether it is presented as a rating of the user whose place the judge takes."""
 
 
 def check_references(template: PromptTemplate, data: ExplanationSet) -> None:
@@ -90,20 +90,18 @@ def messages(
 
     Parameters
     ----------
-    template
-        The prompt; one that uses ``aspect`` takes exactly one of them.
+    template, reply
+        As for `metaeval.judging.prompts.filled`.
     data
         The data set, for its statements, scale and language.
     row
         The unit: a row of ``data.explanations`` as a mapping.
     aspects
-        Aspects to ask for, in the order in which they are to be answered.
+        Aspects to ask for, in the order of the reply.
     example
         A rated explanation to show.
     profile
-        What is known of the user, such as `profile_of` returns.
-    reply
-        ``json`` or ``text``; ``auto`` is the form that the prompt names first.
+        The user's profile, as `profile_of` returns it.
 
     Returns
     -------
@@ -123,7 +121,7 @@ def messages(
         raise DataError(f"unit ({unit}) of data set {data.name!r} has no explanation text to judge")
     if template.rubric is not None:
         _check_rubric(template, template.rubric, data, aspects)
-    values: dict[str, object] = {
+    values = {
         "scale_min": _short(data.scale.min),
         "scale_max": _short(data.scale.max),
         "integer": data.scale.integer,
@@ -178,18 +176,18 @@ def example_of(
 
 
 def aliases_of(data: ExplanationSet, aspects: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return aspect → the other names under which a reply may give it: known ones, and its statement."""
+    """Return aspect → its other names in a reply: known ones, and its statement."""
     shown = {a: (one_line(a),) if one_line(a) != a else () for a in aspects}
     return {a: (*ASPECT_ALIASES.get(a.casefold(), ()), *shown[a], statement_of(data, a)) for a in aspects}
 
 
 def entries_of(profile: Mapping[str, object] | None) -> list[dict[str, str]] | None:
-    """Return a profile as a prompt lists it: names and values, each on one line; None if there is none."""
+    """Return a profile as a list of names and values, each on one line; None if there is none."""
     return [{"name": one_line(k), "value": _line(v)} for k, v in (profile or {}).items()] or None
 
 
 def title_of(value: object) -> str | None:
-    """Return the title of an item on one line; None if there is none."""
+    """Return the title of an item on one line; None for an absent or blank one."""
     text = text_of(value)
     return None if text is None else one_line(text)
 
@@ -227,8 +225,9 @@ def _check_rubric(
 
 
 def statement_of(data: ExplanationSet, aspect: str) -> str:
-    """Return what people were asked of an aspect, on one line."""
-    one_of(aspect, data.aspects, f"data set {data.name!r} has no aspect", error=DataError)
+    """Return the statement of an aspect that raters saw, on one line."""
+    if aspect not in data.aspects:
+        raise DataError(unknown(f"data set {data.name!r} has no aspect", aspect, data.aspects))
     return _line(data.aspects[aspect])
 
 
@@ -245,7 +244,7 @@ def _example(example: Example, aspects: Sequence[str]) -> dict[str, object]:
 
 
 def text_of(value: object) -> str | None:
-    """Return a text as it is; None for one that is absent or blank."""
+    """Return a text as it is; None for an absent or blank one."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     text = str(value)
@@ -253,7 +252,7 @@ def text_of(value: object) -> str | None:
 
 
 def _line(value: object) -> str:
-    """Return a value on one line: it stands in a list, and must not begin a part of its own."""
+    """Return a value on one line: it stands in a list, and must not begin a new part."""
     return " ".join((f"{value:g}" if isinstance(value, float) else str(value)).split())
 
 

@@ -26,12 +26,11 @@ PLACEHOLDERS: tuple[str, ...] = (
     "profile",
     "language",
 )
-"""What a pairwise prompt may use. ``first`` and ``second`` are the texts in the order in which they are
-shown; ``aspects`` is a list of name and statement, ``aspect`` is one of them (a call an aspect); ``profile``
-is a list of name and value."""
+"""Placeholders of a pairwise prompt. ``first`` and ``second`` are the texts; ``aspects`` is a list of
+name and statement, ``aspect`` one of them (one call per aspect); ``profile`` is a list of name and value."""
 
 NEEDED: tuple[str, ...] = ("first", "second")
-"""What every pairwise prompt must use, beside ``aspects`` or ``aspect``."""
+"""Placeholders that it must use, beside ``aspects`` or ``aspect``."""
 
 
 def is_pairwise(template: PromptTemplate) -> bool:
@@ -53,23 +52,12 @@ def pair_messages(
 
     Parameters
     ----------
-    template
-        The prompt; one that uses ``aspect`` takes exactly one of them.
-    data
-        The data set, for its statements and language.
+    template, data, aspects, profile, reply
+        As for `metaeval.kinds.explanations.judge.prompt.messages`, which also says what is returned.
     texts
         The two explanations, in the order in which they are shown.
-    aspects
-        Aspects to ask for, in the order in which they are to be answered.
-    item_title, profile
-        What is known of item and user.
-    reply
-        ``json`` or ``text``; ``auto`` is the form that the prompt names first.
-
-    Returns
-    -------
-    list of tuple
-        Role and text of each message.
+    item_title
+        Title of their item.
 
     Raises
     ------

@@ -15,10 +15,10 @@ import numpy as np
 
 from metaeval.base.errors import SpecError, nearest
 from metaeval.base.progress import progress
-from metaeval.base.records import Kind, Status
+from metaeval.base.records import Kind
 from metaeval.evaluators.arguments import check_text
 from metaeval.evaluators.base import BaseEvaluator
-from metaeval.evaluators.grid import CODES, OK, Grid
+from metaeval.evaluators.grid import Grid
 from metaeval.kinds.explanations.text.texts import explanations_of, reference_columns, references_of
 
 if TYPE_CHECKING:
@@ -90,8 +90,7 @@ class HF(BaseEvaluator):
         if units:
             texts = [explanations[i] or "" for i in units]
             scores[units] = self._compute_all(module, texts, [references[i] for i in units])
-        codes = np.where(np.isnan(scores), CODES[Status.MISSING], OK).astype(np.int8)
-        return Grid.repeated(scores, codes, len(aspects))
+        return Grid.repeated(scores, len(aspects))
 
     def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
         """Return the module, its hash and how references are given to it."""

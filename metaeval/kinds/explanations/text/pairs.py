@@ -59,7 +59,7 @@ class PairEvaluator(BaseEvaluator):
         scores = np.where(has_pair, values[pair_of], np.nan)
         codes = np.where(np.isnan(scores), CODES[Status.UNTOKENIZABLE], OK)
         codes[~has_pair] = CODES[Status.MISSING]
-        return Grid.repeated(scores, codes.astype(np.int8), len(aspects))
+        return Grid.repeated(scores, len(aspects), codes.astype(np.int8))
 
     def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
         """Return the settings, the reference columns and the scripts that the tokenizer met."""

@@ -6,12 +6,7 @@ a line in `metaeval.kinds.explanations.data.recorded.adding.READERS`.
 
 from __future__ import annotations
 
-from metaeval.kinds.explanations.data.recorded.adding import (
-    READERS,
-    Coverage,
-    ScoreImport,
-    add_scores,
-)
+from metaeval.kinds.explanations.data.recorded.adding import READERS, Coverage, ScoreImport, add_scores
 from metaeval.kinds.explanations.data.recorded.writing import import_scores
 
 __all__ = ["READERS", "Coverage", "ScoreImport", "add_scores", "import_scores"]

@@ -32,7 +32,17 @@ class Reader(Protocol):
     """Reads the files of one tool."""
 
     def __call__(self, source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
-        """Return the scores in a file."""
+        """Return the scores in a file.
+
+        Parameters
+        ----------
+        source
+            The file, as the user names it.
+        score_map
+            The map of the user, for tools without names of their own.
+        aspects
+            Name or code of an aspect → its name.
+        """
         ...
 
 
@@ -122,11 +132,8 @@ def join_scores(
         origin["version"] = recording.version
     if Path(name).is_file():
         origin["sha256"] = hashlib.sha256(Path(name).read_bytes()).hexdigest()
-    made = dataclasses.replace(
-        data,
-        scores=_merged(data, frame, names, replace=replace),
-        extra=_with_origin(data, names, origin),
-    )
+    scores, extra = _merged(data, frame, names, replace=replace), _with_origin(data, names, origin)
+    made = dataclasses.replace(data, scores=scores, extra=extra)
     return ScoreImport(made, tuple(_coverage(frame, data, n) for n in names), unused)
 
 
@@ -168,16 +175,17 @@ def add_scores(
     MissingExtraError
         If the tool's own library is needed to read the file, and is not installed.
     """
-    made = join_scores(data, source, tool=tool, map_file=map_file, evaluator=evaluator, replace=replace)
-    return made.data
+    return join_scores(data, source, tool=tool, map_file=map_file, evaluator=evaluator, replace=replace).data
 
 
 def _merged(data: ExplanationSet, new: pd.DataFrame, names: list[str], *, replace: bool) -> pd.DataFrame:
     """Return the scores of ``data``, then the new ones; ``status`` only if a reason is known."""
     old = data.scores
     plain = new["status"].isin([Status.OK.value, Status.MISSING.value]).all()
+    if plain and (old is None or "status" not in old):
+        new = new.drop(columns="status")
     if old is None:
-        return new.drop(columns="status") if plain else new
+        return new
     there = [n for n in names if (old["evaluator"] == n).any()]
     if there and not replace:
         raise DataError(
@@ -185,12 +193,8 @@ def _merged(data: ExplanationSet, new: pd.DataFrame, names: list[str], *, replac
             "or give the new evaluator another name with --evaluator"
         )
     old = old[~old["evaluator"].isin(names)]
-    if "status" not in old:
-        if plain:
-            new = new.drop(columns="status")
-        else:
-            absent = old[SCORE].isna()
-            old = old.assign(status=np.where(absent, Status.MISSING.value, Status.OK.value))
+    if "status" in new and "status" not in old:
+        old = old.assign(status=np.where(old[SCORE].isna(), Status.MISSING.value, Status.OK.value))
     merged = pd.concat([old, new], ignore_index=True)
     # Further columns of the old rows are empty in the new ones.
     spare = [c for c in merged.columns if c != SCORE]
@@ -212,10 +216,5 @@ def _coverage(frame: pd.DataFrame, data: ExplanationSet, evaluator: str) -> Cove
     keys = list(data.keys)
     failed = rows[rows[SCORE].isna()].drop_duplicates(keys)["status"].value_counts()
     scored = rows[rows[SCORE].notna()].groupby(keys).size()
-    return Coverage(
-        evaluator,
-        aspects,
-        int((scored == len(aspects)).sum()),
-        len(data),
-        {str(status): int(failed[status]) for status in sorted(failed.index)},
-    )
+    statuses = {str(status): int(failed[status]) for status in sorted(failed.index)}
+    return Coverage(evaluator, aspects, int((scored == len(aspects)).sum()), len(data), statuses)

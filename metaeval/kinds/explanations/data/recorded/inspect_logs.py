@@ -1,10 +1,9 @@
 """inspect: the ``.eval`` and ``.json`` logs of inspect_ai, read by inspect_ai itself.
 
-A sample becomes a row for each of its scorers, with the fields of the sample's metadata, ``id`` and
-``epoch``, ``task``, ``model``, ``scorer`` and ``score``; a score that is a mapping has a column for each of
-its keys instead, and a field of the metadata with one of these names is ``metadata.NAME``. A scorer is an
-evaluator. Where scorers are called like aspects of the data set, the model is the evaluator and they are
-its scores for these aspects.
+A sample becomes one row per scorer: the fields of the sample's metadata, ``id``, ``epoch``, ``task``,
+``model``, ``scorer`` and ``score``. A score that is a mapping has one column per key instead. A field of the
+metadata with one of these names is ``metadata.NAME``. A scorer is an evaluator; but where scorers have the
+names of aspects of the data set, the model is the evaluator and they are its scores for these aspects.
 """
 
 from __future__ import annotations
@@ -15,15 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import DataError, MissingExtraError, Problem
 from metaeval.base.records import Status
-from metaeval.kinds.explanations.data.recorded.recording import (
-    ASPECT,
-    EVALUATOR,
-    SCORE,
-    Recording,
-    Rows,
-    entries_for,
-)
-from metaeval.kinds.explanations.data.tables.map import FromColumn, ScoreEntry
+from metaeval.kinds.explanations.data.recorded.recording import ASPECT, EVALUATOR, SCORE, Rows
+from metaeval.sources.tables.entries import FromColumn, ScoreEntry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +23,7 @@ if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
     from inspect_ai.scorer import Score
 
+    from metaeval.kinds.explanations.data.recorded.recording import Recording
     from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
 
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -46,16 +39,7 @@ _UNREAD = {"messages", "events", "store", "attachments", "output"}
 
 
 def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
-    """Read a log.
-
-    Parameters
-    ----------
-    source
-        The ``.eval`` or ``.json`` file.
-    score_map
-        Not used: the names of the log are read as they are.
-    aspects
-        Name or code of an aspect → its name.
+    """Read a log; see `metaeval.kinds.explanations.data.recorded.adding.Reader`.
 
     Raises
     ------
@@ -88,19 +72,10 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
                 SCORE: values.pop("", None),
             }
             rows.add(row, sample.metadata or {}, cells, values, status)
-    if rows.problems:
-        raise DataError(rows.problems)
     whole = ScoreEntry(
         columns=[SCORE], evaluator=FromColumn(column=EVALUATOR), aspect=FromColumn(column=ASPECT)
     )
-    return Recording(
-        rows.table(),
-        (whole, *entries_for(rows.names, aspects)),
-        rows.statuses(),
-        tuple(sorted(rows.names.values())),
-        named=True,
-        version=str(log.eval.packages.get("inspect_ai", "")),
-    )
+    return rows.recording([whole, *rows.aspect_entries(aspects)], log.eval.packages.get("inspect_ai"))
 
 
 def _log(path: Path) -> EvalLog:
@@ -150,10 +125,9 @@ def _number(value: object) -> float | None:
         return float(value)
     if not isinstance(value, str):
         return None
-    if value in _GRADES or value.lower() in _WORDS:
-        return _GRADES.get(value, _WORDS.get(value.lower()))
+    known = _GRADES.get(value, _WORDS.get(value.lower()))
     try:
-        number = float(value)
+        number = float(value) if known is None else known
     except ValueError:
         return None
     return number if math.isfinite(number) else None

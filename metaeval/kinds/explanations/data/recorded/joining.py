@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,12 +12,11 @@ import pandas as pd
 from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.frames import row_text
 from metaeval.base.records import Status
-from metaeval.kinds.explanations.data.recorded.matching import keys_of, tuples, units_of, with_frame
-from metaeval.kinds.explanations.data.recorded.recording import ASPECT, EVALUATOR, SCORE
+from metaeval.kinds.explanations.data.recorded.matching import keys_of, tuples, units_of
+from metaeval.kinds.explanations.data.recorded.recording import ASPECT, EVALUATOR, SCORE, objects
 from metaeval.kinds.explanations.data.tables.importer import Piler, sources_of
-from metaeval.kinds.explanations.data.tables.map import FromColumn, fill, placeholders
 from metaeval.sources.tables.columns import text_column
-from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.entries import FromColumn, fill, placeholders
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.data.recorded.recording import Recording
     from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
+    from metaeval.sources.tables.table import Table
 
 
 class Joined(NamedTuple):
@@ -35,18 +36,7 @@ class Joined(NamedTuple):
 
 
 def join(recording: Recording, score_map: ScoreMap, data: ExplanationSet, map_name: str) -> Joined:
-    """Match the scores of ``recording`` with the units of ``data``.
-
-    Parameters
-    ----------
-    recording
-        The scores in the tool's file.
-    score_map
-        Maps its names to those of the data set.
-    data
-        Every row must belong to one of its units; a unit may have no row.
-    map_name
-        Name of the map in errors.
+    """Match the scores of ``recording`` with the units of ``data``; a unit may have no row.
 
     Raises
     ------
@@ -68,16 +58,12 @@ def join(recording: Recording, score_map: ScoreMap, data: ExplanationSet, map_na
     units = units_of(table, keys, labels, data, problems)
     pile = Piler(table, table_map, keys, labels, problems).pile(sources, EVALUATOR, SCORE)
     repeat = len(sources)
-    statuses = np.full(len(keys), None, dtype=object) if recording.statuses is None else recording.statuses
+    statuses = objects([None] * len(keys)) if recording.statuses is None else recording.statuses
     rows = pile.frame.assign(unit=np.tile(units, repeat), status=np.tile(statuses, repeat))
     wanted = _wanted(rows, typed=recording.statuses is not None)
-    pile = Table(
-        pile.name,
-        rows[wanted].reset_index(drop=True),
-        pile.rows[wanted],
-        pile.labels,
-        None if pile.value_labels is None else pile.value_labels[wanted],
-    )
+    labels_of = None if pile.value_labels is None else pile.value_labels[wanted]
+    kept = rows[wanted].reset_index(drop=True)
+    pile = replace(pile, frame=kept, rows=pile.rows[wanted], value_labels=labels_of)
     _check_names(pile, data, problems)
     frame = _one_each(pile, list(keys.columns), problems, mean=score_map.repeated == "mean")
     if problems:
@@ -107,7 +93,7 @@ def _with_evaluator(recording: Recording, score_map: ScoreMap) -> Table:
     if recording.named:
         _refuse_one_name_for_two(table.frame[EVALUATOR].tolist(), made, score_map.evaluator)
     frame = table.frame.assign(**{EVALUATOR: pd.Series(made, index=table.frame.index, dtype=object)})
-    return with_frame(table, frame)
+    return replace(table, frame=frame)
 
 
 def _refuse_one_name_for_two(own: list[str], made: list[str], template: str) -> None:
@@ -139,9 +125,10 @@ def _wanted(rows: pd.DataFrame, *, typed: bool) -> NDArray[np.bool_]:
 
 
 def _check_names(pile: Table, data: ExplanationSet, problems: list[Problem]) -> None:
-    blank = [not str(name).strip() for name in pile.frame[EVALUATOR]]
     problems += [
-        pile.problem(int(i), EVALUATOR, "is empty; every score needs one") for i in np.flatnonzero(blank)
+        pile.problem(i, EVALUATOR, "is empty; every score needs one")
+        for i, name in enumerate(pile.frame[EVALUATOR])
+        if not str(name).strip()
     ]
     allowed = ", ".join(data.aspects)
     for name in map(str, pile.frame[ASPECT].unique()):

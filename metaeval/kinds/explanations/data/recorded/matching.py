@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,9 +10,8 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, nearest
 from metaeval.kinds.explanations.data.explanation_set import KEYS
-from metaeval.kinds.explanations.data.tables.map import placeholders
 from metaeval.sources.tables.columns import text_column
-from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.entries import placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
+    from metaeval.sources.tables.table import Table
 
 _MAX_HINTED = 5000  # the search for the nearest name is quadratic, so it is left out for huge sets
 
@@ -29,12 +30,8 @@ def keys_of(
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Return the key columns of each row of ``table`` as text, and their names in the file.
 
-    Cells without a valid key are added to ``problems``.
-
-    Raises
-    ------
-    DataError
-        If a key is not in the file, and the data set has more than one value of it.
+    Cells without a valid key are added to ``problems``. A key that is not in the file must have one value in
+    the data set.
     """
     given = [str(c) for c in table.frame.columns]
     found: dict[str, NDArray[np.object_]] = {}
@@ -65,11 +62,7 @@ def keys_of(
 
 
 def _key_column(table: Table, column: str) -> tuple[NDArray[np.object_], list[Problem]]:
-    """Return a column of keys as text.
-
-    Numbers are allowed beside text, because YAML reads one item as 8 and another as "007". The data set
-    decides whether there is an item ``8``.
-    """
+    """Return a column of keys as text; numbers may stand beside it, for YAML reads 8 and "007" so."""
     values = table.frame[column]
     cells = values.astype(object).where(values.notna(), "").map(_key)
     odd = [i for i, cell in enumerate(cells) if not isinstance(cell, str)]
@@ -78,7 +71,7 @@ def _key_column(table: Table, column: str) -> tuple[NDArray[np.object_], list[Pr
         for i in odd
     ]
     cells.iloc[odd] = ""
-    texts, found = text_column(with_frame(table, cells.to_frame()), column)
+    texts, found = text_column(replace(table, frame=cells.to_frame()), column)
     return texts, [*problems, *found]
 
 
@@ -87,11 +80,6 @@ def _key(cell: object) -> object:
     if isinstance(cell, bool) or not isinstance(cell, int | float | np.integer):
         return cell
     return str(int(cell)) if float(cell).is_integer() else repr(float(cell))
-
-
-def with_frame(table: Table, frame: pd.DataFrame) -> Table:
-    """Return a table with another frame for the same rows."""
-    return Table(table.name, frame, table.rows, table.labels, table.value_labels)
 
 
 def _from_id(table: Table, score_map: ScoreMap, problems: list[Problem]) -> dict[str, NDArray[np.object_]]:

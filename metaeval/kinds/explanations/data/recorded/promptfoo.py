@@ -1,8 +1,8 @@
-"""promptfoo: ``promptfoo eval -o results.jsonl`` (a result a line) or ``-o results.json``.
+"""promptfoo: ``promptfoo eval -o results.jsonl`` (one result per line) or ``-o results.json``.
 
-A result becomes a row with the variables of its test, ``provider`` (label or id), ``prompt`` (label),
-``description``, ``score``, and a column for each named score, which promptfoo calls the `metric` of an
-assertion; a variable with one of these names is ``vars.NAME``. Named scores that are aspects of the data set
+A result becomes a row: the variables of its test, ``provider`` (label or id), ``prompt`` (label),
+``description``, ``score``, and one column per named score, which promptfoo calls the `metric` of an
+assertion. A variable with one of these names is ``vars.NAME``. Named scores that are aspects of the data set
 count; where there is none, the score of the whole test counts for all aspects. The fields follow
 ``EvaluateResult`` of promptfoo's ``src/types/index.ts``.
 """
@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import Status
-from metaeval.kinds.explanations.data.recorded.recording import EVALUATOR, SCORE, Recording, Rows, entries_for
-from metaeval.kinds.explanations.data.tables.map import FromColumn, ScoreEntry
+from metaeval.kinds.explanations.data.recorded.recording import EVALUATOR, SCORE, Rows
+from metaeval.sources.tables.entries import FromColumn, ScoreEntry
 from metaeval.sources.tables.table import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from metaeval.kinds.explanations.data.recorded.recording import Recording
     from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
 
 _ERROR = 2  # ResultFailureReason.ERROR: the provider failed; 1 is an assertion that did not hold
@@ -31,16 +32,7 @@ _LABEL = 60
 
 
 def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
-    """Read what promptfoo wrote.
-
-    Parameters
-    ----------
-    source
-        The ``.jsonl`` or ``.json`` file.
-    score_map
-        Not used: promptfoo's names are read as they are.
-    aspects
-        Name or code of an aspect → its name.
+    """Read a file of results; see `metaeval.kinds.explanations.data.recorded.adding.Reader`.
 
     Raises
     ------
@@ -50,11 +42,9 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
     path = Path(source)
     results, version = _jsonl(path) if path.suffix.lower() == ".jsonl" else _json(path)
     rows = Rows(path.name, "vars")
-    sound = [(row, result) for row, result in results if _is_result(rows, row, result)]
-    if rows.problems:
-        raise DataError(rows.problems)
-    prompts = _prompt_names([r for _, r in sound])
-    for row, result in sound:
+    usable = [(row, result) for row, result in results if _is_result(rows, row, result)]
+    prompts = _prompt_names([r for _, r in usable])
+    for row, result in usable:
         test = _object(result.get("testCase"))
         fields = {**_object(test.get("metadata")), **_object(test.get("vars")), **_object(result.get("vars"))}
         provider, prompt = _provider(result), prompts.get(_label(result), "")
@@ -69,17 +59,10 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
         }
         rows.add(row, fields, cells, named, status)
     overall = ScoreEntry(columns=[SCORE], evaluator=FromColumn(column=EVALUATOR))
-    return Recording(
-        rows.table(),
-        entries_for(rows.names, aspects) or (overall,),
-        rows.statuses(),
-        tuple(sorted(rows.names.values())),
-        named=True,
-        version=version,
-    )
+    return rows.recording(rows.aspect_entries(aspects) or [overall], version)
 
 
-def _jsonl(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], str]:
+def _jsonl(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], object]:
     table = sound(read_table(path))
     records = table.frame.to_dict("records")
     # Keys that only other lines have are None; promptfoo leaves such keys out.
@@ -87,7 +70,7 @@ def _jsonl(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], str]:
     return list(zip(table.rows.tolist(), present, strict=True)), ""
 
 
-def _json(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], str]:
+def _json(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], object]:
     try:
         content = json.loads(path.read_bytes().decode("utf-8-sig"))
     except (OSError, ValueError) as error:
@@ -99,8 +82,7 @@ def _json(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], str]:
     if not isinstance(results, list) or not results:
         message = "holds no results of promptfoo; they stand under `results`, and in it `results`"
         raise DataError([Problem(path.name, None, None, message)])
-    version = _object(content.get("metadata")).get("promptfooVersion")
-    return list(enumerate(results, start=1)), str(version or "")
+    return list(enumerate(results, start=1)), _object(content.get("metadata")).get("promptfooVersion")
 
 
 def _is_result(rows: Rows, row: int, result: object) -> bool:
@@ -137,9 +119,7 @@ def _status(result: Mapping[str, Any]) -> Status | None:
 
 def _provider(result: Mapping[str, Any]) -> str:
     provider = result["provider"]
-    if isinstance(provider, dict):
-        return str(provider.get("label") or provider.get("id") or "")
-    return str(provider)
+    return str(provider.get("label") or provider.get("id") or "" if isinstance(provider, dict) else provider)
 
 
 def _label(result: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The scores in a tool's file as a table: a row per judgement, with the tool's own names."""
+"""The scores in a tool's file as a table: one row per judgement, with the tool's own names."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from metaeval.base.errors import Problem
-from metaeval.kinds.explanations.data.tables.map import FromColumn, ScoreEntry
-from metaeval.sources.tables.table import Table
+from metaeval.base.errors import DataError, Problem
+from metaeval.sources.tables.entries import FromColumn, ScoreEntry
+from metaeval.sources.tables.table import Table, frame_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -55,11 +54,10 @@ class Rows:
     """Collects the rows of a `Recording` and their problems, in the order of the file."""
 
     def __init__(self, file: str, prefix: str) -> None:
-        """Name the file, and the prefix of the tool's own fields where their names are taken."""
-        self.file = file
+        """Name the file, and the prefix of the user's own fields where their names are taken."""
         self.problems: list[Problem] = []
-        self.names: dict[str, str] = {}  # of a score → its column; the tool's own columns come first
-        self._prefix = prefix
+        self._file, self._prefix = file, prefix
+        self._columns: dict[str, str] = {}  # of a named score
         self._records: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._rows: list[int] = []
         self._statuses: list[Status | None] = []
@@ -74,55 +72,48 @@ class Rows:
     ) -> None:
         """Add a row: the user's ``fields``, the tool's ``cells``, and named ``scores``."""
         named = {name: f"scores.{name}" if name in cells else name for name in scores}
-        self.names |= named
-        self._records.append((flat(fields), {**cells, **{named[n]: s for n, s in scores.items()}}))
+        self._columns |= named
+        self._records.append((_flat(fields), {**cells, **{named[n]: s for n, s in scores.items()}}))
         self._rows.append(row)
         self._statuses.append(status)
 
-    def wrong(self, row: int | None, column: str | None, message: str) -> None:
+    def wrong(self, row: int, column: str | None, message: str) -> None:
         """Add a problem of a row."""
-        self.problems.append(Problem(self.file, row, column, message))
+        self.problems.append(Problem(self._file, row, column, message))
 
-    def table(self) -> Table:
-        """Return all rows; a user's field with the name of a tool's column gets the prefix."""
-        own = dict.fromkeys(c for _, cells in self._records for c in cells)
+    def aspect_entries(self, aspects: Mapping[str, str]) -> list[ScoreEntry]:
+        """Return an entry per named score that is an aspect, or the code of one (``aspects``: its name)."""
+        return [
+            ScoreEntry(columns=[column], evaluator=FromColumn(column=EVALUATOR), aspect=aspects[name])
+            for name, column in sorted(self._columns.items())
+            if name in aspects
+        ]
+
+    def recording(self, entries: Sequence[ScoreEntry], version: object) -> Recording:
+        """Return all rows, or raise `DataError` with their problems.
+
+        A user's field with the name of a tool's column gets the prefix.
+        """
+        if self.problems:
+            raise DataError(self.problems)
+        own = {c for _, cells in self._records for c in cells}
         records = [
             {(f"{self._prefix}.{n}" if n in own else n): v for n, v in fields.items()} | cells
             for fields, cells in self._records
         ]
-        columns = dict.fromkeys(c for record in records for c in record)
-        # Column by column as objects: a frame made of records would turn 7 into 7.0 beside a missing value.
-        data = {c: pd.Series([r.get(c) for r in records], dtype=object) for c in columns}
-        return Table(self.file, pd.DataFrame(data), np.asarray(self._rows, dtype=np.int64))
-
-    def statuses(self) -> NDArray[np.object_]:
-        """Return the status of each row, None where there is none."""
-        return np.array([*self._statuses, None], dtype=object)[:-1]
+        table = Table(self._file, frame_of(records), np.asarray(self._rows, dtype=np.int64))
+        names = tuple(sorted(self._columns.values()))
+        return Recording(table, tuple(entries), objects(self._statuses), names, True, str(version or ""))
 
 
-def flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def objects(values: Sequence[object]) -> NDArray[np.object_]:
+    """Return values as an array of objects, whatever they are."""
+    return np.array([*values, None], dtype=object)[:-1]
+
+
+def _flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return nested fields under dotted names: ``{"unit": {"user": 1}}`` has ``unit.user``."""
     found: dict[str, Any] = {}
     for name, value in fields.items():
-        if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{name}.")
-        else:
-            found[f"{prefix}{name}"] = value
+        found |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
     return found
-
-
-def entries_for(names: Mapping[str, str], aspects: Mapping[str, str]) -> tuple[ScoreEntry, ...]:
-    """Return an entry for each named score that is an aspect (or its code).
-
-    Parameters
-    ----------
-    names
-        What the tool calls its scores → the columns they stand in.
-    aspects
-        Name or code of an aspect → its name.
-    """
-    return tuple(
-        ScoreEntry(columns=[names[n]], evaluator=FromColumn(column=EVALUATOR), aspect=aspects[n])
-        for n in sorted(names)
-        if n in aspects
-    )

@@ -17,6 +17,7 @@ Every key may be left out. The words are those of the map of a table
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
@@ -24,8 +25,9 @@ from pydantic import Field, field_validator
 from metaeval.base.errors import DataError, nearest, sound
 from metaeval.base.validation import Strict, read_model
 from metaeval.kinds.explanations.data.explanation_set import KEYS
-from metaeval.kinds.explanations.data.manifest import Name, ScaleModel
-from metaeval.kinds.explanations.data.tables.map import Aspect, ScoreEntry, TableMap, placeholders
+from metaeval.kinds.explanations.data.manifest import ScaleModel
+from metaeval.kinds.explanations.data.tables.map import Aspect, TableMap
+from metaeval.sources.tables.entries import Name, ScoreEntry, pattern_of, placeholders
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,21 +82,10 @@ class ScoreMap(Strict):
 
     def id_pattern(self) -> re.Pattern[str] | None:
         """Return the pattern that splits an id into keys; None if ids hold no keys."""
-        if self.id is None:
-            return None
-        parts = re.split(r"\{(\w+)\}", self.id)
-        return re.compile(
-            "".join(f"(?P<{p}>.+?)" if i % 2 else re.escape(p) for i, p in enumerate(parts)), re.DOTALL
-        )
+        return None if self.id is None else pattern_of(self.id, {}, re.DOTALL)
 
     def aspect_names(self, data: ExplanationSet) -> dict[str, str]:
-        """Return the name or code of each aspect of ``data`` → its name.
-
-        Raises
-        ------
-        DataError
-            If the map names an aspect that the data set does not have, or calls two alike.
-        """
+        """Return the name or code of each aspect of ``data`` → its name; raise `DataError` if they clash."""
         names = {name: name for name in data.aspects}
         for name, aspect in self.aspects.items():
             if name not in data.aspects:
@@ -114,7 +105,7 @@ class ScoreMap(Strict):
         return TableMap(
             name=data.name,
             aspects={n: Aspect(statement=s, code=codes.get(n)) for n, s in data.aspects.items()},
-            scale=ScaleModel(min=data.scale.min, max=data.scale.max, integer=data.scale.integer),
+            scale=ScaleModel(**asdict(data.scale)),
             split=self.split,
             missing=self.missing,
             units={"item_id": "item_id", "generator": "generator"},
@@ -123,13 +114,7 @@ class ScoreMap(Strict):
 
 
 def read_score_map(path: Path | None, evaluator: str | None = None) -> ScoreMap:
-    """Read a map file; ``evaluator``, if given, overrides its own.
-
-    Raises
-    ------
-    DataError
-        With the line and the nearest right key.
-    """
+    """Read a map file; ``evaluator``, if given, overrides its own."""
     if evaluator is not None and not evaluator.strip():
         raise DataError("the name of the evaluator is empty; give one, or leave --evaluator out")
     if path is None:

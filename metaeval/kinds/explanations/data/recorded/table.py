@@ -10,19 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.formulas import unprotected
 from metaeval.base.records import Status
-from metaeval.kinds.explanations.data.recorded.recording import ASPECT, EVALUATOR, SCORE, Recording
-from metaeval.kinds.explanations.data.tables.map import FromColumn, ScoreEntry
+from metaeval.kinds.explanations.data.recorded.recording import ASPECT, EVALUATOR, SCORE, Recording, objects
 from metaeval.sources.hub.repository import hub_name, hub_table
+from metaeval.sources.tables.entries import FromColumn, ScoreEntry
 from metaeval.sources.tables.table import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
@@ -30,16 +29,9 @@ if TYPE_CHECKING:
 
 
 def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
-    """Read a table.
+    """Read a file, a folder that the ``datasets`` library can load, or a data set of the hub.
 
-    Parameters
-    ----------
-    source
-        The file, a folder that the ``datasets`` library can load, or a name on the hub.
-    score_map
-        Says which columns hold scores, which split of a hub data set is meant, and how evaluators are named.
-    aspects
-        Not used: the map says of which aspect a column is.
+    See `metaeval.kinds.explanations.data.recorded.adding.Reader`. The map says of which aspect a column is.
 
     Raises
     ------
@@ -48,11 +40,9 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
     """
     name = hub_name(source)
     if name is not None or Path(source).is_dir():
-        return _recording(hub_table(name or source, score_map.split), score_map)
-    return _recording(sound(read_table(Path(source))), score_map)
-
-
-def _recording(table: Table, score_map: ScoreMap) -> Recording:
+        table = hub_table(name or source, score_map.split)
+    else:
+        table = sound(read_table(Path(source)))
     columns = [str(c) for c in table.frame.columns]
     if score_map.scores:
         return Recording(table, ())
@@ -78,4 +68,4 @@ def _statuses(table: Table) -> NDArray[np.object_] | None:
     cells = table.frame["status"].tolist()
     if any(cell not in known for cell in cells):
         return None
-    return np.array([None if c == Status.OK else known[c] for c in cells] + [None], dtype=object)[:-1]
+    return objects([None if c == Status.OK else known[c] for c in cells])

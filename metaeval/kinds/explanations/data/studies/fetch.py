@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaeval.base.errors import DataError
 from metaeval.base.progress import progress
 from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way
 from metaeval.kinds.explanations.data.studies.recexp import (
@@ -17,6 +15,7 @@ from metaeval.kinds.explanations.data.studies.recexp import (
     SELECTED,
     import_recexp,
 )
+from metaeval.sources.download import download
 
 if TYPE_CHECKING:
     import os
@@ -32,8 +31,6 @@ DIGESTS: Mapping[str, str] = {
     ANNOTATED: "bd03812b80a440bd7b9f3d3304247fc366e7c423f93d6ce984c772d4ea5f8751",
     PROFILES: "1ab75811ac0244ac8e24d36ec15404290591f2b4125e35ba792ed36721cd950a",
 }
-_TIMEOUT = 30.0  # seconds without a byte
-_CHUNK = 1 << 16  # bytes
 
 
 def fetch_recexp(
@@ -70,50 +67,3 @@ def fetch_recexp(
                 download(base_url + name, digest, Path(folder) / name)
                 advance()
         return import_recexp(folder, out, force=force)
-
-
-def download(url: str, sha256: str, path: Path) -> None:
-    """Download one file and check its digest; ``path`` is written in full or not at all.
-
-    Raises
-    ------
-    DataError
-        If there is no connection, the server refuses, the download breaks off or the digest differs.
-    """
-    import pooch
-    from requests import exceptions
-
-    pooch.get_logger().setLevel(logging.WARNING)
-    try:
-        pooch.retrieve(
-            url,
-            known_hash=f"sha256:{sha256}",
-            fname=path.name,
-            path=path.parent,
-            downloader=_stream,
-        )
-    except exceptions.HTTPError as error:
-        status = "an error" if error.response is None else f"status {error.response.status_code}"
-        raise DataError(f"{url} was answered with {status}; try again later") from error
-    except (exceptions.ChunkedEncodingError, exceptions.ContentDecodingError) as error:
-        raise DataError(f"the download of {url} broke off; try again") from error
-    except (exceptions.ConnectionError, exceptions.Timeout) as error:
-        raise DataError(
-            f"{url} cannot be reached; look whether there is a network, or import files you have"
-        ) from error
-    except exceptions.RequestException as error:
-        raise DataError(f"{url} cannot be downloaded: {type(error).__name__}") from error
-    except ValueError as error:
-        raise DataError(
-            f"{url} is not the file that was released: its SHA-256 is not {sha256[:12]}…; it was not used"
-        ) from error
-
-
-def _stream(url: str, target: str, _: object) -> None:
-    """Download ``url`` to the file ``target``; pooch's downloader leaves the connection open on errors."""
-    import requests
-
-    with requests.get(url, stream=True, timeout=_TIMEOUT) as response, Path(target).open("wb") as file:
-        response.raise_for_status()
-        for chunk in response.iter_content(_CHUNK):
-            file.write(chunk)

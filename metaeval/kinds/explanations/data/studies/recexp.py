@@ -17,6 +17,7 @@ import pandas as pd
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.check import build
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.manifest import Manifest, ScaleModel
 from metaeval.sources.tables.columns import number_column
@@ -35,35 +36,21 @@ PICKLE, SELECTED, ANNOTATED, PROFILES = FILES = (
     "user_demo.csv",
 )
 
-# Aspect → its statement (section 2.2.2 of the paper), its column in the pickle, in the annotators' table.
-_ASPECTS = {
-    "persuasiveness": ("This explanation is convincing to me", "persuasiveness", "persuasiveness"),
-    "transparency": (
-        "Based on this explanation, I understand why this movie is recommended",
-        "transparency",
-        "transparency",
-    ),
-    "accuracy": ("This explanation is consistent with my interests", "interest_accuracy", "accuracy"),
-    "satisfaction": ("I am satisfied with this explanation", "satisfaction", "satisfactory"),
+_ASPECTS = {  # the statements of section 2.2.2 of the paper
+    "persuasiveness": "This explanation is convincing to me",
+    "transparency": "Based on this explanation, I understand why this movie is recommended",
+    "accuracy": "This explanation is consistent with my interests",
+    "satisfaction": "I am satisfied with this explanation",
 }
+# The columns of the aspects: of the users' ratings, and of the annotators', before the name of one.
+_OWN = {aspect: aspect for aspect in _ASPECTS} | {"accuracy": "interest_accuracy"}
+_THEIRS = {aspect: aspect for aspect in _ASPECTS} | {"satisfaction": "satisfactory"}
 _ANNOTATORS = ("1", "2")
-_KEYS = ["user_id", "item_id", "generator"]
+_ITEM = ["movie_id", "explanation_type"]
 _NEEDED = {
-    PICKLE: [
-        "user_id",
-        "movie_id",
-        "movie_title",
-        "explanation_type",
-        "explanation",
-        "self_explanation",
-        *(column for _, column, _ in _ASPECTS.values()),
-    ],
-    SELECTED: ["user_id", "movie_id", "explanation_type"],
-    ANNOTATED: [
-        "movie_id",
-        "explanation_type",
-        *(f"{column}_{a}" for a in _ANNOTATORS for *_, column in _ASPECTS.values()),
-    ],
+    PICKLE: ["user_id", *_ITEM, "movie_title", "explanation", "self_explanation", *_OWN.values()],
+    SELECTED: ["user_id", *_ITEM],
+    ANNOTATED: [*_ITEM, *(f"{column}_{a}" for a in _ANNOTATORS for column in _THEIRS.values())],
     PROFILES: ["user_id", "gender", "user_movie_interest", "peryear", "total"],
 }
 
@@ -122,13 +109,7 @@ def read_recexp(folder: Path) -> ExplanationSet:
     _check_alignment(annotated, selected)
     _check_users(pickled, selected)
 
-    keys = pd.DataFrame(
-        {
-            "user_id": selected.frame["user_id"],
-            "item_id": selected.frame["movie_id"],
-            "generator": selected.frame["explanation_type"],
-        }
-    )
+    keys = selected.frame[_NEEDED[SELECTED]].set_axis(KEYS, axis="columns")
     explanations = keys.assign(
         explanation=[seen_text(t) for t in pickled.frame["explanation"]],
         item_title=pickled.frame["movie_title"],
@@ -146,7 +127,7 @@ def read_recexp(folder: Path) -> ExplanationSet:
         licence="none stated",
         source="data/ of github.com/Xiaoyu-SZ/LLMasEvaluator at 6c2f3eb",
         language="zh",
-        aspects={name: statement for name, (statement, *_) in _ASPECTS.items()},
+        aspects=_ASPECTS,
         scale=ScaleModel(min=1, max=5, integer=True),
     )
     return sound(build(manifest, tables))
@@ -177,44 +158,34 @@ def _check_alignment(table: Table, selected: Table) -> None:
             "they must be the same rows in the same order"
         )
     problems = []
-    for column in ("movie_id", "explanation_type"):
+    for column in _ITEM:
         differ = table.frame[column].map(str).to_numpy() != selected.frame[column].map(str).to_numpy()
-        problems += [
-            table.problem(
-                int(i), column, f"differs from the same row of {SELECTED}; the rows must be in one order"
-            )
-            for i in np.flatnonzero(differ)
-        ]
+        message = f"differs from the same row of {SELECTED}; the rows must be in one order"
+        problems += [table.problem(i, column, message) for i in np.flatnonzero(differ).tolist()]
     if problems:
         raise DataError(problems)
 
 
 def _check_users(pickled: Table, selected: Table) -> None:
     """Check that both files group the rows by user alike, though their user ids differ."""
-    raw = pd.factorize(pickled.frame["user_id"].map(str))[0]
-    public = pd.factorize(selected.frame["user_id"])[0]
-    # Both are numbered in the order of first occurrence: equal grouping means equal numbers.
-    differ = np.flatnonzero(raw != public)
-    if len(differ):
-        raise DataError(
-            [pickled.problem(int(differ[0]), "user_id", f"groups the rows otherwise than {SELECTED}")]
-        )
+    # Users are numbered in the order of first occurrence: equal grouping means equal numbers.
+    raw, public = (pd.factorize(t.frame["user_id"].map(str))[0] for t in (pickled, selected))
+    for i in np.flatnonzero(raw != public)[:1].tolist():
+        raise DataError([pickled.problem(i, "user_id", f"groups the rows otherwise than {SELECTED}")])
 
 
 def _ratings(keys: pd.DataFrame, pickled: Table, annotated: Table) -> Table:
     parts: list[pd.DataFrame] = []
+    labels: list[str] = []
     problems: list[Problem] = []
-    for aspect, (_, own, theirs) in _ASPECTS.items():
-        columns = [(USER_RATER, pickled, own)]
-        columns += [(a, annotated, f"{theirs}_{a}") for a in _ANNOTATORS]
+    for aspect in _ASPECTS:
+        columns = [(USER_RATER, pickled, _OWN[aspect])]
+        columns += [(a, annotated, f"{_THEIRS[aspect]}_{a}") for a in _ANNOTATORS]
         for rater, table, column in columns:
             numbers, found = number_column(table, column)
             problems += found
             parts.append(keys.assign(rater=rater, aspect=aspect, rating=numbers))
-    if problems:
-        raise DataError(problems)
-    frame = pd.concat(parts, ignore_index=True)
-    columns_of = [f"{rater}: {aspect}" for aspect in _ASPECTS for rater in (USER_RATER, *_ANNOTATORS)]
-    rows = np.tile(pickled.rows, len(parts))
-    labels = np.repeat(np.array(columns_of, dtype=object), len(keys))
-    return Table("ratings", frame[[*_KEYS, "rater", "aspect", "rating"]], rows, value_labels=labels)
+            labels.append(f"{rater}: {aspect}")
+    frame = sound((pd.concat(parts, ignore_index=True), problems))
+    of_rows = np.repeat(np.array(labels, dtype=object), len(keys))
+    return Table("ratings", frame, np.tile(pickled.rows, len(parts)), value_labels=of_rows)

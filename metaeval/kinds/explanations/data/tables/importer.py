@@ -14,9 +14,10 @@ from metaeval.base.validation import read_model
 from metaeval.kinds.explanations.data.check import build, duplicates
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
-from metaeval.kinds.explanations.data.tables.map import FromColumn, TableMap, fill, placeholders
+from metaeval.kinds.explanations.data.tables.map import TableMap
 from metaeval.sources.hub.repository import hub_name, hub_table
 from metaeval.sources.tables.columns import number_column, text_column
+from metaeval.sources.tables.entries import FromColumn, fill, placeholders
 from metaeval.sources.tables.table import Table, read_table
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-    from metaeval.kinds.explanations.data.tables.map import Entry
+    from metaeval.sources.tables.entries import Entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,21 +23,20 @@ and ``where`` narrows any other: ``where: {rater: ["1", "2"]}``.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, field_validator, model_validator
 
 from metaeval.base.errors import nearest
 from metaeval.base.validation import Strict
 from metaeval.kinds.explanations.data.explanation_set import KEYS
-from metaeval.kinds.explanations.data.manifest import Manifest, Name, ScaleModel
+from metaeval.kinds.explanations.data.manifest import About, Manifest, ScaleModel, about
+from metaeval.sources.tables.entries import Entry, Name, RatingEntry, ScoreEntry, pattern_of, placeholders
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Mapping
     from typing import Self
-
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class Aspect(Strict):
@@ -47,86 +46,9 @@ class Aspect(Strict):
     code: Name | None = None
 
 
-class FromColumn(Strict):
-    """A value that is given by a column, row by row."""
-
-    column: Name
-
-
-class Entry(Strict):
-    """Columns of ratings or scores: by whom, and of which aspect."""
-
-    columns: Annotated[list[Name], Field(min_length=1)]
-    aspect: str | FromColumn | None = None
-    where: dict[str, list[str]] = Field(default_factory=dict)
-    who_is: ClassVar[str]
-
-    @field_validator("columns", mode="before")
-    @classmethod
-    def _one_or_many(cls, value: object) -> object:
-        return [value] if isinstance(value, str) else value
-
-    @property
-    def who(self) -> str | FromColumn | None:
-        """The rater or evaluator: a template over the placeholders of ``columns``, or a column."""
-        found: str | FromColumn | None = getattr(self, self.who_is)
-        return found
-
-    @model_validator(mode="after")
-    def _placeholders_are_known(self) -> Self:
-        known: set[str] = set()
-        for pattern in self.columns:
-            given = placeholders(pattern)
-            known.update(given)
-            if len(given) != len(set(given)):
-                raise ValueError(f"{pattern!r} has one placeholder twice")
-            # Without a pattern, the column may be the name; a pattern must say which part is.
-            who = self.who or (f"{{{self.who_is}}}" if given else "")
-            for template in (who, self.aspect):
-                for wanted in placeholders(template) if isinstance(template, str) else []:
-                    if wanted not in given:
-                        raise ValueError(
-                            f"{template!r} needs the placeholder {{{wanted}}}; {pattern!r} does not have it"
-                            f"{nearest(wanted, given)}"
-                        )
-        for name in self.where:
-            if name not in known:
-                raise ValueError(
-                    f"`where` names {name!r}, which is no placeholder here{nearest(name, known)}"
-                )
-        return self
-
-    def named(self, column: str, values: Mapping[str, str]) -> str | FromColumn:
-        """Return whose values ``column`` holds, given what its placeholders stand for."""
-        if isinstance(self.who, FromColumn):
-            return self.who
-        if self.who is not None:
-            return fill(self.who, values)
-        return values.get(self.who_is, column)
-
-
-class RatingEntry(Entry):
-    """Columns that hold people's ratings."""
-
-    rater: str | FromColumn | None = None
-    who_is = "rater"
-
-
-class ScoreEntry(Entry):
-    """Columns that hold scores of other tools."""
-
-    evaluator: str | FromColumn | None = None
-    who_is = "evaluator"
-
-
-class TableMap(Strict):
+class TableMap(About):
     """The content of a map file."""
 
-    name: Name
-    licence: str = ""
-    source: str = ""
-    language: str = ""
-    simulated: bool = False
     aspects: Annotated[dict[Name, Aspect], Field(min_length=1)]
     scale: ScaleModel
     split: Name | None = None
@@ -174,11 +96,7 @@ class TableMap(Strict):
     def manifest(self) -> Manifest:
         """Return the content of ``dataset.yaml``."""
         return Manifest(
-            name=self.name,
-            licence=self.licence,
-            source=self.source,
-            language=self.language,
-            simulated=self.simulated,
+            **about(self),
             texts=self.texts,
             aspects={name: a.statement for name, a in self.aspects.items()},
             scale=self.scale,
@@ -186,27 +104,5 @@ class TableMap(Strict):
 
     def pattern(self, entry: Entry, columns: str) -> re.Pattern[str]:
         """Return the expression that matches whole column names."""
-        allowed = {
-            "code": [a.code for a in self.aspects.values() if a.code],
-            "aspect": list(self.aspects),
-            **entry.where,
-        }
-        parts: list[str] = []
-        for i, part in enumerate(_PLACEHOLDER.split(columns)):
-            if i % 2 == 0:
-                parts.append(re.escape(part))
-            elif part in allowed:
-                parts.append(f"(?P<{part}>{'|'.join(map(re.escape, allowed[part])) or '(?!)'})")
-            else:
-                parts.append(f"(?P<{part}>.+?)")
-        return re.compile("".join(parts))
-
-
-def placeholders(template: str) -> list[str]:
-    """Return the names in braces, in order."""
-    return [str(p) for p in _PLACEHOLDER.findall(template)]
-
-
-def fill(template: str, values: Mapping[str, str]) -> str:
-    """Return ``template`` with each ``{name}`` replaced."""
-    return _PLACEHOLDER.sub(lambda m: values[m[1]], template)
+        codes = [a.code for a in self.aspects.values() if a.code]
+        return pattern_of(columns, {"code": codes, "aspect": list(self.aspects), **entry.where})

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from pydantic import ValidationError
 
 from metaeval.base.errors import DataError, sound
-from metaeval.base.validation import read_model, sentences
+from metaeval.base.validation import model_of, read_model
 from metaeval.kinds.explanations.data.tables.importer import convert
 from metaeval.kinds.explanations.data.tables.map import TableMap
 from metaeval.sources.hub.repository import dataset_table, split_table
@@ -45,11 +44,12 @@ def from_table(
         If the map or the table cannot be used; rows are counted as in a spreadsheet, the first has number 2.
     """
     if isinstance(map, Mapping):
-        return convert(_table(table, given := _checked(dict(map))), given).data
-    if not isinstance(map, str | os.PathLike):
+        given, name = model_of(dict(map), TableMap, "the map: "), "the map"
+    elif isinstance(map, str | os.PathLike):
+        given, name = sound(read_model(Path(map), TableMap)), Path(map).name
+    else:
         raise DataError(f"the map is a mapping or the path of a map file, not a {type(map).__name__}")
-    path = Path(map)
-    return convert(_table(table, given := sound(read_model(path, TableMap))), given, path.name).data
+    return convert(_table(table, given), given, name).data
 
 
 def _table(table: object, given: TableMap) -> Table:
@@ -64,11 +64,3 @@ def _table(table: object, given: TableMap) -> Table:
     if isinstance(table, datasets.DatasetDict):
         return split_table(table, given.split, "the DatasetDict")
     raise DataError(f"from_table takes a DataFrame, a Dataset or a DatasetDict, not a {type(table).__name__}")
-
-
-def _checked(content: Mapping[str, Any]) -> TableMap:
-    try:
-        return TableMap.model_validate(content)
-    except ValidationError as error:
-        _, text = sentences(error, content, TableMap)[0]
-        raise DataError(f"the map: {text}") from error

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaeval.reports.figures.figure import Figure, first_choices
-from metaeval.reports.figures.style import (
+from metaeval.engine.figures.figure import Figure, first_choices
+from metaeval.engine.figures.style import (
     FILLING,
     GREY,
     HUNDRED,

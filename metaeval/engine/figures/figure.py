@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.engine.correlation_board import COEFFICIENT_NAMES
-from metaeval.reports.figures.style import CORRELATION, LIGHT, SCHEMA
+from metaeval.engine.figures.style import CORRELATION, LIGHT, SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaeval.reports.figures.figure import Figure, first_choices
-from metaeval.reports.figures.style import BLUE, VERMILION, layer, nominal, number, shortened
+from metaeval.engine.figures.figure import Figure, first_choices
+from metaeval.engine.figures.style import BLUE, VERMILION, layer, nominal, number, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

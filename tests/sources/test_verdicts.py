@@ -9,8 +9,8 @@ import pytest
 
 from metaeval.base.errors import DataError, sound
 from metaeval.base.validation import read_model
-from metaeval.kinds.explanations.data.studies.verdict_map import VerdictMap
-from metaeval.kinds.explanations.data.studies.verdicts import import_verdicts, kept_columns, read_verdicts
+from metaeval.sources.verdict_map import VerdictMap
+from metaeval.sources.verdicts import import_verdicts, kept_columns, read_verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path

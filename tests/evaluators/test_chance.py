@@ -52,20 +52,12 @@ def test_random_stays_what_it_was():
     assert [s for s, _ in scores.values()] == [5, 4, 3, 2, 3, 2]
 
 
-def test_length_counts_what_a_reader_sees():
-    texts = ["abc", "电影", "e\u0301", "👨‍👩‍👧", "한국", "a\r\nb", "", None]
-    found = scores_of(me.score(make_set(texts), ["Length()"]), "Length()")
-    assert [s for s, _ in found.values()][:6] == [3, 2, 1, 1, 2, 3]
-    assert [t for _, t in found.values()][6:] == ["missing", "missing"]
-
-
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
         ("Random(seed='a')", "seed must be an integer, not 'a'"),
         ("Random(seed=True)", "not True"),
         ("Random(sed=1)", "did you mean 'seed'"),
-        ("Length(1)", "too many positional"),
     ],
 )
 def test_wrong_arguments(spec, said):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metaeval.reports.figures.figure import Figure
-from metaeval.reports.figures.style import BLUE, VERMILION, hundred, layer, nominal, number, rounded
+from metaeval.engine.figures.figure import Figure
+from metaeval.engine.figures.style import BLUE, VERMILION, hundred, layer, nominal, number, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

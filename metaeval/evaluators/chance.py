@@ -1,4 +1,4 @@
-"""Evaluators that any other one should beat: chance, and the length of the text."""
+"""A baseline that any other evaluator should beat: chance."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from metaeval.base.counts import graphemes
-from metaeval.base.records import Kind, Status
+from metaeval.base.records import Kind
 from metaeval.evaluators.arguments import check_integer
 from metaeval.evaluators.base import BaseEvaluator
-from metaeval.evaluators.grid import CODES, OK, Grid
-from metaeval.kinds.explanations.text.scripts import script_shares
-from metaeval.kinds.explanations.text.texts import explanations_of
+from metaeval.evaluators.grid import OK, Grid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+    from metaeval.base.records import DataSet
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +39,7 @@ class Random(BaseEvaluator):
     def __post_init__(self) -> None:
         check_integer("Random", "seed", self.seed)
 
-    def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+    def grid(self, data: DataSet, aspects: Sequence[str]) -> Grid:
         """Return a random score for every unit and aspect."""
         rows = zip(*(data.units[k].tolist() for k in data.keys), strict=True)
         units = ["\x1f".join(map(str, row)).encode("utf-8", "surrogatepass") for row in rows]
@@ -56,27 +53,9 @@ class Random(BaseEvaluator):
                 scores[:, column] = scale.min + drawn * (scale.max - scale.min)
         return Grid(scores, np.full(scores.shape, OK, np.int8))
 
-    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+    def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return the seed and where the numbers come from."""
         return {"seed": self.seed, "source": "blake2b of seed, aspect and unit", "scale": str(data.scale)}
-
-
-@dataclass(frozen=True, repr=False)
-class Length(BaseEvaluator):
-    """The number of characters of an explanation as a reader counts them (grapheme clusters)."""
-
-    kind: ClassVar[Kind] = Kind.BASELINE
-
-    def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
-        """Return the length of each text; a unit without text is ``missing``."""
-        lengths = [np.nan if t is None else graphemes(t) for t in explanations_of(data, self)]
-        scores = np.array(lengths, dtype=np.float64)
-        codes = np.where(np.isnan(scores), CODES[Status.MISSING], OK).astype(np.int8)
-        return Grid.repeated(scores, codes, len(aspects))
-
-    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
-        """Return what is counted, and in which scripts."""
-        return {"counted": "grapheme clusters", "scripts": script_shares(explanations_of(data, self))}
 
 
 def _uniform(prefix: bytes, units: Sequence[bytes]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:

@@ -10,9 +10,9 @@ import pytest
 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.figures.figure import Figure, figure_payload
+from metaeval.engine.figures.style import HUNDRED
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.reports.figures import Figure, figure_payload
-from metaeval.reports.figures.style import HUNDRED
 
 FRAME = pd.DataFrame(
     {

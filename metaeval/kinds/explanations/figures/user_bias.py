@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metaeval.reports.figures.figure import Figure, first_choices
-from metaeval.reports.figures.style import BLUE, FILLING, VERMILION, layer, nominal, number, row_axis
+from metaeval.engine.figures.figure import Figure, first_choices
+from metaeval.engine.figures.style import BLUE, FILLING, VERMILION, layer, nominal, number, row_axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,17 +4,17 @@
 
     units: {item_id: [subset, pair_id]}       # our key ← a column, or several, joined by `/`
     evaluator: [judge, prompt]                # a column, or several, joined by a blank
-    pair: [output 1, output 2]                # what the two sides are called, the file's first one first;
-                                              # or the columns that say so: {first: model_a, second: model_b}
+    pair: [output 1, output 2]                # the names of the two sides, the file's first one first;
+                                              # or the columns with them: {first: model_a, second: model_b}
     order: {column: swapped, first: "False", second: "True"}       # whose text was shown first
     winner: {column: winner, first: "1", second: "2", tie: [tie, C], missing: [error]}
     aspect: {column: criterion}               # or a name; left out: one verdict over all aspects
     gold: {column: gold, file: pairs.jsonl, first: "1", second: "2"}   # without `file`: of the table itself
     keep: [subset]                            # further columns to keep, to count by
 
-Words are compared without regard to case; an empty winner is a missing verdict. Whether ``first`` under
-``winner`` means the pair's first side or the text that was shown first is not in the map but an argument of
-the import, because the same file can be read both ways.
+Words are compared without regard to case; an empty winner is a missing verdict. An argument of the import
+says whether ``first`` under ``winner`` is the pair's first side or the text that was shown first: one file
+can be read both ways.
 """
 
 from __future__ import annotations
@@ -26,30 +26,26 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from metaeval.base.errors import nearest
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.base.validation import Strict
-from metaeval.kinds.explanations.data.explanation_set import KEYS
-from metaeval.kinds.explanations.data.manifest import Name
-from metaeval.kinds.explanations.data.tables.map import FromColumn
+from metaeval.sources.tables.entries import FromColumn, Name, Names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
+KEYS = ("user_id", "item_id")
+"""The columns that name what a pair was written for; a file may have no users."""
+LONG = (*KEYS, FIRST, SECOND, "aspect", "evaluator", "order", "winner", "status", "call", "gold")
+"""The columns of verdicts."""
+
 
 def word(value: object) -> str:
-    """Normalize a value for comparison: stripped text without case."""
+    """Return a value as text to compare: stripped, without case."""
     return str(value).strip().casefold()
 
 
-def _words(value: object) -> object:
-    return [word(v) for v in (value if isinstance(value, list) else [value])]
-
-
-def _listed(value: object) -> object:
-    return [value] if isinstance(value, str) else value
-
-
-Words = Annotated[list[str], BeforeValidator(_words)]
-Columns = Annotated[list[Name], BeforeValidator(_listed), Field(min_length=1)]
+Words = Annotated[
+    list[str], BeforeValidator(lambda v: [word(w) for w in (v if isinstance(v, list) else [v])])
+]
 
 
 class Sides(Strict):
@@ -104,10 +100,10 @@ class PairColumns(Strict):
 
 
 class VerdictMap(Strict):
-    """What a map of verdicts says."""
+    """The content of a map of verdicts."""
 
-    units: dict[Name, Columns]
-    evaluator: Columns
+    units: dict[Name, Names]
+    evaluator: Names
     pair: list[Name] | PairColumns
     order: Sides
     winner: Winners
@@ -118,10 +114,9 @@ class VerdictMap(Strict):
     @field_validator("units")
     @classmethod
     def _has_keys(cls, units: dict[str, Any]) -> dict[str, Any]:
-        allowed = KEYS[:2]
         for key in units:
-            if key not in allowed:
-                raise ValueError(f"holds {key!r}{nearest(key, allowed)}; it may hold {', '.join(allowed)}")
+            if key not in KEYS:
+                raise ValueError(f"holds {key!r}{nearest(key, KEYS)}; it may hold {', '.join(KEYS)}")
         if "item_id" not in units:
             raise ValueError("must say which column is 'item_id'")
         return units
@@ -136,21 +131,7 @@ class VerdictMap(Strict):
     @field_validator("keep")
     @classmethod
     def _own_names(cls, keep: list[str]) -> list[str]:
-        taken = (
-            "user_id",
-            "item_id",
-            FIRST,
-            SECOND,
-            "aspect",
-            "evaluator",
-            "order",
-            "winner",
-            "status",
-            "call",
-        )
-        for name in keep:
-            if name in (*taken, "gold"):
-                raise ValueError(
-                    f"cannot keep a column called {name!r}, which means something here; rename it"
-                )
+        taken = next((name for name in keep if name in LONG), None)
+        if taken is not None:
+            raise ValueError(f"cannot keep a column called {taken!r}, which means something here; rename it")
         return keep

@@ -10,16 +10,16 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
-from metaeval.reports.figures import figure_of, figure_payload
+from metaeval.engine.figures.figure import figure_payload
+from metaeval.kinds.explanations.kind import EXPLANATIONS
 from metaeval.runs.finished import open_run
-from metaeval.study.commands.figure_files import write_figures
-from metaeval.study.figures import figures_of_run, sheets_of
+from metaeval.study.commands.figure_files import figures_of_run, write_figures
 from metaeval.study.results import read_run
 from tests.drawn import drawn_run
 from tests.tiny import write_study
 
 if TYPE_CHECKING:
-    from metaeval.reports.figures import Figure
+    from metaeval.engine.figures.figure import Figure
     from metaeval.runs.finished import OpenRun
 
 
@@ -113,7 +113,5 @@ def test_no_users_and_an_evaluator_that_gave_nothing(tiny: Path) -> None:
 
 
 def test_a_pipeline_gets_the_same_figures_as_a_folder(run: OpenRun) -> None:
-    correlations = read_run(run.folder)[0].frame
-    sheets = sheets_of(run.matched, run.raters, run.record, correlations)
-    made = [figure_of(sheet, run.record.study.order_by) for sheet in sheets]
-    assert [figure_payload(f) for f in made] == [figure_payload(f) for f in figures_of_run(run)]
+    found = EXPLANATIONS.results(run.scored)
+    assert [figure_payload(f) for f in found.figures] == [figure_payload(f) for f in figures_of_run(run)]

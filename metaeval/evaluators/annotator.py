@@ -14,8 +14,8 @@ from metaeval.evaluators.grid import grid_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from metaeval.base.records import DataSet
     from metaeval.evaluators.grid import Grid
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,11 +40,11 @@ class Annotator(BaseEvaluator):
         if self.name == USER_RATER:
             raise SpecError(f"Annotator({USER_RATER!r}): the users' own ratings are written User()")
 
-    def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+    def grid(self, data: DataSet, aspects: Sequence[str]) -> Grid:
         """Return the annotator's ratings."""
         return _ratings(data, aspects, self.name, self)
 
-    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+    def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return the rater and the scale."""
         return {"rater": self.name, "scale": str(data.scale)}
 
@@ -55,19 +55,19 @@ class User(BaseEvaluator):
 
     kind: ClassVar[Kind] = Kind.ANNOTATOR
 
-    def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
+    def grid(self, data: DataSet, aspects: Sequence[str]) -> Grid:
         """Return the users' ratings."""
         return _ratings(data, aspects, USER_RATER, self)
 
-    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
+    def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return the rater and the scale."""
         return {"rater": USER_RATER, "scale": str(data.scale)}
 
 
-def _ratings(data: ExplanationSet, aspects: Sequence[str], rater: str, evaluator: object) -> Grid:
+def _ratings(data: DataSet, aspects: Sequence[str], rater: str, evaluator: object) -> Grid:
     by_rater = data.ratings[data.ratings["rater"] == rater]
     if by_rater.empty:
-        raters = data.raters
+        raters = sorted(map(str, data.ratings["rater"].unique()))
         there_are = f"its raters are {', '.join(map(repr, raters))}" if raters else "it has no ratings"
         raise DataError(
             f"{evaluator}: data set {data.name!r} has no ratings of {rater!r}; "

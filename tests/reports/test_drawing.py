@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from metaeval.base.errors import MissingExtraError
-from metaeval.reports.figures import CATALOGUE, FIGURE_FORMATS, Figure, draw, figure_payload
+from metaeval.engine.figures.figure import Figure, figure_payload
+from metaeval.kinds.explanations.figures.catalogue import CATALOGUE
+from metaeval.reports.drawing import FIGURE_FORMATS, draw
 from metaeval.runs.finished import open_run
-from metaeval.study.figures import figures_of_run
+from metaeval.study.commands.figure_files import figures_of_run
 from tests.drawn import LONG, drawn_run
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ def test_names_are_text_whatever_they_hold(figures: dict[str, Figure]) -> None:
     for figure in figures.values():
         renamed = figure.sheet.frame.replace("zero (simulated)", name)
         sheet = replace(figure.sheet, frame=renamed)
-        svg = draw(CATALOGUE[sheet.name](sheet, figure.choices), "svg").decode()
+        svg = draw(CATALOGUE[sheet.name][1](sheet, figure.choices), "svg").decode()
         assert "<script" not in svg
         if sheet.name in ("ranking", "user_bias", "likeness"):
             assert name[:30] in unescape(svg)

@@ -11,7 +11,7 @@ from metaeval.base.errors import MissingExtraError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metaeval.reports.figures.figure import Figure
+    from metaeval.engine.figures.figure import Figure
 
 FIGURE_FORMATS: tuple[str, ...] = ("png", "svg", "pdf")
 

@@ -1,0 +1,1 @@
+"""Figures: a typed table, the chart that draws it, and what charts have in common."""

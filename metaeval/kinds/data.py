@@ -1,0 +1,104 @@
+"""A data set of any kind: units, named by key columns, and people's ratings of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from metaeval.base.keys import nouns_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from metaeval.base.records import Scale
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RatedUnits:
+    """A `metaeval.base.records.DataSet`; a kind that needs more has one of its own.
+
+    Parameters
+    ----------
+    table
+        One row per unit: the key columns, and what is known of it. Keys are strings.
+    ratings
+        Long: key columns, ``rater``, ``aspect``, ``rating`` (float; NaN for a question without an answer).
+    aspects
+        Name of each aspect → the statement that raters saw.
+    scale
+        The rating scale, one for all aspects.
+    keys
+        The key columns, in order; values of the first are resampled whole.
+    scores
+        Scores recorded from other tools, long: key columns, ``evaluator``, ``aspect`` ("" = all), ``score``.
+    """
+
+    table: pd.DataFrame
+    ratings: pd.DataFrame
+    aspects: Mapping[str, str]
+    scale: Scale
+    keys: tuple[str, ...]
+    scores: pd.DataFrame | None = None
+    name: str = "unnamed"
+    licence: str = ""
+    source: str = ""
+    language: str = ""
+    simulated: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def cluster(self) -> str:
+        """The first key column."""
+        return self.keys[0]
+
+    @property
+    def nouns(self) -> Mapping[str, str]:
+        """Key column → its name, without ``_id`` at its end."""
+        return nouns_of(self.keys)
+
+    @property
+    def units(self) -> pd.DataFrame:
+        """The key columns, one row per unit."""
+        return self.table[list(self.keys)]
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the content, as 64 hex digits."""
+        return fingerprint(self.aspects, self.scale, self.table, self.ratings, self.scores)
+
+    def __len__(self) -> int:
+        """Return the number of units."""
+        return len(self.table)
+
+    def without(self, column: str, values: Sequence[str]) -> RatedUnits:
+        """Return the data set without the units that have one of these values of a key column."""
+        scores = None if self.scores is None else without(self.scores, column, values)
+        table, ratings = (without(frame, column, values) for frame in (self.table, self.ratings))
+        return replace(self, table=table, ratings=ratings, scores=scores)
+
+
+def fingerprint(aspects: Mapping[str, str], scale: Scale, *tables: pd.DataFrame | None) -> str:
+    """Return SHA-256 over aspects, scale and tables, as 64 hex digits; the order of rows does not matter."""
+    import pandas as pd
+
+    digest = hashlib.sha256()
+    head = {"aspects": dict(aspects), "scale": [scale.min, scale.max, scale.integer]}
+    digest.update(json.dumps(head, sort_keys=True, ensure_ascii=False).encode())
+    for frame in tables:
+        if frame is None:
+            continue
+        columns = sorted(frame.columns)
+        digest.update("\x1f".join(columns).encode())
+        # One hash per row, then sorted: the order of the rows in a file says nothing.
+        hashes = pd.util.hash_pandas_object(frame[columns].astype(object), index=False, categorize=True)
+        digest.update(hashes.sort_values().to_numpy().tobytes())
+    return digest.hexdigest()
+
+
+def without(frame: pd.DataFrame, column: str, values: Sequence[str]) -> pd.DataFrame:
+    """Return the rows that have none of these values in a column."""
+    return frame[~frame[column].isin(list(values))].reset_index(drop=True)

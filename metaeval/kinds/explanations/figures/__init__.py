@@ -1,0 +1,1 @@
+"""The figures of a study of explanations: a sheet → a chart, one small file per figure."""

@@ -1,0 +1,116 @@
+"""What column maps share: names, patterns of names, and entries that say whose values a column holds."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+
+from metaeval.base.errors import nearest
+from metaeval.base.validation import Strict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Names = Annotated[
+    list[Name], BeforeValidator(lambda v: [v] if isinstance(v, str) else v), Field(min_length=1)
+]
+"""One name or several."""
+
+
+class FromColumn(Strict):
+    """A value that is given by a column, row by row."""
+
+    column: Name
+
+
+class Entry(Strict):
+    """Columns of ratings or scores: by whom, and of which aspect."""
+
+    columns: Names
+    aspect: str | FromColumn | None = None
+    where: dict[str, list[str]] = Field(default_factory=dict)
+    who_is: ClassVar[str]
+
+    @property
+    def who(self) -> str | FromColumn | None:
+        """The rater or evaluator: a template over the placeholders of ``columns``, or a column."""
+        found: str | FromColumn | None = getattr(self, self.who_is)
+        return found
+
+    @model_validator(mode="after")
+    def _placeholders_are_known(self) -> Self:
+        known: set[str] = set()
+        for pattern in self.columns:
+            given = placeholders(pattern)
+            known.update(given)
+            if len(given) != len(set(given)):
+                raise ValueError(f"{pattern!r} has one placeholder twice")
+            # Without a pattern, the column may be the name; a pattern must say which part is.
+            who = self.who or (f"{{{self.who_is}}}" if given else "")
+            for template in (who, self.aspect):
+                for wanted in placeholders(template) if isinstance(template, str) else []:
+                    if wanted not in given:
+                        raise ValueError(
+                            f"{template!r} needs the placeholder {{{wanted}}}; {pattern!r} does not have it"
+                            f"{nearest(wanted, given)}"
+                        )
+        for name in self.where:
+            if name not in known:
+                raise ValueError(
+                    f"`where` names {name!r}, which is no placeholder here{nearest(name, known)}"
+                )
+        return self
+
+    def named(self, column: str, values: Mapping[str, str]) -> str | FromColumn:
+        """Return whose values ``column`` holds, given what its placeholders stand for."""
+        if isinstance(self.who, FromColumn):
+            return self.who
+        return values.get(self.who_is, column) if self.who is None else fill(self.who, values)
+
+
+class RatingEntry(Entry):
+    """Columns that hold people's ratings."""
+
+    rater: str | FromColumn | None = None
+    who_is = "rater"
+
+
+class ScoreEntry(Entry):
+    """Columns that hold scores of other tools."""
+
+    evaluator: str | FromColumn | None = None
+    who_is = "evaluator"
+
+
+def placeholders(template: str) -> list[str]:
+    """Return the names in braces, in order."""
+    return [str(p) for p in _PLACEHOLDER.findall(template)]
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Return ``template`` with each ``{name}`` replaced."""
+    return _PLACEHOLDER.sub(lambda m: values[m[1]], template)
+
+
+def pattern_of(
+    template: str, allowed: Mapping[str, list[str]], flags: re.RegexFlag = re.NOFLAG
+) -> re.Pattern[str]:
+    """Return the expression whose groups are the placeholders of ``template``.
+
+    A placeholder stands for one of the texts that ``allowed`` has for it, else for one or more characters.
+    """
+    parts: list[str] = []
+    for i, part in enumerate(_PLACEHOLDER.split(template)):
+        if i % 2 == 0:
+            parts.append(re.escape(part))
+        elif part in allowed:
+            parts.append(f"(?P<{part}>{'|'.join(map(re.escape, allowed[part])) or '(?!)'})")
+        else:
+            parts.append(f"(?P<{part}>.+?)")
+    return re.compile("".join(parts), flags)
