@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -140,14 +139,15 @@ def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
         Column("who", "ensemble"),
     )
     rows = []
-    for point in found.points:
+    for point in found.points.to_dict("records"):
         marks = [
-            *(["the best"] if point.best else []),
-            *(["significantly worse"] if point.worse else []),
-            *(["cheapest not significantly worse"] if point.cheapest else []),
+            *(["the best"] if point["best"] else []),
+            *(["significantly worse"] if point["worse"] else []),
+            *(["cheapest not significantly worse"] if point["cheapest"] else []),
         ]
-        row = {**asdict(point), "judges": _named(point.judges), "n_judges": len(point.judges)}
-        rows.append({**row, "mark": "; ".join(marks), "who": _who(point.judges, found.judges)})
+        judges = point["judges"]
+        row = {**point, "judges": _named(judges), "n_judges": len(judges)}
+        rows.append({**row, "mark": "; ".join(marks), "who": _who(judges, found.judges)})
     how = found.how
     notes = (
         *_what(found),
@@ -183,7 +183,8 @@ def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
         Column("who", "ensemble chosen on all"),
     )
     rows = [
-        {**asdict(c), "judges": _named(c.judges), "who": _who(c.judges, found.judges)} for c in found.choices
+        {**c, "judges": _named(c["judges"]), "who": _who(c["judges"], found.judges)}
+        for c in found.choices.to_dict("records")
     ]
     how = found.how
     folds = min(how.folds, found.n_clusters)

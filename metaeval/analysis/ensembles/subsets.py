@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.ensembles.frontier import Accuracy, Choice, Choosing, Point, chosen, frontier
+from metaeval.analysis.ensembles.frontier import Accuracy, Choosing, chosen, frontier
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import AVERAGE
 from metaeval.stats.coefficients.exact import squarable
@@ -83,8 +83,17 @@ class Ensembles:
     errors: pd.DataFrame
     """A row per aspect: the ``mean_correlation`` between the errors of two judges (standardised score less
     standardised truth), and the ``effective`` number of judges (Kish 1965)."""
-    points: tuple[Point, ...]
-    choices: tuple[Choice, ...]
+    points: pd.DataFrame
+    """A row per level and ensemble on the Pareto frontier (none that costs as much or less is more accurate):
+    ``judges``, ``cost``, ``accuracy`` with ``ci_low`` and ``ci_high``, and ``p`` of the one-sided test that
+    the best ensemble is better (NaN for the best). Whether it is significantly ``worse``, the ``best``, or
+    the ``cheapest`` that is not significantly worse."""
+    choices: pd.DataFrame
+    """A row per level and ``rule`` for choosing an ensemble: the ``judges`` chosen on all clusters, their
+    ``cost`` and their accuracy there (``in_sample``); the mean accuracy on held-out clusters of the ensembles
+    chosen without them (``cross_fitted``), and their mean ``cross_fitted_cost``; ``optimism``, the mean
+    accuracy on the same clusters of the ensemble chosen on all, less ``cross_fitted``; and the share of the
+    splits with the ``same`` choice."""
 
 
 @one_thread()
@@ -167,8 +176,8 @@ def ensembles(
             ignore_index=True,
         ),
         _errors(data, wanted, units, labels),
-        tuple(point for points, _ in ends for point in points),
-        tuple(choice for _, choices in ends for choice in choices),
+        pd.DataFrame([point for points, _ in ends for point in points]),
+        pd.DataFrame([choice for _, choices in ends for choice in choices]),
     )
 
 
