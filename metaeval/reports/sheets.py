@@ -131,7 +131,7 @@ def latex_tables(
     told = [sheet.simulated.sentence] if sheet.simulated else []
     if sheet.simulated and comment:
         yield f"% {sheet.simulated.loud}"
-    step = latex.rows_a_table(len(rows))
+    step = latex.rows_per_table(len(rows))
     for first in range(0, max(1, len(rows)), step):
         body = [rf"    {titles} \\"] + ([] if rows else [r"    \midrule"])
         for i in range(first, min(first + step, len(rows))):
