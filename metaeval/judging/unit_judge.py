@@ -40,7 +40,8 @@ class UnitJudge(ModelEvaluator):
     """A judge that is shown one unit at a time; a score is what the reply gives of an aspect.
 
     A subclass says in `fields` what a reply is to give and in `messages` what the model is told. Its
-    arguments are those of `ModelEvaluator`; a score is a number, or a choice whose values are numbers.
+    arguments are those of `metaeval.judging.model_evaluator.ModelEvaluator`; a score is a number, or a choice
+    whose values are numbers.
     """
 
     @abstractmethod
@@ -62,7 +63,7 @@ class UnitJudge(ModelEvaluator):
         aspects
             Aspects to ask for, in the order in which they are to be answered.
         prepared
-            What `prepared` returned for these data.
+            What ``prepared`` returned for these data.
         """
 
     def prepared(self, data: DataOfKind, aspects: Sequence[str]) -> Any:  # noqa: ANN401 - of the subclass

@@ -24,9 +24,9 @@ both, the name first, as in ``simulated/lenient,bias=0.1``. Settings are
 ``text``                  1: answer in prose that ends in ``Summary: 3 4 2``, even if a schema is given (0)
 ========================  ==============================================================================
 
-What it is to give beside a schema stands in the parameter ``simulate``, see `instructions`. Without a schema
-it answers as many numbers as that says, on that scale: ``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5
-if there is none.
+What it is to give beside a schema stands in the parameter ``simulate``, see ``instructions``. Without a
+schema it answers as many numbers as that says, on that scale: ``{"values": 4, "min": 1, "max": 5}``; one from
+1 to 5 if there is none.
 
 With ``"pair": true`` in that parameter it compares the last two texts that stand between tags on lines of
 their own. A number from 0 to 2 is then 1 if the first is better, 2 if the second is, 0 if neither; a choice

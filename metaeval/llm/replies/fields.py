@@ -111,12 +111,12 @@ class Text:
         As for `Number`.
     evidence
         The tags of those parts of the prompt, each between ``<tag>`` and ``</tag>`` on lines of their own, in
-        one of which it must stand word for word. Compared is what `metaeval.llm.replies.evidence.plain`
+        one of which it must stand word for word. Compared is what ``metaeval.llm.replies.evidence.plain``
         makes of both. Empty: it may say anything.
     required
         Whether a reply without it is of no use.
     binding
-        Whether a reply is of no use whose evidence is not found. If it is not, `Parsed.invented` names it.
+        Whether a reply is of no use whose evidence is not found. If it is not, ``Parsed.invented`` names it.
     """
 
     name: str

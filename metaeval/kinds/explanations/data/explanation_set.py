@@ -57,12 +57,12 @@ class ExplanationSet:
     simulated: bool = False
     texts: bool = True
     named_by: tuple[str, ...] = ()
-    """Its key columns, if they are not `KEYS`."""
+    """Its key columns, if they are not ``KEYS``."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The key columns: its own, else `KEYS`, without ``user_id`` in a study without users."""
+        """The key columns: its own, else ``KEYS``, without ``user_id`` in a study without users."""
         return self.named_by or tuple(k for k in KEYS if k in self.explanations.columns)
 
     @property
