@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import time
@@ -88,6 +89,15 @@ def test_no_import_points_up(file: Path) -> None:
         assert other in FLOORS, f"{file.name}:{line} imports {other}, which has no floor"
         if other != own:
             assert FLOORS[other] <= FLOORS[own], f"{file.name}:{line} imports {other}, which is above it"
+
+
+def test_the_map_of_the_docs_names_every_room_and_no_file_that_is_not_there() -> None:
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)/` \|", page, re.MULTILINE) == [r for r in FLOORS if r != "__main__"]
+    paths = [p for p in re.findall(r"`([\w./]+/[\w.]*)`", page) if "NAME" not in p]
+    assert len(paths) > 30
+    places = (PACKAGE, PACKAGE.parent, *(PACKAGE / r for r in FLOORS), PACKAGE / "kinds" / "explanations")
+    assert [p for p in paths if not any((place / p).exists() for place in places)] == []
 
 
 def test_rooms_of_one_floor_have_no_circle() -> None:

@@ -50,7 +50,7 @@ def fetch() -> None:
 def fetch_recexp(out: Path, force: bool) -> None:
     """Fetch the explanation study of RecSys 2024."""
     from metaeval.kinds.explanations.data.loading import summary
-    from metaeval.kinds.explanations.data.studies.fetch import fetch_recexp as run
+    from metaeval.kinds.explanations.data.studies.recexp import fetch_recexp as run
 
     click.echo(summary(run(out, force=force)))
 

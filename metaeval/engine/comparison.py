@@ -329,10 +329,11 @@ def _williams(scored: Sequence[Scored], by: Cell, n: int) -> Floats:
     if by["coefficient"] != "pearson" or by["level"] not in ("dataset", "generator") or not scored:
         return found
     columns = [_points(s) for s in scored]
+    own = [pearson(x, y) for x, y in columns]
     for i, (x, y) in enumerate(columns):
         for j, (z, other) in enumerate(columns[:i]):
             if len(x) == len(z) and np.array_equal(y, other):
-                test = williams(pearson(x, y), pearson(z, y), pearson(x, z), len(x))
+                test = williams(own[i], own[j], pearson(x, z), len(x))
                 found[i, j] = found[j, i] = float(test.p)
     return found
 

@@ -92,6 +92,8 @@ def grid_of(frame: pd.DataFrame, data: DataSet, aspects: Sequence[str], what: st
     columns = pd.Index(list(aspects)).get_indexer(pd.Index(_plain(frame["aspect"])))
     asked = columns >= 0
     if not asked.all():
+        if not asked.any():
+            return Grid.empty(len(data), len(aspects))
         frame, columns = frame[asked], columns[asked]
     rows = unit_positions(frame, data)
     if (rows < 0).any():

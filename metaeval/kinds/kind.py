@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.scored import Scored
     from metaeval.kinds.study import Study
 
-Factory: TypeAlias = "Callable[..., Evaluator]"
+Factory: TypeAlias = "Callable[..., Evaluator] | str"
 
 KINDS: dict[str, str | StudyKind] = {
     "explanations": "metaeval.kinds.explanations.kind:EXPLANATIONS",
@@ -77,7 +77,7 @@ class StudyKind(ABC):
         return study
 
     def cells(self, scored: Scored[Any]) -> Cells:
-        """Return what can be estimated and tested of scores and truth: the `measures` of the kind."""
+        """Return what can be estimated and tested of scores and truth: the ``measures`` of the kind."""
         return self._measured(scored)
 
     def _measured(self, scored: Scored[Any]) -> MeasuredCells:

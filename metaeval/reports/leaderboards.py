@@ -32,7 +32,7 @@ class Leaderboard:
     """Evaluators in order, and side by side, which can be written in each format."""
 
     tables: tuple[Sheet, ...]
-    """All evaluators in all cells: what `metaeval.engine.standings` made."""
+    """All evaluators in all cells: what ``metaeval.engine.standings`` made."""
     frame: pd.DataFrame
     """A row an evaluator and cell, with ``block``, ``mark`` and ``printed``."""
     ranking: Sheet | None = None

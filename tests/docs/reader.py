@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import shutil
@@ -18,7 +19,8 @@ from metaeval.cli import main
 from metaeval.kinds.explanations.data.manifest import Manifest
 from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
 from metaeval.kinds.explanations.data.tables.map import TableMap
-from metaeval.kinds.study import Study, make_study, read_study
+from metaeval.kinds.explanations.study import ExplanationStudy
+from metaeval.kinds.study import make_study, read_study
 from metaeval.sources.verdict_map import VerdictMap
 from tests.docs.commands import MAKEFILE, check, is_run
 from tests.docs.pages import DOCS, Block, Step, agrees, blocks, source, steps
@@ -105,7 +107,7 @@ class Reader:
     def fragment(self, block: Block) -> None:
         """See that some lines of a study file may stand in one."""
         content = YAML(typ="safe").load(block.text)
-        assert set(content) <= set(Study.model_fields), block
+        assert set(content) <= set(ExplanationStudy.model_fields), block
         make_study({"dataset": "data", "evaluators": ["Length()"], **content})
 
     def python(self, block: Block) -> str:
@@ -135,6 +137,10 @@ class Reader:
             if step.command != "make demo":
                 return
             assert "demo: install\n\t@$(BIN)/metaeval demo\n" in MAKEFILE
+        if step.command.startswith("export "):
+            name, _, value = step.command.removeprefix("export ").partition("=")
+            os.environ[name] = value
+            return
         program, *arguments = shlex.split("metaeval demo" if step.command == "make demo" else step.command)
         if program == "python":
             # By itself, and with the warnings of its own libraries, as the reader would run it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import runpy
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import metaeval as me
+from metaeval.kinds.kind import KINDS
 from metaeval.kinds.registry import REGISTRY
 from metaeval.llm.providers import PROVIDERS
 from tests.conftest import ROOT
@@ -54,9 +56,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "anywhere"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    evaluators, providers = dict(REGISTRY), dict(PROVIDERS)
+    tables = (REGISTRY, PROVIDERS, KINDS, os.environ)
+    before_page = [dict(table) for table in tables]
     yield folder
-    for table, before in ((REGISTRY, evaluators), (PROVIDERS, providers)):
+    for table, before in zip(tables, before_page, strict=True):
         for name in set(table) - set(before):
             del table[name]
 

@@ -42,29 +42,27 @@ def trusted(table: ScoreTable, names: Sequence[str] = ()) -> list[str]:
     return chosen
 
 
-def best_evaluator(correlations: pd.DataFrame, among: Sequence[str], aspect: str | None = None) -> str:
-    """Return the evaluator with the highest correlation at dataset level, by the first coefficient.
+def best_evaluator(table: pd.DataFrame, among: Sequence[str], aspect: str | None = None) -> str:
+    """Return the evaluator with the highest estimate: at dataset level, by the first coefficient.
 
     Parameters
     ----------
-    correlations
-        The frame of `metaeval.base.records.Correlations`; its first level is used if it has no dataset level.
+    table
+        The frame of a board. The first value of a dimension is used where it has no dataset level, or no
+        average.
     among
         Evaluators to choose from; the first of them if no estimate is defined.
     aspect
         The average over aspects, if None.
     """
-    level = "dataset" if (correlations["level"] == "dataset").any() else correlations["level"].iloc[0]
-    of_interest = correlations[
-        (correlations["level"] == level)
-        & (correlations["coefficient"] == correlations["coefficient"].iloc[0])
-        & (correlations["aspect"] == (aspect or AVERAGE))
-        & correlations["evaluator"].isin(among)
-        & correlations["estimate"].notna()
-    ]
-    return (
-        str(of_interest.loc[of_interest["estimate"].idxmax(), "evaluator"]) if len(of_interest) else among[0]
-    )
+    wanted = {"level": "dataset", "aspect": aspect or AVERAGE}
+    columns = [str(c) for c in table]
+    for dimension in columns[1 : columns.index("estimate")]:
+        values = table[dimension]
+        value = wanted.get(dimension)
+        table = table[values == (value if (values == value).any() else values.iloc[0])]
+    known = table[table["evaluator"].isin(among) & table["estimate"].notna()]
+    return str(known["evaluator"].iloc[known["estimate"].argmax()]) if len(known) else among[0]
 
 
 def ranking_sheets(

@@ -23,7 +23,7 @@ The model's name holds the settings: ``simulated/noise=0.5,refuse=0.02``, after 
 ``text``                  1: answer in prose that ends in ``Summary: 3 4 2``, even if a schema is given (0)
 ========================  ==============================================================================
 
-The parameter ``simulate`` says what else it is to give, see `instructions`. Without a schema it answers so
+The parameter ``simulate`` says what else it is to give, see ``instructions``. Without a schema it answers so
 many numbers on a scale: ``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5 without the parameter.
 
 With ``"pair": true`` in it the model compares the last two texts that stand between tags on lines of their

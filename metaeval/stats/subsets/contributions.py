@@ -18,7 +18,7 @@ def shapley(values: Floats) -> Floats:
     Parameters
     ----------
     values
-        The value of each subset, as `metaeval.stats.subsets.pearson.every_subset` orders them, shape (2^K −
+        The value of each subset, as `metaeval.stats.subsets.moments.every_subset` orders them, shape (2^K −
         1,); the empty subset has the value 0.
 
     Returns
