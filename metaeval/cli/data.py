@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,8 +12,6 @@ from metaeval.base.counts import counted
 from metaeval.cli.options import PATH, several
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from metaeval.kinds.explanations.data.loading import Inspection
     from metaeval.kinds.explanations.data.recorded import ScoreImport
 

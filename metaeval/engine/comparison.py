@@ -68,7 +68,7 @@ class Comparisons:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A row a pair, the better evaluator first; p-values single and corrected by both methods."""
+        """A row per pair, the better evaluator first; p-values single and corrected by both methods."""
         first, second = np.triu_indices(len(self.evaluators), 1)
         better = 1 if self.policy.get("higher_is_better", True) else -1
         swap = better * self.difference[first, second] < 0

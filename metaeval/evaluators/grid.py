@@ -123,7 +123,7 @@ def unit_positions(frame: pd.DataFrame, data: DataSet) -> IntArray:
         np.array_equal(frame[k].to_numpy(), units[k].to_numpy()) for k in data.keys
     ):
         return np.arange(len(units))
-    # One integer a unit, made key by key, so that it never grows beyond rows × values.
+    # One integer per unit, made key by key, so that it never grows beyond rows × values.
     here = np.zeros(len(units), np.int64)
     there = np.zeros(len(frame), np.int64)
     unknown = np.zeros(len(frame), bool)
