@@ -213,7 +213,9 @@ class Board:
 
         Raises `ValueError` if it has no such value.
         """
-        (old,) = (d for d in self.dimensions if d.name == dimension)
+        old = next((d for d in self.dimensions if d.name == dimension), None)
+        if old is None:
+            raise ValueError(f"the result has no {dimension} to choose from")
         for value in values:
             if value not in old.choices:
                 have = ", ".join(old.choices)

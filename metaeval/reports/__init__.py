@@ -81,7 +81,8 @@ def leaderboard(
     made, ranked = Standings.none(Correlation._fields), None
     if board is not None:
         board = replace(board, simulated=board.simulated | Simulation(simulated))
-        shown = board if coefficients is None else board.only("coefficient", coefficients)
+        tables = board.tables.name if board.tables else "coefficient"
+        shown = board if coefficients is None else board.only(tables, coefficients)
         made = standings(shown, order=order, truth=truth, dataset=dataset)
         ranked = ranking(board, by=by, tests=tests, costs=costs)
     return Leaderboard(

@@ -12,6 +12,7 @@ from metaeval.base.keys import nouns_of
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.engine.board import Board
 from metaeval.engine.comparison import Comparisons
+from metaeval.engine.matched import Matched
 from metaeval.kinds.scored import Scored
 from metaeval.kinds.study import make_study
 from metaeval.runs.folder import (
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.engine.matched import Matched
     from metaeval.engine.policy import Prepared
     from metaeval.runs.record import Record
 
@@ -84,7 +84,7 @@ class OpenRun:
     @cached_property
     def matched(self) -> Matched:
         """The scores and the truth under the run's policy."""
-        return self.scored.matched
+        return Matched(self.scores, self.truth, self.record.study.policy())
 
     @cached_property
     def scored(self) -> Scored[Any]:

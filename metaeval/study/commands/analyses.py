@@ -111,6 +111,9 @@ def generators_of(
     found = rank_generators(data, aspects=chosen, bootstrap=options)
     simulated = run.scores.simulation
     sheets = ranking_sheets(found, data, truth=run.record.truth.spec, simulated=simulated)
+    if "level" not in run.table:
+        kind = run.record.study.kind
+        raise MetaevalError(f"a study of kind {kind!r} has no levels, by which generators are ranked")
     judge = names[0] if evaluators else best_evaluator(run.table, names, aspect)
     powered = estimates_sheet(
         run.scores.frame,

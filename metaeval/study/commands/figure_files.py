@@ -71,7 +71,7 @@ def write_figures(
     target = run.folder / "figures" if out is None else Path(out)
     figures = figures_of_run(run, names=names, first=first)
     if not names and not figures:
-        raise MetaevalError(f"the run in {run.folder} has nothing to show in a figure")
+        raise MetaevalError(f"a study of kind {run.record.study.kind!r} has no figures")
     made = [figure.sheet.name for figure in figures]
     for name in names:
         if name not in made:
