@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from metaeval.base.records import ScoreTable
     from metaeval.engine.comparison import compare
     from metaeval.engine.correlation import correlate
-    from metaeval.integrations.evaluate_modules import evaluate_module
+    from metaeval.integrations import evaluate_module
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.data.hf_datasets import from_datasets, scores_from_dataset, to_datasets
     from metaeval.kinds.explanations.data.loading import from_frames, load
     from metaeval.kinds.explanations.data.tables.memory import from_table
     from metaeval.kinds.scoring import score
     from metaeval.reports import leaderboard
-    from metaeval.study import run
+    from metaeval.study.pipeline import run
 
 __version__ = "0.1.0"
 
@@ -28,13 +28,13 @@ _HOME = {
     "ScoreTable": "metaeval.base.records",
     "compare": "metaeval.engine.comparison",
     "correlate": "metaeval.engine.correlation",
-    "evaluate_module": "metaeval.integrations.evaluate_modules",
+    "evaluate_module": "metaeval.integrations",
     "from_datasets": "metaeval.kinds.explanations.data.hf_datasets",
     "from_frames": "metaeval.kinds.explanations.data.loading",
     "from_table": "metaeval.kinds.explanations.data.tables.memory",
     "leaderboard": "metaeval.reports",
     "load": "metaeval.kinds.explanations.data.loading",
-    "run": "metaeval.study",
+    "run": "metaeval.study.pipeline",
     "score": "metaeval.kinds.scoring",
     "scores_from_dataset": "metaeval.kinds.explanations.data.hf_datasets",
     "to_datasets": "metaeval.kinds.explanations.data.hf_datasets",

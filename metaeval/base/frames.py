@@ -25,23 +25,10 @@ def flat(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def typed(frame: pd.DataFrame, texts: Sequence[str], numbers: Sequence[str], what: str) -> pd.DataFrame:
-    """Return columns of a frame as text and as float64 (NaN where there is no value), others left out.
+    """Return the columns ``texts``, which name a row, as text and ``numbers`` as float64, without others.
 
-    Parameters
-    ----------
-    frame
-        Any types that can be read so, the columns in any order or in the index.
-    texts
-        Columns that name a row: none is empty, and no two rows have the same.
-    numbers
-        Columns of values.
-    what
-        The frame, as an error names it.
-
-    Raises
-    ------
-    DataError
-        If a column is missing, a name is empty, a value is no number, or a row stands twice.
+    Columns may be in any order or in the index. Raises `DataError`, in which ``what`` names the frame, if a
+    column is missing, a name is empty, a value is no number, or a row stands twice.
     """
     import pandas as pd
 

@@ -245,7 +245,7 @@ class Correlation(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Correlations:
-    """Result of `metaeval.correlate`: ``frame`` has a row a `Correlation` and its fields as columns."""
+    """Result of `metaeval.correlate`: ``frame`` has a row per `Correlation` and its fields as columns."""
 
     frame: pd.DataFrame
     policy: Mapping[str, Any] = field(default_factory=dict)
@@ -292,7 +292,7 @@ class Correlations:
         return html.heading("Correlations", facts, simulated=self.simulation) + html.table(self.frame)
 
     def __iter__(self) -> Iterator[Correlation]:
-        """Yield a `Correlation` a row."""
+        """Yield a `Correlation` per row."""
         for row in self.frame[list(Correlation._fields)].itertuples(index=False):
             found = Correlation(*row)
             # One NaN for all, so that equal rows are equal.

@@ -2,47 +2,70 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
 
 from metaeval import __version__
 from metaeval.base.errors import MetaevalError
-from metaeval.cli.biases import biases
-from metaeval.cli.calibrate import calibrate
-from metaeval.cli.compare import compare
-from metaeval.cli.data import data
-from metaeval.cli.details import details
-from metaeval.cli.disagreements import disagreements
-from metaeval.cli.ensembles import ensembles
-from metaeval.cli.figures import figures
-from metaeval.cli.gate import gate
-from metaeval.cli.generators import generators
-from metaeval.cli.golden import golden
 from metaeval.cli.group import Group
-from metaeval.cli.leaderboard import leaderboard
-from metaeval.cli.pairwise import pairwise
-from metaeval.cli.power import power
-from metaeval.cli.prompts import prompts
-from metaeval.cli.run import demo, reparse, run
-from metaeval.cli.steps import correlate, score
-from metaeval.cli.store import store
-from metaeval.cli.verdicts import verdicts
-from metaeval.cli.view import view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DONE, WRONG_INPUT, STOPPED = 0, 2, 3
 COMPLETE = "_METAEVAL_COMPLETE"
-"""The variable in which a shell says what it wants to know; see `click.shell_completion`."""
+"""The variable by which a shell asks for completions; see `click.shell_completion`."""
 
+_MODULES = {
+    "demo": "run",
+    "run": "run",
+    "score": "steps",
+    "correlate": "steps",
+    "leaderboard": "leaderboard",
+    "details": "details",
+    "ensembles": "ensembles",
+    "generators": "generators",
+    "power": "power",
+    "compare": "compare",
+    "figures": "figures",
+    "view": "view",
+    "golden": "golden",
+    "calibrate": "calibrate",
+    "biases": "biases",
+    "pairwise": "pairwise",
+    "verdicts": "verdicts",
+    "disagreements": "disagreements",
+    "gate": "gate",
+    "reparse": "run",
+    "data": "data",
+    "prompts": "prompts",
+    "store": "store",
+}
+"""Command → the module of this package that has it, in the order of the help."""
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-@click.group(cls=Group, context_settings=_CONTEXT)
+class Commands(Group):
+    """The commands, each of which is loaded when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return all commands, in the order of the help."""
+        return list(_MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command; None if there is no such command."""
+        if cmd_name not in _MODULES:
+            return None
+        command: click.Command = getattr(import_module(f"metaeval.cli.{_MODULES[cmd_name]}"), cmd_name)
+        return command
+
+
+@click.group(cls=Commands, context_settings=_CONTEXT)
 @click.version_option(__version__, prog_name="metaeval")
 @click.option("--quiet", "-q", is_flag=True, help="No progress bars and no messages.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
@@ -52,41 +75,16 @@ def cli(context: click.Context, quiet: bool, as_json: bool) -> None:
     context.obj = {"quiet": quiet, "json": as_json}
 
 
-for command in (
-    demo,
-    run,
-    score,
-    correlate,
-    leaderboard,
-    details,
-    ensembles,
-    generators,
-    power,
-    compare,
-    figures,
-    view,
-    golden,
-    calibrate,
-    biases,
-    pairwise,
-    verdicts,
-    disagreements,
-    gate,
-    reparse,
-    data,
-    prompts,
-    store,
-):
-    cli.add_command(command)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
     0 done, 1 a check failed, 2 wrong input, 3 stopped early, 4 the gate is inconclusive.
     """
+    # Many small products and short-lived records: idle BLAS threads and early collections cost time alone.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gc.set_threshold(100_000)
     if asked := os.environ.get(COMPLETE):
-        # A shell asks what may come next; click would answer in a main of its own, which this one replaces.
+        # A shell asks for completions; click's own main, which this one replaces, would answer.
         from click.shell_completion import shell_complete
 
         return shell_complete(cli, {}, "metaeval", COMPLETE, asked)
@@ -111,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         code = _say("interrupted; nothing half-written is left", STOPPED)
     except BrokenPipeError:
-        # Whoever read the output has enough of it; Python must not try to flush the rest.
+        # The reader closed the pipe; Python must not try to flush the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
     except MemoryError:

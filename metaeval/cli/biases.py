@@ -1,19 +1,14 @@
-"""``metaeval biases``: what sways a judge beside the quality of a text."""
+"""``metaeval biases``: the biases of judges."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from metaeval.cli.options import PATH, judges, resampled, run_argument, several
-from metaeval.cli.sheets import prints_sheets
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from metaeval.engine.sheet import Sheet
+from metaeval.cli.sheets import Sheets, prints_sheets
 
 
 @click.command()
@@ -41,8 +36,8 @@ if TYPE_CHECKING:
 @resampled()
 @prints_sheets(uncalibrated=True)
 def biases(
-    run_folder: Path, *, families: Sequence[str], families_file: Path | None, **options: Any
-) -> list[Sheet]:
+    run_folder: Path, *, families: tuple[str, ...], families_file: Path | None, **options: Any
+) -> Sheets:
     """Measure and test the biases of the judges of the finished run in the folder RUN.
 
     Position (of pairwise judges), verbosity, self-preference, leniency, range use, central tendency,

@@ -1,17 +1,15 @@
-"""``metaeval calibrate``: whether judges agree with people, and whether they are what was calibrated."""
+"""``metaeval calibrate``: whether judges agree with people, and are still those that were calibrated."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from metaeval.cli.group import begin, talk, tell_lost
 from metaeval.cli.options import PATH, aspects, several
 from metaeval.cli.sheets import sheet_options, tell_sheets
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command()
@@ -44,7 +42,7 @@ def calibrate(
 
     Kappa of labels and coefficients of scores with intervals, a verdict in words, confusion tables, and maps
     to people's scale. A run keeps its calibration: it holds until the model, the prompt, the rubric or the
-    parser of a judge changes. With --check that is seen to, and the exit code is 1 if one is uncalibrated.
+    parser of a judge changes. --check finds that out, and the exit code is 1 if a judge is uncalibrated.
     """
     from metaeval.study.commands.calibration import calibration_of, states_of
     from metaeval.study.commands.labels import Calibrating

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from metaeval.cli.options import PATH
-from metaeval.cli.sheets import prints_sheets
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from metaeval.engine.sheet import Sheet
+from metaeval.cli.sheets import Sheets, prints_sheets
 
 
 @click.command()
@@ -30,7 +26,7 @@ if TYPE_CHECKING:
     help="Whose policy, intervals and tests hold, if they differ.  [default: the first]",
 )
 @prints_sheets()
-def compare(runs: tuple[Path, ...], **options: Any) -> list[Sheet]:
+def compare(runs: tuple[Path, ...], **options: Any) -> Sheets:
     """Compare evaluators of the finished run in the folder RUN, or of several runs, by paired tests.
 
     Of one run, every two evaluators are tested. Of several runs: what changed between them (data, prompts,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,8 +12,6 @@ from metaeval.base.counts import counted
 from metaeval.cli.options import PATH, several
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from metaeval.kinds.explanations.data.loading import Inspection
     from metaeval.kinds.explanations.data.recorded import ScoreImport
 
@@ -50,7 +49,7 @@ def fetch() -> None:
 def fetch_recexp(out: Path, force: bool) -> None:
     """Fetch the explanation study of RecSys 2024."""
     from metaeval.kinds.explanations.data.loading import summary
-    from metaeval.kinds.explanations.data.studies.fetch import fetch_recexp as run
+    from metaeval.kinds.explanations.data.studies.recexp import fetch_recexp as run
 
     click.echo(summary(run(out, force=force)))
 

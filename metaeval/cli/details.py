@@ -1,24 +1,19 @@
-"""``metaeval details``: what else a run tells beside its leaderboard."""
+"""``metaeval details``: further measures of a run beside its leaderboard."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from metaeval.cli.options import run_argument
-from metaeval.cli.sheets import prints_sheets
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from metaeval.engine.sheet import Sheet
+from metaeval.cli.sheets import Sheets, prints_sheets
 
 
 @click.command()
 @run_argument
 @prints_sheets()
-def details(run_folder: Path) -> list[Sheet]:
+def details(run_folder: Path) -> Sheets:
     """Print further measures, what people reach, reliability, and where the variance lies, of the run in RUN.
 
     Measures are pairwise accuracy with calibrated ties, soft pairwise accuracy of generators, weighted

@@ -1,20 +1,15 @@
-"""``metaeval disagreements``: where a panel of judges splits, and what it gains over its best member."""
+"""``metaeval disagreements``: units on which a panel of judges splits, and its gain over its best member."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from metaeval.cli.group import tell
 from metaeval.cli.options import PATH, aspects, judges, resampled, run_argument, several
-from metaeval.cli.sheets import prints_sheets
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from metaeval.engine.sheet import Sheet
+from metaeval.cli.sheets import Sheets, prints_sheets
 
 
 @click.command()
@@ -31,12 +26,12 @@ if TYPE_CHECKING:
 def disagreements(
     run_folder: Path,
     *,
-    aspects: Sequence[str],
+    aspects: tuple[str, ...],
     labels: Path | None,
     show_scores: bool,
     data: Path | None,
     **options: Any,
-) -> list[Sheet]:
+) -> Sheets:
     """List the units of the finished run in the folder RUN on which a panel of judges splits most.
 
     How far the panel agrees; and what its mean, median and majority gain over its best member, which is

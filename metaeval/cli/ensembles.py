@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from metaeval.cli.options import aspects, judges, resampled, run_argument, several
-from metaeval.cli.sheets import prints_sheets
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from metaeval.engine.sheet import Sheet
+from metaeval.cli.sheets import Sheets, prints_sheets
 
 
 @click.command()
@@ -22,7 +18,7 @@ if TYPE_CHECKING:
 @aspects
 @resampled()
 @prints_sheets()
-def ensembles(run_folder: Path, **options: Any) -> list[Sheet]:
+def ensembles(run_folder: Path, **options: Any) -> Sheets:
     """Compare the means of all subsets of the judges of the finished run in the folder RUN.
 
     By size; what each judge adds; how far they err alike; and the cheapest ensemble that is about as good as

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,9 +13,7 @@ from metaeval.cli.sheets import sheet_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from metaeval.study.commands.gate import GateRequest
     from metaeval.trust.gate.checks import GateResult
 
 _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
@@ -86,7 +85,7 @@ def gate(
     units of the baseline (--max-drop). Exit code 0 if every check passes, 1 if any fails, 4 if the sample is
     too small to say. Thresholds in the baseline file hold, too, and can only be raised from here.
     """
-    from metaeval.study.commands.gate import GateRequest, gate_run
+    from metaeval.study.commands.gate import GateRequest, baseline_of_run, gate_run
     from metaeval.trust.gate.rules import read_thresholds
 
     begin()
@@ -94,7 +93,10 @@ def gate(
     if write_baseline is not None:
         if baseline is not None:
             raise click.UsageError("--write-baseline accepts RUN as it is; leave --baseline out")
-        _write(run_folder, asked, write_baseline)
+        written, lowered = baseline_of_run(run_folder, asked, write_baseline)
+        for line in [*(f"LOWERED: {sentence}" for sentence in lowered), *map(str, written)]:
+            tell(line)
+        tell_json({"files": [str(file) for file in written], "lowered": lowered})
         tell_lost(run_folder)
         return
     result = gate_run(run_folder, asked, baseline, accept_judge_change=accept_judge_change)
@@ -102,17 +104,6 @@ def gate(
     tell_lost(run_folder)
     if _EXIT[result.verdict]:
         raise click.exceptions.Exit(_EXIT[result.verdict])
-
-
-def _write(run_folder: Path, asked: GateRequest, path: Path) -> None:
-    from metaeval.study.commands.gate import baseline_of_run
-
-    written, lowered = baseline_of_run(run_folder, asked, path)
-    for sentence in lowered:
-        tell(f"LOWERED: {sentence}")
-    for file in written:
-        tell(str(file))
-    tell_json({"files": [str(file) for file in written], "lowered": lowered})
 
 
 def _tell(

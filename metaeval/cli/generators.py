@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from metaeval.cli.options import run_argument, several
-from metaeval.cli.sheets import prints_sheets
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from metaeval.engine.sheet import Sheet
+from metaeval.cli.sheets import Sheets, prints_sheets
 
 
 @click.command()
@@ -30,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--resamples", type=int, default=10_000, show_default=True, help="Of the users.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @prints_sheets()
-def generators(run_folder: Path, **options: Any) -> list[Sheet]:
+def generators(run_folder: Path, **options: Any) -> Sheets:
     """Rank the generators of the finished run in the folder RUN by ratings and by evaluators."""
     from metaeval.study.commands.analyses import generators_of
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from metaeval.base.counts import counted
 from metaeval.cli.group import Group, talk, tell, tell_json
 from metaeval.cli.options import PATH, seed, several
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _rater = click.option("--rater", required=True, metavar="NAME", help="Whose labels they are.")
 
@@ -63,7 +61,7 @@ def sample(data: str, *, n: int, by: str, out: Path, **options: Any) -> None:
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @talk
 def export(folder: Path, file: Path, *, aspects: tuple[str, ...], **options: Any) -> None:
-    """Write a table of the data set DIR to fill in with a spreadsheet program: a row a unit."""
+    """Write a table of the data set DIR to fill in with a spreadsheet program, one row per unit."""
     from metaeval.trust.labelling.golden_files import export_labels
 
     data = export_labels(folder, file, aspects=aspects, **options)

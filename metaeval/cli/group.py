@@ -1,7 +1,8 @@
-"""Groups that know their commands, and what a command says beside its result."""
+"""Groups of commands, and the messages of a command beside its result."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,15 +11,14 @@ from metaeval.base.errors import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from metaeval.base.simulation import Simulation
 
-_STOPPED = 3  # the exit code of what can be gone on with
+_STOPPED = 3  # the exit code of work that can be resumed
 
 
 class Group(click.Group):
-    """A group that answers an unknown command with the nearest one, and lists its commands as they came."""
+    """A group that suggests the nearest command for an unknown one, and keeps their order."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -53,35 +53,35 @@ def _note(context: click.Context, parameter: click.Parameter, value: bool) -> No
 
 
 def is_on(name: str) -> bool:
-    """Say whether ``quiet`` or ``json`` was asked for."""
+    """Whether ``quiet`` or ``json`` was asked for."""
     return bool((click.get_current_context().obj or {}).get(name))
 
 
 def begin() -> None:
-    """Switch the progress bars on, unless there is to be quiet."""
+    """Switch the progress bars on, unless ``--quiet`` is."""
     from metaeval.base.progress import show_progress
 
     show_progress(not is_on("quiet"))
 
 
 def tell(message: str) -> None:
-    """Print a message for people: not if there is to be quiet, nor beside JSON."""
+    """Print a message for people: neither with ``--quiet`` nor beside JSON."""
     if not (is_on("quiet") or is_on("json")):
         click.echo(message)
 
 
 def tell_simulated(simulated: Simulation) -> None:
-    """Say beside the result, on stderr, what of it is simulated."""
+    """Print on stderr what is simulated."""
     if simulated and not is_on("quiet"):
         click.echo(simulated.warning, err=True)
 
 
 def tell_uncalibrated(run_folder: Path) -> None:
-    """Say beside the result, on stderr, which judges of a run are no longer those that were calibrated."""
+    """Print on stderr which judges of a run are no longer those that were calibrated."""
     from metaeval.trust.calibration.record import CALIBRATION
 
     if not (run_folder / CALIBRATION).is_file():
-        return  # nobody ever calibrated, and what would say more takes long to load
+        return  # never calibrated; the rest takes long to load
     from metaeval.study.commands.calibration import uncalibrated_note
 
     note = uncalibrated_note(run_folder)
@@ -90,7 +90,7 @@ def tell_uncalibrated(run_folder: Path) -> None:
 
 
 def tell_lost(*folders: Path) -> None:
-    """Say beside the result, on stderr, which calls of judges brought no reply in those that are runs."""
+    """Print on stderr which calls of judges brought no reply, for each folder that is a run."""
     from metaeval.runs.folder import RECORD, read_record
 
     for folder in folders if not is_on("quiet") else ():
@@ -100,7 +100,7 @@ def tell_lost(*folders: Path) -> None:
 
 
 def end_lost(lost: Sequence[str], *, allowed: bool) -> None:
-    """Say last, on stderr, which calls brought no reply, and end with exit code 3 unless that is allowed."""
+    """Print on stderr which calls brought no reply, and end with exit code 3 unless that is allowed."""
     for sentence in lost:
         click.echo(f"metaeval: {sentence}", err=True)
     if lost and not allowed:
@@ -108,7 +108,7 @@ def end_lost(lost: Sequence[str], *, allowed: bool) -> None:
 
 
 def tell_json(value: object) -> None:
-    """Print the result as JSON, if that was asked for."""
+    """Print the result as JSON, with ``--json`` only."""
     import json
 
     if is_on("json"):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from metaeval.cli.group import talk, tell_lost, tell_uncalibrated
 from metaeval.cli.options import run_argument, several
 from metaeval.cli.sheets import sheet_options, tell_tables
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command()

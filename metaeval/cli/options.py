@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 PATH = click.Path(path_type=Path)
-"""A file or folder; what reads it says what is wrong with it."""
+"""A file or folder; its reader checks it."""
 
 
 def several(flag: str, name: str, **attributes: Any) -> Decorator:

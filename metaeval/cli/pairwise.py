@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from metaeval.cli.options import PATH, resampled, several
-from metaeval.cli.sheets import prints_sheets
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from metaeval.engine.sheet import Sheet
+from metaeval.cli.sheets import Sheets, prints_sheets
 
 
 @click.command()
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
 )
 @resampled(1_000)
 @prints_sheets()
-def pairwise(path: Path, **options: Any) -> list[Sheet]:
+def pairwise(path: Path, **options: Any) -> Sheets:
     """Say what became of the pairs of the finished run in the folder RUN, and rank its generators.
 
     Or of recorded verdicts, in a FILE that `metaeval verdicts import` made.

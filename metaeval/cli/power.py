@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from metaeval.base.records import COEFFICIENTS, LEVELS
 from metaeval.cli.options import run_argument, seed
-from metaeval.cli.sheets import prints_sheets
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from metaeval.engine.sheet import Sheet
+from metaeval.cli.sheets import Sheets, prints_sheets
 
 
 def _numbers(context: click.Context, parameter: click.Parameter, text: str | None) -> list[int] | None:
@@ -44,7 +40,7 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
 @click.option("--studies", type=click.IntRange(100), default=2000, show_default=True, help="For each size.")
 @seed
 @prints_sheets()
-def power(run_folder: Path, **options: Any) -> list[Sheet]:
+def power(run_folder: Path, **options: Any) -> Sheets:
     """Say how many users are needed to tell two evaluators of the run in the folder RUN apart.
 
     Studies of several sizes are simulated by drawing users, and units of each, from the run.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -38,21 +39,12 @@ def list_() -> None:
 @click.option(
     "--reply", type=click.Choice(["auto", "json", "text"]), default="auto", help="Form of the reply."
 )
-def show(
-    name: str,
-    *,
-    unit: str | None,
-    data: Path | None,
-    aspects: tuple[str, ...],
-    example: str | None,
-    profile: bool,
-    reply: str,
-) -> None:
+def show(name: str, *, unit: str | None, data: Path | None, **options: Any) -> None:
     """Show the prompt NAME, or the file at that path; with --unit, what a judge would be told of it."""
     from metaeval.llm.prompts.template import load_prompt
 
     if unit is None:
-        if data or aspects or example or profile or reply != "auto":
+        if data or any(value not in ((), None, "", False, "auto") for value in options.values()):
             raise click.UsageError("say which unit to fill the prompt for, with --unit USER,ITEM,GENERATOR")
         click.echo(load_prompt(name).source)
         return
@@ -61,8 +53,7 @@ def show(
     from metaeval.kinds.explanations.data.loading import load
     from metaeval.kinds.explanations.prompt_tools import preview
 
-    told = preview(name, load(data), unit, aspects, example=example, profile=profile, reply=reply)
-    click.echo(told)
+    click.echo(preview(name, load(data), unit, **options))
 
 
 @prompts.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -22,7 +23,6 @@ from metaeval.cli.options import PATH, allow_failures, run_argument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from metaeval.judging.estimate import CallEstimate
     from metaeval.runs.record import Record
@@ -75,7 +75,7 @@ def reparse(run_folder: Path, allow_failures: bool) -> None:
     """Read the stored replies of the run in the folder RUN again, without a call."""
     begin()
     with progress(f"metaeval reparse {run_folder}"):
-        from metaeval.study import rerun
+        from metaeval.study.pipeline import rerun
 
         done = rerun(run_folder, offline=True)
     _tell_done(done.folder, done.facts, allow_failures=allow_failures)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce, wraps
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from metaeval.engine.sheet import Sheet
 
-    Analysis = Callable[..., Sequence[Sheet]]
-
+Sheets: TypeAlias = "Sequence[Sheet]"
 _SUFFIXES = ("md", "csv", "tex", "html")
 
 
@@ -47,13 +46,13 @@ def sheet_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return suffix(out(command))
 
 
-def prints_sheets(*, uncalibrated: bool = False) -> Callable[[Analysis], Callable[..., Any]]:
+def prints_sheets(*, uncalibrated: bool = False) -> Callable[[Callable[..., Sheets]], Callable[..., Any]]:
     """Let a command print the sheets that its function returns, then which calls of the run were lost.
 
     With ``uncalibrated`` it also says which judges are no longer those that were calibrated.
     """
 
-    def decorate(analysis: Analysis) -> Callable[..., Any]:
+    def decorate(analysis: Callable[..., Sheets]) -> Callable[..., Any]:
         @wraps(analysis)
         def command(*, suffix: str, out: Path | None, **options: Any) -> None:
             begin()
@@ -68,7 +67,7 @@ def prints_sheets(*, uncalibrated: bool = False) -> Callable[[Analysis], Callabl
 
 
 def _out(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
-    """See that sheets can be written to a path, before the work is done."""
+    """Check that sheets can be written to a path, before the work is done."""
     if path is None:
         return None
     suffix, known = path.suffix.lower(), [f".{s}" for s in _SUFFIXES]
@@ -81,7 +80,7 @@ def _out(context: click.Context, parameter: click.Parameter, path: Path | None) 
     return path
 
 
-def tell_sheets(sheets: Sequence[Sheet], suffix: str = "md", out: Path | None = None) -> None:
+def tell_sheets(sheets: Sheets, suffix: str = "md", out: Path | None = None) -> None:
     """Print sheets in a format, or write them to a file; with ``--json``, one object from name to rows."""
     from metaeval.reports.sheets import files, render
     from metaeval.study.steps import records

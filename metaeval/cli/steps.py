@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,9 +21,6 @@ from metaeval.cli.group import (
     tell_simulated,
 )
 from metaeval.cli.options import PATH, allow_failures, seed
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _fill(context: click.Context, parameter: click.Parameter, value: str) -> float | str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from metaeval.base.counts import counted
 from metaeval.cli.group import Group, talk, tell, tell_json
 from metaeval.cli.options import PATH
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _store = click.option("--store", "path", type=PATH, help="The store's file.  [default: METAEVAL_STORE]")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -9,12 +10,9 @@ import click
 from metaeval.base.counts import counted
 from metaeval.cli.group import Group, talk, tell, tell_json
 from metaeval.cli.options import PATH, resampled, several
-from metaeval.cli.sheets import prints_sheets
+from metaeval.cli.sheets import Sheets, prints_sheets
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from metaeval.engine.sheet import Sheet
     from metaeval.sources.verdicts import WinnerOf
 
 
@@ -35,7 +33,7 @@ def verdicts() -> None:
 @click.option("--out", type=PATH, required=True, help="The file to write (.csv, .parquet or .jsonl).")
 @talk
 def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> None:
-    """Import the table FILE (CSV, TSV, JSONL, Parquet), a row an order of a pair."""
+    """Import the table FILE (CSV, TSV, JSONL, Parquet), one row per order of a pair."""
     from metaeval.sources.verdicts import import_verdicts
     from metaeval.study.steps import check_writable, write_frame
 
@@ -53,7 +51,7 @@ def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> No
 @several("--by", "by", metavar="COLUMN", help="Count by this too.  [default: the columns that were kept]")
 @resampled()
 @prints_sheets()
-def accuracy(file: Path, by: tuple[str, ...], *, resamples: int, seed: int) -> list[Sheet]:
+def accuracy(file: Path, by: tuple[str, ...], *, resamples: int, seed: int) -> Sheets:
     """Hold the verdicts in FILE, made by `metaeval verdicts import`, against their gold preferences."""
     from metaeval.sources.verdicts import kept_columns, read_verdicts
     from metaeval.trust.verdicts.accuracy import accuracy_sheet

@@ -27,7 +27,7 @@ def view(runs: tuple[Path, ...], port: int, no_browser: bool) -> None:
 
 
 def _tell_address(address: str) -> None:
-    """Print where the runs are: that is the result, so that it is printed even if there is to be quiet."""
+    """Print the address, with ``--quiet`` too: it is the result."""
     if is_on("json"):
         tell_json({"address": address})
     else:

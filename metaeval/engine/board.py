@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.simulation import REAL, Simulation
@@ -203,9 +205,8 @@ class Board:
     def of(self, cell: Cell) -> pd.DataFrame:
         """Return the rows of one cell."""
         frame = self.frame
-        for name, value in cell.items():
-            frame = frame[frame[name] == value]
-        return frame
+        there = [(frame[name] == value).to_numpy() for name, value in cell.items()]
+        return frame[np.logical_and.reduce(there)] if there else frame
 
     def only(self, dimension: str, values: Sequence[str]) -> Board:
         """Return the board with some values of a dimension, in the order given.

@@ -68,7 +68,7 @@ class Comparisons:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A row a pair, the better evaluator first; p-values single and corrected by both methods."""
+        """A row per pair, the better evaluator first; p-values single and corrected by both methods."""
         first, second = np.triu_indices(len(self.evaluators), 1)
         better = 1 if self.policy.get("higher_is_better", True) else -1
         swap = better * self.difference[first, second] < 0
@@ -329,10 +329,11 @@ def _williams(scored: Sequence[Scored], by: Cell, n: int) -> Floats:
     if by["coefficient"] != "pearson" or by["level"] not in ("dataset", "generator") or not scored:
         return found
     columns = [_points(s) for s in scored]
+    own = [pearson(x, y) for x, y in columns]
     for i, (x, y) in enumerate(columns):
         for j, (z, other) in enumerate(columns[:i]):
             if len(x) == len(z) and np.array_equal(y, other):
-                test = williams(pearson(x, y), pearson(z, y), pearson(x, z), len(x))
+                test = williams(own[i], own[j], pearson(x, z), len(x))
                 found[i, j] = found[j, i] = float(test.p)
     return found
 

@@ -70,7 +70,7 @@ def correlate(
     Returns
     -------
     Correlations
-        Its ``frame`` has a row an evaluator, aspect (and ``average``), level and coefficient. The average is
+        Its ``frame`` has a row per evaluator, aspect (and ``average``), level and coefficient. The average is
         NaN where the estimate of any aspect is; its counts are sums over aspects.
 
     Raises
@@ -122,7 +122,7 @@ def estimates(p: Prepared) -> dict[tuple[str, str], Estimates]:
     -------
     dict
         (level, coefficient) → estimates of which every array has shape (E * A,), aspect after aspect of each
-        evaluator; ``terms`` has a column a group besides.
+        evaluator; ``terms`` has a column per group besides.
     """
     n_rows = len(p.evaluators) * len(p.aspects)
     x = p.scores.reshape(n_rows, -1)

@@ -1,4 +1,4 @@
-"""Which unit each row of two long frames speaks of, as one number a row.
+"""Which unit each row of two long frames speaks of, as one number per row.
 
 Rows are matched by sorting 64-bit keys, not by hashing strings a second time: a frame of ten million rows is
 joined in a few passes over its memory.
@@ -60,7 +60,7 @@ def shared_codes(truth: pd.Series[Any], scores: pd.Series[Any], name: str) -> Co
 
 
 def combined(codes: list[Codes], n_truth: int, n_scores: int) -> tuple[Ints, Ints, int]:
-    """Combine the codes of the key columns into one number a row; negative for units that the truth lacks."""
+    """Combine the codes of the keys into one number per row; negative for units that the truth lacks."""
     space = 1
     of_truth = np.zeros(n_truth, dtype=np.int64)
     same = all(c.truth is c.scores for c in codes)

@@ -45,7 +45,7 @@ def ranking(
         Of the same cell. Evaluators that are not significantly different from the best share cluster 1; the
         best of the rest leads cluster 2, and so on.
     costs
-        A row an evaluator: ``evaluator``, ``parse_rate``, ``usd_per_text``, ``seconds_per_text``,
+        A row per evaluator: ``evaluator``, ``parse_rate``, ``usd_per_text``, ``seconds_per_text``,
         ``tokens_per_text``.
 
     Raises

@@ -35,10 +35,10 @@ class Standings(NamedTuple):
     """All evaluators in all cells."""
 
     tables: tuple[Sheet, ...]
-    """One a choice of the dimensions that are no columns; ``frame`` has the chosen values, ``block``,
-    ``evaluator``, a column a cell and the counts that differ."""
+    """One per choice of the dimensions that are no columns; ``frame`` has the chosen values, ``block``,
+    ``evaluator``, a column per cell and the counts that differ."""
     values: pd.DataFrame
-    """A row an evaluator and cell: the columns of the board, ``block``, ``mark`` and ``printed``."""
+    """A row per evaluator and cell: the columns of the board, ``block``, ``mark`` and ``printed``."""
 
     @classmethod
     def none(cls, columns: Sequence[str]) -> Standings:
@@ -80,7 +80,7 @@ def standings(board: Board, *, order: Order = "study", truth: str = "", dataset:
 
 
 class _Table:
-    """The cells of one choice: a column a value of a dimension, in it a number a value of another one."""
+    """The cells of one choice: a column per value of a dimension, in it a number per value of another one."""
 
     def __init__(self, board: Board, chosen: Cell) -> None:
         self.board, self.chosen = board, chosen

@@ -110,7 +110,7 @@ class Ensemble(BaseEvaluator):
 
     @abstractmethod
     def middle(self, values: FloatArray) -> FloatArray:
-        """Return one value a column of ``values`` (parts × cells); NaN is left out, no column is all NaN."""
+        """Return a value per column of ``values`` (parts × cells); NaN is left out, no column is all NaN."""
 
 
 @dataclass(frozen=True, repr=False, init=False)

@@ -92,6 +92,8 @@ def grid_of(frame: pd.DataFrame, data: DataSet, aspects: Sequence[str], what: st
     columns = pd.Index(list(aspects)).get_indexer(pd.Index(_plain(frame["aspect"])))
     asked = columns >= 0
     if not asked.all():
+        if not asked.any():
+            return Grid.empty(len(data), len(aspects))
         frame, columns = frame[asked], columns[asked]
     rows = unit_positions(frame, data)
     if (rows < 0).any():
@@ -121,7 +123,7 @@ def unit_positions(frame: pd.DataFrame, data: DataSet) -> IntArray:
         np.array_equal(frame[k].to_numpy(), units[k].to_numpy()) for k in data.keys
     ):
         return np.arange(len(units))
-    # One integer a unit, made key by key, so that it never grows beyond rows × values.
+    # One integer per unit, made key by key, so that it never grows beyond rows × values.
     here = np.zeros(len(units), np.int64)
     there = np.zeros(len(frame), np.int64)
     unknown = np.zeros(len(frame), bool)

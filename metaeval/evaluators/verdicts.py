@@ -68,12 +68,12 @@ def points(codes: ArrayLike, flips: Flips = "tie") -> FloatArray:
 
 
 def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Return a row a comparison: both orders of a pair together.
+    """Return a row per comparison: both orders of a pair together.
 
     Parameters
     ----------
     verdicts
-        Long, a row an order.
+        Long, a row per order.
 
     Returns
     -------

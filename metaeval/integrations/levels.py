@@ -41,10 +41,10 @@ def level_correlations(
     predictions, references
         Score and rating of each unit; None or NaN where there is none, and the unit is left out.
     users, items
-        For whom and what was recommended, a unit each; None if it is not known.
+        User and item of each unit; None if not known.
     levels
-        Of `NEEDS`; ``dataset``, ``user`` and ``pair``, as far as there are users and items, if left out
-        (with items alone: ``dataset`` and ``item``).
+        Of `NEEDS`. If left out, those of ``dataset``, ``user`` and ``pair`` that users and items allow; with
+        items alone ``dataset`` and ``item``.
     coefficients, undefined_groups
         As for `metaeval.correlate`.
 
@@ -52,8 +52,7 @@ def level_correlations(
     -------
     dict
         ``{coefficient}_{level}``; for each level ``n_groups_{level}`` and ``n_undefined_{level}``, groups
-        without a defined coefficient; ``n_units``, units that entered, and ``n_missing``, rated units
-        without a score.
+        without a defined coefficient; ``n_units`` that entered; ``n_missing``, rated units without a score.
 
     Raises
     ------
@@ -69,7 +68,7 @@ def level_correlations(
             raise MetaevalError(
                 f"level {level!r} needs {absent[0]}, one a unit: give them as {absent[0]}=[…]"
             )
-    # Several texts for one user and item stay apart.
+    # The place keeps several texts for one user and item apart.
     ids = {f"{name.removesuffix('s')}_id": list(values) for name, values in given.items()}
     keys = pd.DataFrame({**ids, "place": np.arange(len(predictions))})
     result = correlate(
@@ -81,7 +80,7 @@ def level_correlations(
     )
     rows = [row for row in result if row.aspect == "references"]
     found: dict[str, float | int] = {f"{row.coefficient}_{row.level}": float(row.estimate) for row in rows}
-    for row in rows:  # the counts are the same whatever the coefficient
+    for row in rows:  # the counts do not depend on the coefficient
         found[f"n_groups_{row.level}"] = int(row.n_groups)
         found[f"n_undefined_{row.level}"] = int(row.n_undefined)
     return {**found, "n_units": int(rows[0].n_units), "n_missing": int(rows[0].n_missing)}

@@ -1,4 +1,4 @@
-"""What the judges of a run cost, one row a judge."""
+"""What the judges of a run cost, one row per judge."""
 
 from __future__ import annotations
 
@@ -37,10 +37,9 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``texts`` that were asked about; ``lost``: the share of calls that brought no reply; ``usd`` in all;
-        ``usd_per_text``, ``tokens_per_text`` and ``seconds_per_text`` for one text on all aspects, whether in
-        one call or several, repeated attempts included, over the calls that brought a reply; ``parse_rate``:
-        the share of wanted scores that are there. NaN where it is not known: an unknown price is never 0.
+        ``texts`` asked about; ``lost``: share of calls without a reply; ``usd`` in all; ``usd_per_text``,
+        ``tokens_per_text`` and ``seconds_per_text``: per text on all aspects, all attempts together, over
+        calls with a reply; ``parse_rate``: share of scores that are there. NaN where unknown.
     """
     import pandas as pd
 
@@ -58,8 +57,8 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
 def _row(name: str, signature: Mapping[str, Any], asked: pd.DataFrame, lost: float) -> dict[str, object]:
     texts = len(asked[list(key_columns(asked))].drop_duplicates())
     sums = {c: float(asked[c].sum(skipna=False)) for c in ("usd", "tokens", "seconds")}
-    answered = texts * (1 - lost) if texts else 0.0
-    per_text = {c: total / answered if answered else float("nan") for c, total in sums.items()}
+    answered = texts * (1 - lost)
+    per_text = {f"{c}_per_text": total / answered if answered else float("nan") for c, total in sums.items()}
     return {
         "evaluator": name,
         "model": signature["model"],
@@ -67,9 +66,7 @@ def _row(name: str, signature: Mapping[str, Any], asked: pd.DataFrame, lost: flo
         "texts": texts,
         "lost": lost,
         "usd": sums["usd"],
-        "usd_per_text": per_text["usd"],
-        "tokens_per_text": per_text["tokens"],
-        "seconds_per_text": per_text["seconds"],
+        **per_text,
         "parse_rate": float((asked["status"] == Status.OK.value).mean()) if len(asked) else float("nan"),
         "simulated": bool(signature.get("simulated", False)),
     }

@@ -1,4 +1,4 @@
-"""What asking judges would take; nothing is sent to find out."""
+"""What asking judges would cost; nothing is sent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OF_VALUE, _OF_REASON, _OF_PROSE = 12, 60, 150
 
 @dataclass(frozen=True, slots=True)
 class CallEstimate:
-    """What asking one judge, or all, would take."""
+    """What asking one judge, or all, would cost."""
 
     judge: str
     requests: int
@@ -62,7 +62,7 @@ class CallEstimate:
 def estimates(
     judges: Sequence[ModelEvaluator], data: DataOfKind, aspects: Sequence[str], options: JudgingOptions
 ) -> list[CallEstimate]:
-    """Return what asking some judges about the units of a data set would take."""
+    """Return what asking some judges about a data set would cost."""
     path = options.path
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store(path)) if judges and path.exists() else None
@@ -76,9 +76,9 @@ def estimates(
 
 
 def total_of(found: Sequence[CallEstimate]) -> CallEstimate:
-    """Return what all judges take together; what two of them would ask alike is counted for each.
+    """Return the sum over judges; what two of them would ask alike is counted for each.
 
-    Prices that are not known are left out of the sums; these are None if none is known.
+    Unknown prices are left out of the sums; these are None if none is known.
     """
     order: tuple[Basis, ...] = ("guess", "model", "judge")
     return CallEstimate(
@@ -163,7 +163,7 @@ class _Estimator:
 
     @functools.cache  # noqa: B019 - an estimator does not outlive its estimates
     def _of_model(self, provider: str, model: str) -> int | None:
-        """Return the mean tokens of what a model replied to other prompts; None if it never did."""
+        """Return the mean tokens of a model's replies to other prompts; None if there are none."""
         if self._store is None:
             return None
         ((mean,),) = self._store.rows(

@@ -1,4 +1,4 @@
-"""Calls that brought no reply: how many of which judge, and why; and the sentences that say so."""
+"""Calls that brought no reply: how many per judge, and why."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LossReason:
 
 @dataclass(frozen=True, slots=True)
 class LostCalls:
-    """The calls of one judge that brought no reply, of different ones that were made."""
+    """The calls of one judge that brought no reply, and how many it made."""
 
     evaluator: str
     asked: int
@@ -44,14 +44,14 @@ class LostCalls:
 
 
 def lost_calls(asked: Mapping[str, ScoreTable], store: Path) -> list[LostCalls]:
-    """Return what was lost on the way, for each judge that lost calls.
+    """Return the calls without a reply of each judge that has some.
 
     Parameters
     ----------
     asked
         Judge → its scores.
     store
-        Where the failures are kept, with what the provider or the way to it said.
+        Where failures are kept, with their messages.
     """
     of_judge = {name: calls_of(table.frame, table.verdicts) for name, table in asked.items()}
     wanted = {key for _, lost in of_judge.values() for key in lost}
@@ -70,12 +70,9 @@ def lost_calls(asked: Mapping[str, ScoreTable], store: Path) -> list[LostCalls]:
 
 
 def calls_of(scores: pd.DataFrame, verdicts: pd.DataFrame | None) -> tuple[set[str], set[str]]:
-    """Return the keys of the calls of one judge, and of those that brought no reply.
+    """Return the keys of a judge's calls, and of those that brought no reply.
 
-    Parameters
-    ----------
-    scores, verdicts
-        Of the judge; a judge of pairs has the status of each call in its verdicts.
+    A judge of pairs has the status of each call in its verdicts, any other in its scores.
     """
     frame = scores if verdicts is None or verdicts.empty else verdicts
     asked = frame[frame["call"].notna() & (frame["call"] != "")]

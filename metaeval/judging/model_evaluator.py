@@ -1,4 +1,4 @@
-"""What evaluators that ask a language model have in common: settings, and the way from question to reply."""
+"""What all evaluators that ask a language model share: settings, and the way from question to reply."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import inspect
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from metaeval.base.errors import SpecError, nearest
 from metaeval.base.records import Kind, Status
@@ -30,23 +30,19 @@ if TYPE_CHECKING:
     from metaeval.llm.replies.reader import Parsed
 
 SIMULATED = "simulated"
+_SIGNED = ("seed", "temperature", "max_tokens", "replicate", "reply", "attempts")
 
 
-class Question(Protocol):
+class Question(NamedTuple):
     """One thing to ask."""
 
-    @property
-    def fields(self) -> Sequence[Field]:
-        """What the reply is to give."""
-        ...
-
-    @property
-    def request(self) -> Request:
-        """What is sent."""
-        ...
-
-
-Q = TypeVar("Q", bound=Question)
+    about: tuple[int, ...]
+    """Position of the unit in the data; or of a pair of units, and 0 or 1: whose text is shown first."""
+    aspects: tuple[int, ...]
+    """Positions of the aspects that the reply is to rate, among those that are scored."""
+    fields: Sequence[Field]
+    """What the reply is to give."""
+    request: Request
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,24 +56,21 @@ class ModelEvaluator(BaseEvaluator):
     model
         ``provider/model``, such as ``openai/gpt-4o`` or ``dashscope/qwen-max``.
     prompt
-        The name of a prompt that ships with the package, or the path of one's own; empty if the judge has
-        its words in its code. One that uses the placeholder ``aspect`` asks for one aspect per call, any
-        other for all of them.
-    temperature
-        Of the model's sampling.
+        Name of a bundled prompt, or path of one's own; empty if the judge has its words in its code. One with
+        the placeholder ``aspect`` asks for one aspect per call, any other for all of them.
+    temperature, max_tokens
+        Of the model's sampling; the longest reply.
     replicate
         Number of the repetition, to ask the same again on purpose.
     reply
-        ``json`` (with the provider's own schema check), ``text`` (values at the end of a reasoned answer), or
-        ``auto``: the form that the prompt names first, asked for in words alone.
+        ``json`` (with the provider's schema check), ``text`` (values at the end of a reasoned answer), or
+        ``auto``: the form that the prompt names first, without a schema.
     base_url
         Address of a compatible server; the environment's or the provider's own, if left out.
     attempts
-        How often is asked at most until a reply will do; each attempt is a call of its own.
-    max_tokens
-        Longest reply.
+        Number of calls at most until a reply can be used.
     seed
-        Of whatever the judge draws.
+        Of all draws of the judge.
     """
 
     model: str
@@ -142,12 +135,7 @@ class ModelEvaluator(BaseEvaluator):
             "model": self.model,
             "address": address_of(self.provider, self.base_url),
             "prompt": load_prompt(self.prompt).signature if self.prompt else _in_code(type(self)),
-            "seed": self.seed,
-            "temperature": self.temperature,
-            "max_tokens": self.max_tokens,
-            "replicate": self.replicate,
-            "reply": self.reply,
-            "attempts": self.attempts,
+            **{name: getattr(self, name) for name in _SIGNED},
             "parser": PARSER,
             **({SIMULATED: True} if self.provider == SIMULATED else {}),
         }
@@ -161,13 +149,7 @@ class ModelEvaluator(BaseEvaluator):
     def frames(
         self, data: DataOfKind, aspects: Sequence[str], **simulate: object
     ) -> dict[tuple[int, ...], tuple[Sequence[Field], Request]]:
-        """Return the fields of each of the `parts`, and a request for them without messages.
-
-        Parameters
-        ----------
-        **simulate
-            What a simulated model is to be told beside the fields.
-        """
+        """Return the fields of each of the `parts`, and a request; ``simulate``: see `instructions`."""
         fields = {part: self.fields(data, [aspects[a] for a in part]) for part in self.parts(aspects)}
         return {part: (of, self._bare_request(of, simulate)) for part, of in fields.items()}
 
@@ -189,21 +171,23 @@ class ModelEvaluator(BaseEvaluator):
             replicate=self.replicate,
         )
 
-    def ask(self, questions: Iterable[Q], settings: Judging, *, total: int) -> Generator[tuple[Q, Answered]]:
-        """Send questions, and yield each with what came of it, as they come.
+    def ask(
+        self, questions: Iterable[Question], settings: Judging, *, total: int
+    ) -> Generator[tuple[Question, Answered]]:
+        """Send questions, and yield each with its reply, as they come.
 
         Parameters
         ----------
         questions
-            Taken one after the other as the work goes on.
+            Consumed one by one as the work goes on.
         settings
-            Store, limits and budget; what was done is added to its tallies.
+            Store, limits and budget; the run's tally is added to its tallies.
         total
-            How many questions there are, for the progress bar.
+            Number of questions, for the progress bar.
         """
         from metaeval.llm.calls.runner import RequestRun
 
-        places: list[Q] = []
+        places: list[Question] = []
         prompts: dict[int, str] = {}  # of requests under way, as are the replies read
         read: dict[int, Parsed] = {}
 

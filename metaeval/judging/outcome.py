@@ -1,4 +1,4 @@
-"""What a judge's replies come to: scores, failures, and what they cost."""
+"""What becomes of a judge's replies: scores, failures and costs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from metaeval.evaluators.grid import CODES, Grid
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from metaeval.judging.model_evaluator import Question
     from metaeval.llm.calls.price import Prices
     from metaeval.llm.calls.request import Reply
     from metaeval.llm.calls.work import Answer
@@ -23,7 +24,7 @@ _NAN = float("nan")
 
 
 class Answered(NamedTuple):
-    """What came of one question, all attempts together."""
+    """The reply to one question, all attempts together."""
 
     read: Mapping[str, Given] | None
     """Field → value; None unless ``status`` is ``ok``."""
@@ -38,7 +39,7 @@ class Answered(NamedTuple):
 
 
 def answered(answer: Answer, parsed: Parsed | None, prices: Prices) -> Answered:
-    """Return what came of a question; ``parsed`` is None if there was nothing to read."""
+    """Return what a question brought; ``parsed`` is None if there was nothing to read."""
     replies = answer.replies
     if parsed is not None:
         status = parsed.status
@@ -61,7 +62,7 @@ def answered(answer: Answer, parsed: Parsed | None, prices: Prices) -> Answered:
 
 
 class Outcome:
-    """What judging has brought so far, whatever is judged."""
+    """What judging has brought so far."""
 
     def __init__(self) -> None:
         self._models: set[str] = set()
@@ -79,7 +80,7 @@ class Outcome:
 
 
 class Judged(Outcome):
-    """What judging units one by one has brought so far; arrays have shape (units, aspects)."""
+    """What judging unit by unit has brought so far; arrays have shape (units, aspects)."""
 
     def __init__(self, units: int, aspects: Sequence[str]) -> None:
         super().__init__()
@@ -89,10 +90,11 @@ class Judged(Outcome):
         self.columns: dict[str, Any] = {column: np.full(shape, np.nan) for column in COSTS}
         self.columns["call"] = np.full(shape, "", dtype=object)
 
-    def take(self, unit: int, asked: tuple[int, ...], found: Answered) -> None:
+    def take(self, question: Question, found: Answered) -> None:
         """Note the values of a reply, or why it has none, and its cost, shared by the aspects asked for."""
         self.meet(found)
-        cells = (unit, list(asked))
+        asked = list(question.aspects)
+        cells = (question.about[0], asked)
         self.grid.codes[cells] = CODES[found.status]
         if found.read is not None:
             self.grid.scores[cells] = [float(found.read[self._aspects[a]]) for a in asked]

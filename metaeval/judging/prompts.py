@@ -24,7 +24,7 @@ def filled(
     shown: Mapping[str, object] | None = None,
     reply: str = "auto",
 ) -> list[tuple[str, str]]:
-    """Fill a judge's prompt.
+    """Fill a judge's prompt; return role and text of each message.
 
     Parameters
     ----------
@@ -40,11 +40,6 @@ def filled(
         Further values, which the prompt must not leave out.
     reply
         ``json`` or ``text``; ``auto`` is the form that the prompt names first.
-
-    Returns
-    -------
-    list of tuple
-        Role and text of each message.
 
     Raises
     ------
@@ -91,13 +86,11 @@ def check_file(
 
     Parameters
     ----------
-    path
-        The file.
-    needed, known, samples
+    path, needed, known, samples
         As for `metaeval.llm.prompts.template.check_prompt`; ``aspects``, ``aspect`` and ``reply_form`` need
         no sample.
     more
-        Says what else is wrong with the prompt.
+        Returns what else is wrong with the prompt.
     """
     asked: dict[str, object] = {"name": "clarity", "statement": "I understand it."}
     every = [

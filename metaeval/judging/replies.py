@@ -1,4 +1,4 @@
-"""The replies behind a run: which they are, and whether the store still has the same."""
+"""The replies behind a run: their keys, and whether the store still has the same ones."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def replies_state(path: Path, calls: Sequence[str], behind: Iterable[ScoreTable]
     Parameters
     ----------
     path
-        The store; nobody of this process has it open.
+        The store; this process has it not open.
     calls
-        What `metaeval.runs.replies.calls_of_run` will find in the run folder.
+        What `metaeval.runs.replies.calls_of_run` finds in the run folder.
     behind
-        The tables of all judges, those too whose scores are not in the folder.
+        The tables of all judges, also of those whose scores are not in the folder.
     """
     if not path.is_file():
         return RepliesState(None, None)

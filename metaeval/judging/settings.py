@@ -1,4 +1,4 @@
-"""What the judges of one run share: where replies are kept, limits, prices, and what may still be spent."""
+"""What the judges of one run share: store, limits, prices and what is left of the budget."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class JudgingOptions(Limits, Budget):
-    """How the judges of a study ask their models; what is left out is as for every run."""
+    """How the judges of a study ask their models."""
 
     store: Line | None = None
     prices: dict[str, Price] = Field(default_factory=dict)
@@ -65,11 +65,11 @@ class Judging:
     Parameters
     ----------
     store
-        Replies that are there already, and where new ones are kept.
+        Replies kept so far, and where new ones are kept.
     limits, budget, prices
-        What to keep to; the budget is that of all judges together.
+        Limits of the run, prices of models; the budget is that of all judges together.
     offline
-        Take every reply from the store; no client is made, and a reply that is not there is an error.
+        Take every reply from the store; a missing one is an error.
     clients
         Makes the client for a provider and address.
     """
@@ -81,7 +81,7 @@ class Judging:
     offline: bool = False
     clients: Callable[[Connection], Client] = client_for
     tallies: list[Tally] = field(default_factory=list)
-    """What was done so far, one entry a round of requests."""
+    """Counts so far, one entry per round of requests."""
 
     def left(self) -> Budget:
         """Return what of the budget is left."""
@@ -107,12 +107,8 @@ def judging(
 ) -> Iterator[Judging]:
     """Have all judges that score inside this block share a store, limits and a budget.
 
-    Parameters
-    ----------
-    store
-        The file of the store; ``METAEVAL_STORE`` or a file in the user's cache folder, if left out.
-    limits, budget, prices, offline, clients
-        As in `Judging`.
+    The arguments are those of `Judging`; a store that is left out is ``METAEVAL_STORE``, else a file in the
+    user's cache folder.
     """
     with Store(store) as opened:
         settings = Judging(
@@ -138,7 +134,7 @@ def judging_of(options: JudgingOptions, *, offline: bool = False) -> AbstractCon
 
 @contextlib.contextmanager
 def current() -> Iterator[Judging]:
-    """Yield what the enclosing `judging` block says, or the defaults if there is none."""
+    """Yield the settings of the enclosing `judging` block, or the defaults."""
     settings = _current.get()
     if settings is not None:
         yield settings

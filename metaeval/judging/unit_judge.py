@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from metaeval.base.records import ScoreTable, Status
 from metaeval.evaluators.grid import CODES, frame_of
-from metaeval.judging.model_evaluator import ModelEvaluator
+from metaeval.judging.model_evaluator import ModelEvaluator, Question
 from metaeval.judging.outcome import Judged
 from metaeval.judging.settings import current
 
@@ -18,30 +18,16 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import DataOfKind
     from metaeval.evaluators.grid import Grid
-    from metaeval.llm.calls.request import Request
-    from metaeval.llm.replies.fields import Field
 
 Messages: TypeAlias = "Sequence[tuple[str, str]]"
-
-
-class UnitQuestion(NamedTuple):
-    """One thing to ask: a unit, and the aspects that one reply is to rate."""
-
-    unit: int
-    """Position of the unit in the data."""
-    aspects: tuple[int, ...]
-    """Positions of the aspects among those that are scored."""
-    fields: Sequence[Field]
-    request: Request
 
 
 @dataclass(frozen=True, repr=False)
 class UnitJudge(ModelEvaluator):
     """A judge that is shown one unit at a time; a score is what the reply gives of an aspect.
 
-    A subclass says in `fields` what a reply is to give and in `messages` what the model is told. Its
-    arguments are those of `metaeval.judging.model_evaluator.ModelEvaluator`; a score is a number, or a choice
-    whose values are numbers.
+    A subclass says in `fields` what a reply is to give and in `messages` what the model is told. A score is a
+    number, or a choice whose values are numbers.
     """
 
     @abstractmethod
@@ -52,36 +38,28 @@ class UnitJudge(ModelEvaluator):
         aspects: Sequence[str],
         prepared: Any,  # noqa: ANN401 - whatever `prepared` returns
     ) -> Messages | Status:
-        """Return what the model is told of a unit: role and text of each message; or why it is not asked.
+        """Return role and text of each message about a unit, or why the model is not asked.
 
         Parameters
         ----------
-        data
-            The data set.
-        unit
-            Position of the unit in it.
+        data, unit
+            The data set, and the position of the unit in it.
         aspects
-            Aspects to ask for, in the order in which they are to be answered.
+            Aspects to ask for, in the order of the reply.
         prepared
-            What ``prepared`` returned for these data.
+            What `prepared` returned for these data.
         """
 
     def prepared(self, data: DataOfKind, aspects: Sequence[str]) -> Any:  # noqa: ANN401 - of the subclass
-        """Return what is made once for all units; raise `DataError` if the data cannot be judged."""
+        """Return what is the same for all units; raise `DataError` if the data cannot be judged."""
 
     def outcome(self, prepared: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of the subclass
         """Return what the signature says of the scores beside models and their fingerprints."""
         del prepared
         return {}
 
-    def questions(self, data: DataOfKind, aspects: Sequence[str]) -> Iterator[UnitQuestion]:
-        """Yield what is to be asked, unit by unit; nothing is sent.
-
-        Raises
-        ------
-        DataError, PromptError
-            If the data have not what the judge needs.
-        """
+    def questions(self, data: DataOfKind, aspects: Sequence[str]) -> Iterator[Question]:
+        """Yield what is to be asked, unit by unit; nothing is sent."""
         for _unit, told in self._questions(data, aspects, self.prepared(data, aspects)):
             if not isinstance(told, Status):
                 yield told
@@ -93,8 +71,8 @@ class UnitJudge(ModelEvaluator):
     def score(self, data: DataOfKind, aspects: Sequence[str]) -> ScoreTable:
         """Ask the model about every unit, and return its ratings, or why there is none.
 
-        Beside the usual columns the table has ``tokens``, ``usd`` and ``seconds`` (a call's, divided by the
-        aspects that it rates; all attempts together; NaN where unknown) and ``call``, the key of the last
+        The table has the further columns ``tokens``, ``usd`` and ``seconds`` (of the call, all attempts
+        together, divided by the aspects that it rates; NaN where unknown) and ``call``, the key of the last
         reply in the store.
 
         Raises
@@ -118,7 +96,7 @@ class UnitJudge(ModelEvaluator):
         data: DataOfKind,
         aspects: Sequence[str],
         prepared: Any,  # noqa: ANN401 - of the subclass
-    ) -> Iterator[tuple[int, UnitQuestion | Status]]:
+    ) -> Iterator[tuple[int, Question | Status]]:
         """Yield the questions about each unit, or why there are none."""
         frames = self.frames(data, aspects)
         named = {part: [aspects[a] for a in part] for part in frames}
@@ -128,7 +106,7 @@ class UnitJudge(ModelEvaluator):
                 if isinstance(told, Status):
                     yield unit, told
                     break
-                yield unit, UnitQuestion(unit, part, fields, request.asking(told))
+                yield unit, Question((unit,), part, fields, request.asking(told))
 
     def _judged(
         self,
@@ -138,7 +116,7 @@ class UnitJudge(ModelEvaluator):
     ) -> Judged:
         judged = Judged(len(data), aspects)
 
-        def asked() -> Iterator[UnitQuestion]:
+        def asked() -> Iterator[Question]:
             for unit, told in self._questions(data, aspects, prepared):
                 if isinstance(told, Status):
                     judged.grid.codes[unit] = CODES[told]
@@ -148,5 +126,5 @@ class UnitJudge(ModelEvaluator):
         total = len(data) * len(self.parts(aspects))
         with current() as settings, closing(self.ask(asked(), settings, total=total)) as answers:
             for question, found in answers:
-                judged.take(question.unit, question.aspects, found)
+                judged.take(question, found)
         return judged

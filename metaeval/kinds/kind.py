@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.scored import Scored
     from metaeval.kinds.study import Study
 
-Factory: TypeAlias = "Callable[..., Evaluator]"
+Factory: TypeAlias = "Callable[..., Evaluator] | str"
 
 KINDS: dict[str, str | StudyKind] = {
     "explanations": "metaeval.kinds.explanations.kind:EXPLANATIONS",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.base.errors import SpecError, nearest
@@ -14,13 +15,6 @@ from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.chance import Random
 from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
-from metaeval.kinds.explanations.judge.judge import Judge
-from metaeval.kinds.explanations.pairwise.judge import Pairwise
-from metaeval.kinds.explanations.text.bleu import BLEU
-from metaeval.kinds.explanations.text.chrf import ChrF
-from metaeval.kinds.explanations.text.hf import HF
-from metaeval.kinds.explanations.text.length import Length
-from metaeval.kinds.explanations.text.rouge import ROUGE
 
 if TYPE_CHECKING:
     from metaeval.kinds.kind import Factory
@@ -40,16 +34,16 @@ COMMON: dict[str, Factory] = {
 
 REGISTRY: dict[str, Factory] = {
     **COMMON,
-    "BLEU": BLEU,
-    "ChrF": ChrF,
-    "HF": HF,
-    "Judge": Judge,
-    "Length": Length,
-    "Pairwise": Pairwise,
-    "ROUGE": ROUGE,
+    "BLEU": "metaeval.kinds.explanations.text.bleu:BLEU",
+    "ChrF": "metaeval.kinds.explanations.text.chrf:ChrF",
+    "HF": "metaeval.kinds.explanations.text.hf:HF",
+    "Judge": "metaeval.kinds.explanations.judge.judge:Judge",
+    "Length": "metaeval.kinds.explanations.text.length:Length",
+    "Pairwise": "metaeval.kinds.explanations.pairwise.judge:Pairwise",
+    "ROUGE": "metaeval.kinds.explanations.text.rouge:ROUGE",
     "User": User,
 }
-"""The evaluators of explanations."""
+"""The evaluators of explanations; one that is named by module and class is loaded when a spec asks for it."""
 
 
 def register(name: str, factory: Factory) -> None:
@@ -132,7 +126,8 @@ class Builder:
                 f"{spec}: there is no evaluator {spec.name!r}; "
                 f"known are {', '.join(sorted(self._known))}{nearest(spec.name, self._known)}"
             )
-        factory = self._known[spec.name]
+        known = self._known[spec.name]
+        factory = resolve_name(known) if isinstance(known, str) else known
         _check_arguments(spec, inspect.signature(factory))
         evaluator = factory(
             *(self._argument(a) for a in spec.args),

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from metaeval.base.errors import DataError, SpecError, nearest
-from metaeval.base.records import DataSet, Evaluator, ScoreTable, Status
+from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.grid import STATUSES
-from metaeval.judging.model_evaluator import ModelEvaluator
 from metaeval.kinds.explanations.data.frames import of_explanations
 from metaeval.kinds.registry import REGISTRY, Builder, Given
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.judging.model_evaluator import ModelEvaluator
     from metaeval.kinds.kind import Factory
 
 
@@ -143,13 +143,22 @@ def joined(tables: Sequence[ScoreTable], data: DataSet) -> ScoreTable:
     )
 
 
+def is_judge(evaluator: Evaluator) -> TypeGuard[ModelEvaluator]:
+    """Say whether an evaluator asks a model."""
+    if evaluator.kind != Kind.JUDGE:
+        return False  # most runs have no judge, and need not load what judges are made of
+    from metaeval.judging.model_evaluator import ModelEvaluator
+
+    return isinstance(evaluator, ModelEvaluator)
+
+
 def judges_of(evaluators: Iterable[Evaluator]) -> list[ModelEvaluator]:
     """Return all that ask a model among evaluators and their parts, each once."""
     found: list[ModelEvaluator] = []
     for evaluator in evaluators:
         if isinstance(evaluator, Ensemble):
             found += [j for j in judges_of(evaluator.parts) if not any(j is k for k in found)]
-        elif isinstance(evaluator, ModelEvaluator) and not any(evaluator is k for k in found):
+        elif is_judge(evaluator) and not any(evaluator is k for k in found):
             found.append(evaluator)
     return found
 

@@ -1,4 +1,4 @@
-"""Typed results → Markdown, LaTeX, CSV and HTML: one renderer a format, nothing is computed here."""
+"""Typed results → Markdown, LaTeX, CSV and HTML: one renderer per format; nothing is computed here."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def leaderboard(
     costs: pd.DataFrame | None = None,
     lost: Sequence[str] = (),
 ) -> Leaderboard:
-    """Put results into tables like those of a paper: blocks of evaluators, a column an aspect.
+    """Put results into tables like those of a paper: blocks of evaluators, a column per aspect.
 
     Parameters
     ----------

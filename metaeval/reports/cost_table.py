@@ -15,7 +15,7 @@ _PER_TEXT = ("USD", "tokens", "seconds")
 
 
 def cost_table(costs: pd.DataFrame) -> str:
-    """Return a table with a row a judge, its heading and its caption."""
+    """Return a table with a row per judge, its heading and its caption."""
     titles = ["Judge", "prompt", "texts", "lost calls", *(f"{what} per text" for what in _PER_TEXT)]
     titles += ["parse rate", "USD"]
     lines = [

@@ -1,4 +1,4 @@
-"""What a gate says → JUnit XML, as the servers that run checks read it: a test case a check."""
+"""What a gate says → JUnit XML, as the servers that run checks read it: a test case per check."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _PERCENT = re.compile(r"(?<=[0-9]) (?=\\%)")  # a line may not end between a num
 _FIT = r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%"
 
 
-def rows_a_table(rows: int) -> int:
+def rows_per_table(rows: int) -> int:
     """Return how many rows each table has if as few tables as fit a page each share them evenly."""
     return math.ceil(rows / math.ceil(rows / _ROWS_A_PAGE)) if rows else 1
 
@@ -93,7 +93,7 @@ def environment(
     label
         What ``\ref`` calls it, behind ``tab:``.
     alignment
-        A letter a column.
+        A letter per column.
     body
         The lines between the outer rules.
     continued

@@ -34,7 +34,7 @@ class Leaderboard:
     tables: tuple[Sheet, ...]
     """All evaluators in all cells: what ``metaeval.engine.standings`` made."""
     frame: pd.DataFrame
-    """A row an evaluator and cell, with ``block``, ``mark`` and ``printed``."""
+    """A row per evaluator and cell, with ``block``, ``mark`` and ``printed``."""
     ranking: Sheet | None = None
     """The order by one cell, with intervals, clusters of rank and costs."""
     policy: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Leaderboard:
         return ranking, [replace(t, notes=(*t.notes, *self.policy), simulated=REAL) for t in self.tables]
 
     def to_markdown(self) -> str:
-        """Return Markdown: the ranking, and a section a table."""
+        """Return Markdown: the ranking, and a section per table."""
         parts = [f"# {escapes.markdown(self.heading)}\n"]
         if self.simulated:
             parts.append(f"> **{self.simulated.loud}** {escapes.markdown(self.simulated.sentence)}\n")
@@ -86,7 +86,7 @@ class Leaderboard:
         return "\n".join(lines) + "\n"
 
     def to_csv(self) -> str:
-        """Return one CSV table, the numbers as printed, a row an evaluator and table."""
+        """Return one CSV table, the numbers as printed, a row per evaluator and table."""
         import pandas as pd
 
         counts = {c.name: None for table in self.tables for c in table.columns if c.form == "counts"}

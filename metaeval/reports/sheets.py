@@ -97,29 +97,15 @@ def sheet_to_markdown(sheet: Sheet) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def to_markdown(sheets: Sequence[Sheet]) -> str:
-    """Return several sheets in one text."""
-    return "\n".join(map(sheet_to_markdown, sheets))
-
-
 def sheet_to_csv(sheet: Sheet) -> str:
     """Return all columns of the frame with every digit; a missing value is empty."""
     unsaid = sheet.simulated and "simulated" not in sheet.frame
-    frame = sheet.frame.assign(simulated=_simulated(sheet)) if unsaid else sheet.frame
-    return to_csv(frame)
-
-
-def _simulated(sheet: Sheet) -> list[str]:
-    """Return what is simulated of each row: of one on an evaluator, the data or that evaluator."""
     frame, simulated = sheet.frame, sheet.simulated
-    if "evaluator" not in frame:
-        return [simulated.what] * len(frame)
-    return [simulated.among([evaluator]).what for evaluator in frame["evaluator"]]
-
-
-def sheet_to_latex(sheet: Sheet) -> str:
-    """Return ``table*`` environments with booktabs rules; a long table goes on in further ones."""
-    return _latex([sheet])
+    if unsaid and "evaluator" in frame:
+        frame = frame.assign(simulated=[simulated.among([name]).what for name in frame["evaluator"]])
+    elif unsaid:
+        frame = frame.assign(simulated=simulated.what)
+    return to_csv(frame)
 
 
 def _latex(sheets: Sequence[Sheet], of: str = "") -> str:
@@ -145,7 +131,7 @@ def latex_tables(
     told = [sheet.simulated.sentence] if sheet.simulated else []
     if sheet.simulated and comment:
         yield f"% {sheet.simulated.loud}"
-    step = latex.rows_a_table(len(rows))
+    step = latex.rows_per_table(len(rows))
     for first in range(0, max(1, len(rows)), step):
         body = [rf"    {titles} \\"] + ([] if rows else [r"    \midrule"])
         for i in range(first, min(first + step, len(rows))):
@@ -185,7 +171,7 @@ def to_page(sheets: Sequence[Sheet]) -> str:
 SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {
     "md": sheet_to_markdown,
     "csv": sheet_to_csv,
-    "tex": sheet_to_latex,
+    "tex": lambda sheet: _latex([sheet]),
     "html": sheet_to_html,
 }
 """The suffix of a file → what makes its content from a `Sheet`."""

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 Texts: TypeAlias = dict[str, dict[str, str]]
 """Key → run → its value there; a run without the key is left out."""
+_Row: TypeAlias = tuple[str, str, str, Mapping[str, str]]
+"""Part, evaluator, key, and run → value."""
 
 NOTHING = "nothing changed"
-_HASH = re.compile(r"[0-9a-f]{32,}")
 _DIGITS = 12  # of a hash that are shown
+_HASH = re.compile(rf"([0-9a-f]{{{_DIGITS}}})[0-9a-f]{{20,}}")
 
 
 def run_changes(records: Mapping[str, Record], notes: tuple[str, ...] = ()) -> Sheet:
@@ -44,17 +46,17 @@ def run_changes(records: Mapping[str, Record], notes: tuple[str, ...] = ()) -> S
         ``value @ RUN`` per run. A row per key that differs between runs; a part without one has a row that
         says that nothing changed.
     """
-    rows: list[dict[str, str]] = []
+    rows: list[_Row] = []
     for part, read in _PARTS.items():
         changed = _changed({run: _flat(read(record)) for run, record in records.items()})
-        rows += [_row(part, "", key, values) for key, values in changed.items()] or [_row(part, "", NOTHING)]
+        rows += [(part, "", key, values) for key, values in changed.items()] or [(part, "", NOTHING, {})]
     rows += _evaluator_rows(records)
     columns = ["part", "evaluator", "key", *(f"value @ {run}" for run in records)]
-    frame = pd.DataFrame([{c: row.get(c) for c in columns} for row in rows], columns=columns)
+    frame = pd.DataFrame([[*row, *map(values.get, records)] for *row, values in rows], columns=columns)
     said = []
-    if any(3 < len(row) < len(columns) for row in rows):
+    if any(0 < len(values) < len(records) for *_, values in rows):
         said.append("— stands for a key that a run does not have.")
-    if any("…" in value for row in rows for value in row.values()):
+    if any("…" in value for *_, values in rows for value in values.values()):
         said.append(f"Of hashes the first {_DIGITS} digits are shown.")
     return Sheet(
         "changes",
@@ -94,25 +96,20 @@ def evaluators_of(records: Mapping[str, Record]) -> dict[str, list[str]]:
     return found
 
 
-def _evaluator_rows(records: Mapping[str, Record]) -> list[dict[str, str]]:
-    rows: list[dict[str, str]] = []
+def _evaluator_rows(records: Mapping[str, Record]) -> list[_Row]:
+    rows: list[_Row] = []
     shared, same = 0, 0
     for name, runs in evaluators_of(records).items():
         if len(runs) < len(records):
             having = {run: "yes" if run in runs else "no" for run in records}
-            rows.append(_row("evaluators", name, "in the run", having))
+            rows.append(("evaluators", name, "in the run", having))
         changed = evaluator_changes(records, name)
-        rows += [_row("evaluators", name, key, values) for key, values in changed.items()]
+        rows += [("evaluators", name, key, values) for key, values in changed.items()]
         shared += len(runs) > 1
         same += len(runs) > 1 and not changed
     if same:
-        rows.append(_row("evaluators", "", f"{NOTHING} in {same} of {shared}" if rows else NOTHING))
+        rows.append(("evaluators", "", f"{NOTHING} in {same} of {shared}" if rows else NOTHING, {}))
     return rows
-
-
-def _row(part: str, evaluator: str, key: str, values: Mapping[str, str] | None = None) -> dict[str, str]:
-    of_runs = {f"value @ {run}": value for run, value in (values or {}).items()}
-    return {"part": part, "evaluator": evaluator, "key": key, **of_runs}
 
 
 def _changed(of_runs: Mapping[str, Mapping[str, str]]) -> Texts:
@@ -122,10 +119,7 @@ def _changed(of_runs: Mapping[str, Mapping[str, str]]) -> Texts:
     for key in keys:
         values = {run: given[key] for run, given in of_runs.items() if key in given}
         if len(values) < len(of_runs) or len(set(values.values())) > 1:
-            found[key] = {
-                run: _HASH.sub(lambda digits: f"{digits[0][:_DIGITS]}…", value)
-                for run, value in values.items()
-            }
+            found[key] = {run: _HASH.sub(r"\1…", value) for run, value in values.items()}
     return found
 
 

@@ -41,7 +41,7 @@ def compare_runs(
     Parameters
     ----------
     folders
-        Of the runs, the oldest first. They go by the names of their folders.
+        Of the runs, the oldest first; they are named by their folders.
     by
         The cell that is tested, as a mapping or as ``aspect,level,coefficient``.
     correction, permutations, seed
@@ -100,7 +100,7 @@ def _kept_tests(joined: JoinedRuns, cell: Cell, tests: Tests) -> Comparisons | N
 
 
 def _cell(joined: JoinedRuns, wanted: str | Cell | None) -> Cell:
-    """Read a cell; what is left out is as in the study, as far as all runs have it."""
+    """Read a cell; a dimension that is left out is as in the study, if all runs have it."""
     known = [*joined.aspects, AVERAGE]
     standard = dict(joined.runs[joined.ruling].record.order)
     if standard.get("aspect", known[0]) not in known:

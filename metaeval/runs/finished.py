@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.base.formulas import read_csv
 from metaeval.base.keys import nouns_of
-from metaeval.base.records import ScoreTable
+from metaeval.base.records import Kind, ScoreTable
 from metaeval.engine.board import Board
 from metaeval.engine.comparison import Comparisons
 from metaeval.kinds.scored import Scored
@@ -51,6 +51,11 @@ class OpenRun:
     def verdicts(self) -> pd.DataFrame | None:
         """Those of pairwise evaluators (`metaeval.evaluators.verdicts`); None if there are none."""
         return self.scores.verdicts
+
+    @property
+    def judges(self) -> list[str]:
+        """The evaluators that ask a model, pointwise or pairwise."""
+        return [name for name in self.scores.evaluators if self.scores.kinds.get(name) == Kind.JUDGE]
 
     @property
     def cluster(self) -> str:

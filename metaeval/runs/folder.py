@@ -195,7 +195,8 @@ class RunFolder:
         try:
             table = pq.read_table(file)
             meta = json.loads(table.schema.metadata[_META])
-            verdicts = pq.read_table(self._verdicts_file(key)).to_pandas() if meta.get("verdicts") else None
+            of_pairs = self._part_file(f"{key}.verdicts")
+            verdicts = pq.read_table(of_pairs).to_pandas() if meta.get("verdicts") else None
         except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError):
             return None  # not a part of ours: the scores are made anew
         kinds = {name: Kind(kind) for name, kind in meta["kinds"].items()}
@@ -213,7 +214,7 @@ class RunFolder:
             "verdicts": table.verdicts is not None,
         }
         if table.verdicts is not None:  # first, so that a part is never without them
-            with replacing(self._verdicts_file(key)) as temporary:
+            with replacing(self._part_file(f"{key}.verdicts")) as temporary:
                 write_parquet(table.verdicts, temporary)
         arrow = pa.Table.from_pandas(table.frame, preserve_index=False)
         arrow = arrow.replace_schema_metadata({_META: json.dumps(meta)})
@@ -240,9 +241,6 @@ class RunFolder:
 
     def _part_file(self, key: str) -> Path:
         return self.path / _PARTS / f"{key}.parquet"
-
-    def _verdicts_file(self, key: str) -> Path:
-        return self.path / _PARTS / f"{key}.verdicts.parquet"
 
 
 def write_parquet(frame: pd.DataFrame, file: Path) -> None:

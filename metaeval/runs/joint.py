@@ -77,7 +77,7 @@ def cells_of(run: OpenRun, scores: ScoreTable | None = None, truth: pd.DataFrame
 
 
 def run_names(folders: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
-    """Name run folders by as much of the end of their paths as tells them apart; doubles have a number."""
+    """Name run folders by the shortest ends of their paths that differ; repeated ones get a number."""
     paths = [Path(folder).resolve() for folder in folders]
     named: dict[str, Path] = {}
     for i, (path, folder) in enumerate(zip(paths, folders, strict=True)):
@@ -172,7 +172,7 @@ def _common_aspects(runs: Mapping[str, OpenRun]) -> tuple[str, ...]:
 
 
 def _common_truth(runs: Mapping[str, OpenRun], aspects: Sequence[str]) -> pd.DataFrame:
-    """Return the truth of the units that all runs have, seen to be the same in all."""
+    """Return the truth of the units that all runs have, checked to be the same in all."""
     (first, one), *others = runs.items()
     keys = list(key_columns(one.truth))
     truth = one.truth[one.truth["aspect"].isin(list(aspects))].reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""Whether a run is finished: study, data, code and replies are the same, and all that it wrote is there."""
+"""Whether a run is finished: study, data, code and replies are unchanged, and its files are there."""
 
 from __future__ import annotations
 
@@ -17,22 +17,18 @@ from metaeval.runs.folder import RECORD, is_whole, read_record
 from metaeval.runs.replies import calls_of_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from metaeval.base.records import Evaluator
     from metaeval.runs.record import Record
     from metaeval.study.plan import Plan
 
 
+_OF_DATA = ("fingerprint", "name", "licence", "source", "language", "simulated")
+
+
 def finished(todo: Plan, *, offline: bool = False) -> Record | None:
-    """Return what ``run.json`` says if running the study would make the same again, else None.
+    """Return the record of a run that would come out the same if it were run again, else None.
 
-    A run that lost calls is not finished: running it again asks for them again.
-
-    Raises
-    ------
-    RunFolderError
-        If there is a ``run.json`` that no run wrote.
+    A run that lost calls is not finished: running it again makes them again.
     """
     if not (todo.out / RECORD).is_file():
         return None
@@ -50,9 +46,9 @@ def finished(todo: Plan, *, offline: bool = False) -> Record | None:
 
 
 def inputs_of(todo: Plan, scoring: Scoring, *, offline: bool) -> str:
-    """Return one SHA-256 of all that the outputs of a run depend on, but for the replies of judges.
+    """Return a SHA-256 of all that the outputs of a run depend on, except the replies of judges.
 
-    It is empty where that cannot be told: an evaluator that somebody else wrote may be another tomorrow.
+    It is empty if an evaluator is not of this package: its code may change unseen.
     """
     truth = build(str(todo.truth), known=todo.known)
     if not all(_is_ours(e) for e in (truth, *scoring.named.values())):
@@ -63,15 +59,7 @@ def inputs_of(todo: Plan, scoring: Scoring, *, offline: bool) -> str:
         "python": sys.version,
         "packages": _packages(),
         "study": todo.study.model_dump(mode="json"),
-        "data": [
-            data.fingerprint,
-            data.name,
-            data.licence,
-            data.source,
-            data.language,
-            data.simulated,
-            dict(data.extra),
-        ],
+        "data": [getattr(data, name) for name in _OF_DATA] + [dict(data.extra)],
         "evaluators": {name: scoring.signature(name) for name in scoring.named},
         "truth": dict(truth.signature(data)),
         "offline": offline,
@@ -87,30 +75,21 @@ def _is_ours(evaluator: Evaluator) -> bool:
 
 @functools.cache
 def _code() -> str:
-    """Return a SHA-256 of the files of this package: a checkout changes without a new version."""
+    """Return a SHA-256 of the files of this package, which may change without a new version."""
     digest = hashlib.sha256()
     root = Path(metaeval.__file__).parent
-    for file in sorted(_files(root.iterdir())):
+    for file in sorted(p for p in root.rglob("*") if p.parent.name != "__pycache__" and p.is_file()):
         content = file.read_bytes()
         digest.update(f"{file.relative_to(root).as_posix()} {len(content)}\n".encode())
         digest.update(content)
     return digest.hexdigest()
 
 
-def _files(paths: Iterable[Path]) -> Iterator[Path]:
-    for path in paths:
-        if path.is_file():
-            yield path
-        elif path.name != "__pycache__":
-            yield from _files(path.iterdir())
-
-
 @functools.cache
 def _packages() -> list[str]:
-    """Return everything that is installed, with its version: a module of `evaluate` may use any of it.
+    """Return all installed packages with their versions: a module of `evaluate` may use any of them.
 
-    They are the names of the folders in which installers note what they installed; to read what is in all of
-    them would take a tenth of a second.
+    They are the names of the installers' folders; to read all of those would take a tenth of a second.
     """
     folders = {Path(entry) for entry in sys.path if entry}
     return sorted(p.name for folder in folders if folder.is_dir() for p in folder.glob("*.dist-info"))

@@ -13,7 +13,7 @@ from metaeval.kinds.scored import Scored
 from metaeval.reports import FORMATS
 from metaeval.reports.cost_table import cost_table
 from metaeval.reports.report.page import report_page
-from metaeval.reports.sheets import sheet_to_csv, to_markdown
+from metaeval.reports.sheets import render, sheet_to_csv
 from metaeval.reports.words import notice
 from metaeval.runs.folder import (
     COST_TABLE,
@@ -79,7 +79,7 @@ def write_outputs(
     with progress("report"):
         report = report_of(kind, data, scored, found, record, board=board, costs=costs, sheets=sheets)
         page = report_page(report.payload(), static=board.to_html())
-    told = notice(record.lost_sentences) + to_markdown(sheets) if sheets else ""
+    told = notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
     table = found.board.frame if found.table is None else found.table
     files: dict[str, pd.DataFrame | str] = {
         SCORES: scores.frame,

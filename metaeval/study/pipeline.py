@@ -1,4 +1,4 @@
-"""A study → its run folder; what was scored is kept if it breaks off, what is finished is not done again."""
+"""A study → its run folder; a run that broke off goes on, and a finished one is not made again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from metaeval.judging.lost import lost_calls
 from metaeval.judging.replies import calls_in, replies_state
 from metaeval.judging.settings import judging_of
 from metaeval.kinds.scoring import Scoring, joined, judges_of
-from metaeval.kinds.study import Study, make_study
 from metaeval.runs.folder import RECORD, RunFolder, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
 from metaeval.study.completion import finished, inputs_of
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.records import DataSet
+    from metaeval.kinds.study import Study
     from metaeval.study.results import Run
 
 
@@ -47,9 +47,9 @@ def run(
 ) -> Run:
     """Run a study: score, correlate, rank and report, into a run folder.
 
-    A run that broke off goes on where it stopped when it is run again: scores of an evaluator whose
-    signature and data are the same are not made anew. A finished run of the same study, data, code and
-    replies is read back from its folder. What brought no reply from a model is asked again.
+    A run that broke off keeps the scores of the evaluators that were done, and goes on from there. A finished
+    run of the same study, data, code and replies is read back from its folder. Calls without a reply are made
+    again.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def run(
     out
         The run folder; ``results/`` and the study's name, if left out.
     offline
-        Take the replies of all judges from the store: no key, no network.
+        Take all replies of judges from the store: no key, no network.
 
     Raises
     ------
@@ -76,34 +76,18 @@ def run(
 
 
 def rerun(folder: str | os.PathLike[str], *, offline: bool = False) -> Run:
-    """Run the study of a run folder again, into that folder, be it finished or not.
-
-    Raises
-    ------
-    RunFolderError
-        If it is no run folder.
-    """
+    """Run the study of a run folder again, into that folder, finished or not."""
     path = Path(folder)
     record = read_record(path)
-    return carry_out(plan(study_of(record), path), offline=offline, again=record.again)
-
-
-def study_of(record: Record) -> Study:
-    """Return the study that ``run.json`` holds."""
-    return make_study(record.study.content())
+    return carry_out(plan(record.study.content(), path), offline=offline, again=record.again)
 
 
 def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
-    """Run a study that was read, be it finished or not.
+    """Run a planned study, finished or not.
 
-    Parameters
-    ----------
-    todo, offline
-        As `run` makes them.
-    again
-        The command that runs it again, if the study is not from a file.
+    ``again`` is the command that runs it again, if the study is not from a file.
     """
-    # Here, for it loads what takes a second, and a run that is finished needs nothing of it.
+    # It takes a second to load, and a finished run does not need it.
     from metaeval.study.outputs import write_outputs
 
     with RunFolder.claim(todo.out) as folder:
@@ -141,7 +125,7 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
 
 
 def counts_of(table: ScoreTable) -> dict[str, dict[str, int]]:
-    """Return how many scores of each status every evaluator gave."""
+    """Return evaluator → status → how many scores have it."""
     counts: dict[str, dict[str, int]] = {name: {} for name in table.evaluators}
     sizes = table.frame.groupby(["evaluator", "status"], sort=False, observed=True).size()
     for name, status, count in sizes.reset_index(name="n").itertuples(index=False, name=None):
@@ -150,13 +134,13 @@ def counts_of(table: ScoreTable) -> dict[str, dict[str, int]]:
 
 
 def truth_ratings(truth: ScoreTable) -> pd.DataFrame:
-    """Return the scores of one evaluator as ratings of the truth; a question without an answer is NaN."""
+    """Return the scores of one evaluator as ratings of the truth; NaN where there is none."""
     frame = truth.frame.drop(columns=["evaluator", "status"]).rename(columns={"score": "rating"})
     return frame[[*truth.keys, "aspect", "rating"]]
 
 
 def _score(folder: RunFolder, scoring: Scoring, done: list[str]) -> ScoreTable:
-    """Score with one evaluator after the other, keeping each one's scores in the run folder."""
+    """Score with one evaluator after the other, and keep the scores of each in the run folder."""
     fingerprint = scoring.data.fingerprint
     tables: list[ScoreTable] = []
     with progress("scoring", len(scoring.named)) as advance:
@@ -175,7 +159,7 @@ def _score(folder: RunFolder, scoring: Scoring, done: list[str]) -> ScoreTable:
                 )
             of_pairs = [] if table.verdicts is None else [table.verdicts["status"]]
             lost = any((s == Status.TRANSPORT.value).any() for s in (statuses, *of_pairs))
-            # An ensemble of judges does not show what a judge in it lost, and is made again in no time.
+            # An ensemble does not show the lost calls of its judges, and is quickly made again.
             if not lost and judges_of([evaluator]) in ([], [evaluator]):
                 folder.keep_part(key, table)
             tables.append(table)
@@ -185,23 +169,14 @@ def _score(folder: RunFolder, scoring: Scoring, done: list[str]) -> ScoreTable:
 
 
 def _facts(data: DataSet) -> DataFacts:
-    """Return what ``run.json`` says of the data."""
-    return DataFacts(
-        name=data.name,
-        fingerprint=data.fingerprint,
-        simulated=data.simulated,
-        licence=data.licence,
-        source=data.source,
-        units=len(data),
-        scale=data.scale,
-        keys=list(data.keys),
-        cluster=data.cluster,
-        nouns=dict(data.nouns),
-    )
+    """Return the facts of the data set for the record."""
+    as_they_are = ("name", "fingerprint", "simulated", "licence", "source", "scale", "cluster")
+    facts = {name: getattr(data, name) for name in as_they_are}
+    return DataFacts(**facts, units=len(data), keys=list(data.keys), nouns=dict(data.nouns))
 
 
 def _made(todo: Plan, scores: ScoreTable, truth: ScoreTable) -> dict[str, Any]:
-    """Return what ``run.json`` says of the scores."""
+    """Return the facts of the scores for the record."""
     (truth_signature,) = truth.signatures.values()
     counts = counts_of(scores)
     return {
@@ -221,21 +196,17 @@ def _made(todo: Plan, scores: ScoreTable, truth: ScoreTable) -> dict[str, Any]:
 
 
 def _asked(todo: Plan, scoring: Scoring, of_truth: Scoring, scores: ScoreTable, again: str) -> dict[str, Any]:
-    """Return what ``run.json`` says of the calls of judges, also of those whose scores it does not hold."""
+    """Return the facts of all calls of judges for the record, those of the truth and of ensembles too."""
     asked = of_truth.asked() | scoring.asked()
     if not asked:
         return {}
     store = todo.study.judging.path
     lost = lost_calls(asked, store)
     if lost:
-        return {"lost": lost, "again": _command(todo) or again}
+        file = todo.study.file
+        command = shlex.join(["metaeval", "run", str(file), "--out", str(todo.out)]) if file else again
+        return {"lost": lost, "again": command}
     return {"replies": replies_state(store, calls_in([scores.frame, scores.verdicts]), asked.values())}
-
-
-def _command(todo: Plan) -> str:
-    """Return the command that runs a study again; empty if the study is not from a file."""
-    file = todo.study.file
-    return shlex.join(["metaeval", "run", str(file), "--out", str(todo.out)]) if file else ""
 
 
 def _key(*parts: object) -> str:

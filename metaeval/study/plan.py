@@ -1,4 +1,4 @@
-"""A study with everything put in that its file leaves open: data, evaluators, aspects, folder."""
+"""A study with all that its file leaves open filled in: data, evaluators, aspects, folder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """A study with everything put in that it leaves open; nothing is scored yet."""
+    """A study with all that it leaves open filled in; nothing is scored yet."""
 
     study: Study
     """As resolved."""
@@ -47,32 +47,25 @@ class Plan:
         return {**COMMON, **self.kind.evaluators}
 
     def judges(self) -> list[ModelEvaluator]:
-        """Return all evaluators that ask a model, those inside ensembles too."""
+        """Return all evaluators that ask a model, also those in ensembles."""
         return judges_of(resolve(self.study.specs, self.known).values())
 
 
 def plan(
-    study: Study | Mapping[str, Any] | str | os.PathLike[str], out: str | os.PathLike[str] | None = None
+    given: Study | Mapping[str, Any] | str | os.PathLike[str], out: str | os.PathLike[str] | None = None
 ) -> Plan:
-    """Read a study and its data and see that it can be run; write nothing.
+    """Read a study and its data and check that it can be run; write nothing.
 
     Raises
     ------
     StudyError, DataError, RunFolderError
         If it cannot.
     """
-    if isinstance(study, Mapping):
-        study = make_study(study)
-    elif not isinstance(study, Study):
-        study = read_study(study)
-    return _planned(study, out)
-
-
-def _planned(study: Study, out: str | os.PathLike[str] | None) -> Plan:
+    study = make_study(given) if isinstance(given, Mapping) else given
+    study = study if isinstance(study, Study) else read_study(study)
     kind = kind_named(study.kind)
     known = {**COMMON, **kind.evaluators}
-    hub = study.dataset.startswith("hf://")
-    place = study.dataset if hub else _find(study)
+    place = study.dataset if study.dataset.startswith("hf://") else _find(study)
     with progress("loading the data"):
         data = _without(study, kind.load(place))
     aspects = tuple(study.aspects or data.aspects)
@@ -85,21 +78,13 @@ def _planned(study: Study, out: str | os.PathLike[str] | None) -> Plan:
     evaluators = resolve_evaluators(study, data, truth, known)
     specs = {name: str(spec) for name, spec in evaluators.items()}
     resolved = {"evaluators": specs, "truth": str(truth), "aspects": list(aspects)}
-    found = Plan(
-        study=study.model_copy(update=resolved),
-        kind=kind,
-        data=data,
-        out=Path(out) if out is not None else Path("results") / study.name,
-        evaluators=evaluators,
-        truth=truth,
-        aspects=aspects,
-    )
-    check_usable(found.out)
-    return found
+    folder = Path(out) if out is not None else Path("results") / study.name
+    check_usable(folder)
+    return Plan(study.model_copy(update=resolved), kind, data, folder, evaluators, truth, aspects)
 
 
 def _check_clusters(study: Study, data: DataSet) -> None:
-    """See that what is resampled, and what is swapped in tests, is named by a key of the data."""
+    """Check that a key of the data names what is resampled, and what is swapped in tests."""
     known = [*cluster_columns(data.keys), UNIT]
     named = {
         ("bootstrap", "cluster"): study.bootstrap.cluster if study.bootstrap else None,

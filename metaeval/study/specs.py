@@ -1,4 +1,4 @@
-"""The evaluators of a study: short names put in, ``Recorded('*')`` spelt out, every spec built once."""
+"""The evaluators of a study: short names and ``Recorded('*')`` replaced, every spec checked."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ def resolve_evaluators(
 ) -> dict[str, EvaluatorSpec]:
     """Return the name and full spec of every evaluator of a study, in its order.
 
-    ``Recorded('*')`` stands for every recorded evaluator of the data whose name fits and that is not
-    named elsewhere in the study, as evaluator or truth; each goes by its recorded name.
+    ``Recorded('*')`` stands for every recorded evaluator of the data whose name fits and that the study does
+    not name elsewhere, as evaluator or truth; each keeps its recorded name.
 
     Raises
     ------
     StudyError
-        If a spec cannot be read or built, is the truth or holds it, or a pattern fits nothing; with its line.
+        If a spec cannot be built, is the truth or holds it, or a pattern fits nothing; with its line.
     """
     listed = study.evaluators
     items: list[tuple[str | int, str]] = (
         [*listed.items()] if isinstance(listed, dict) else [*enumerate(listed)]
     )
     found: dict[str, EvaluatorSpec] = {}
-    patterns: dict[str, EvaluatorSpec] = {}
+    patterns: dict[str, list[str]] = {}
     for at, text in items:
         spec = _read(study, known, text, "evaluators", at)
         if why := holds_truth(spec, truth):
             raise study.error(why, "evaluators", at)
         name = at if isinstance(at, str) else str(spec)
-        if _pattern(spec, data) is not None:
-            patterns[name] = spec
+        if (matching := _matching(spec, data)) is not None:
+            patterns[name] = matching
         elif name in found:
             raise study.error(
                 f"{text!r} and an evaluator before it are both {name}; name it once", "evaluators", at
@@ -54,13 +54,12 @@ def resolve_evaluators(
         if name not in patterns:
             out[name] = spec
             continue
-        matching = _matching(spec, data)
-        if not matching:
+        if not patterns[name]:
             names = recorded_names(data)
             hint = nearest(str(spec.args[0]), names)
             have = f" (recorded: {', '.join(names)})" if names else "; the data set has no recorded scores"
             raise study.error(f"no recorded evaluator fits {spec}{hint}{have}", "evaluators", at)
-        for recorded in matching:
+        for recorded in patterns[name]:
             each = EvaluatorSpec("Recorded", (recorded,))
             if str(each) not in taken:
                 taken.add(str(each))
@@ -69,13 +68,7 @@ def resolve_evaluators(
 
 
 def resolve_truth(study: Study, known: Mapping[str, Factory]) -> EvaluatorSpec:
-    """Return the full spec of the truth.
-
-    Raises
-    ------
-    StudyError
-        If it cannot be read or built.
-    """
+    """Return the full spec of the truth."""
     return _read(study, known, study.truth, "truth")
 
 
@@ -92,7 +85,7 @@ def holds_truth(spec: EvaluatorSpec, truth: EvaluatorSpec) -> str:
 
 
 def parts_of(spec: EvaluatorSpec) -> frozenset[str]:
-    """Return the specs that an evaluator is made of: its own, or those of an ensemble's parts."""
+    """Return the specs that an evaluator is made of: those of an ensemble's parts, or its own."""
     return frozenset().union(*map(parts_of, spec.parts)) if spec.parts else frozenset([str(spec)])
 
 
@@ -111,17 +104,12 @@ def _read(study: Study, known: Mapping[str, Factory], text: str, *where: str | i
         raise study.error(f"{error}{hint}", *where) from error
 
 
-def _pattern(spec: EvaluatorSpec, data: DataSet) -> re.Pattern[str] | None:
-    """Return what a ``Recorded`` with a star fits, unless the star is in the name of a recorded evaluator."""
+def _matching(spec: EvaluatorSpec, data: DataSet) -> list[str] | None:
+    """Return the recorded evaluators that a ``Recorded`` with a star stands for; None if it is no pattern."""
+    names = recorded_names(data)
     match spec:
-        case EvaluatorSpec(name="Recorded", args=(str() as text,)) if "*" in text:
-            if text in recorded_names(data):
-                return None
-            return re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL)
+        case EvaluatorSpec(name="Recorded", args=(str() as text,)) if "*" in text and text not in names:
+            pattern = re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL)
+            return [name for name in names if pattern.fullmatch(name)]
         case _:
             return None
-
-
-def _matching(spec: EvaluatorSpec, data: DataSet) -> list[str]:
-    pattern = _pattern(spec, data)
-    return [n for n in recorded_names(data) if pattern is not None and pattern.fullmatch(n)]

@@ -1,7 +1,8 @@
-"""The steps of a study one at a time, from file to file."""
+"""The steps of a study one by one, from file to file."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -39,20 +40,13 @@ _WRITES = (".csv", ".parquet", ".jsonl")
 def score_file(
     data: str | os.PathLike[str], specs: Sequence[str], out: str | os.PathLike[str]
 ) -> tuple[ScoreTable, list[LostCalls]]:
-    """Score a data set and write the scores, long, to a file; return them, and what calls were lost.
-
-    Raises
-    ------
-    MetaevalError
-        If the data, a spec or the suffix of ``out`` is wrong.
-    """
-    target = Path(out)
-    check_writable(target)
+    """Score a data set and write the scores in long form; return them, and the calls that were lost."""
+    check_writable(Path(out))
     with progress("loading the data"):
         loaded = load(data)
     scoring = Scoring(loaded, list(specs))
     table = joined([scoring.table(name) for name in scoring.named], loaded)
-    write_frame(table.frame, target)
+    write_frame(table.frame, Path(out))
     return table, lost_calls(scoring.asked(), default_path())
 
 
@@ -71,12 +65,7 @@ def correlate_file(
 ) -> Correlations:
     """Correlate the scores in a file with the truth of a data set; write the result if ``out`` is given.
 
-    The options are those of `metaeval.correlate`; the levels are those that the data have, if left out.
-
-    Raises
-    ------
-    MetaevalError
-        If the data, the scores or an option is wrong.
+    The options are those of `metaeval.correlate`; by default the levels are those that the data have.
     """
     if out is not None:
         check_writable(Path(out))
@@ -84,7 +73,9 @@ def correlate_file(
     frame = read_scores(Path(scores), loaded.keys)
     spec = build(truth).spec
     for name in frame["evaluator"].unique():
-        _see_not_truth(name, spec)
+        with contextlib.suppress(SpecError):  # the name need not be a spec
+            if why := holds_truth(EvaluatorSpec.parse(name), spec):
+                raise MetaevalError(why)
     ratings = truth_ratings(score(loaded, [truth]))
     usable = [level for level in LEVELS if "user_id" in loaded.keys or level not in ("user", "pair")]
     result = correlate(
@@ -100,16 +91,6 @@ def correlate_file(
     if out is not None:
         write_frame(result.frame, Path(out))
     return result
-
-
-def _see_not_truth(name: str, truth: EvaluatorSpec) -> None:
-    """Refuse an evaluator whose name is a spec of the truth, or of an ensemble with it."""
-    try:
-        why = holds_truth(EvaluatorSpec.parse(name), truth)
-    except SpecError:
-        return
-    if why:
-        raise MetaevalError(why)
 
 
 def leaderboard_records(board: Leaderboard) -> dict[str, Any]:
@@ -133,12 +114,12 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
-    """Read a file of scores: key columns, ``evaluator``, ``aspect`` (may be absent), ``score``, ``status``.
+    """Read a file of scores: key columns, ``evaluator``, ``score``, and perhaps ``aspect`` and ``status``.
 
     Raises
     ------
     DataError
-        With the row and column of every value that is wrong.
+        With the row and column of every wrong value.
     """
     import pandas as pd
 
@@ -173,13 +154,7 @@ def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def check_writable(path: Path) -> None:
-    """See that a table can be written to ``path``.
-
-    Raises
-    ------
-    MetaevalError
-        If its suffix is not known, or it is a folder.
-    """
+    """Check that a table can be written to ``path``: its suffix is known, and it is no folder."""
     if path.suffix.lower() not in _WRITES:
         hint = nearest(path.suffix, _WRITES) if path.suffix else ""
         raise MetaevalError(f"{path} cannot be written: its suffix may be {', '.join(_WRITES)}{hint}")

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from metaeval.base.errors import MetaevalError
 from metaeval.cli.biases import biases
-from metaeval.study import run
+from metaeval.study.pipeline import run
 from tests.tiny import write_study, write_tiny
 
 if TYPE_CHECKING:

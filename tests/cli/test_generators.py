@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from metaeval.base.errors import MetaevalError
 from metaeval.cli.generators import generators
-from metaeval.study import run
+from metaeval.study.pipeline import run
 from tests.tiny import write_study, write_tiny
 
 

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 def leaves(command: click.Command, *path: str) -> Iterator[tuple[str, click.Command]]:
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
-            yield from leaves(inner, *path, name)
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from leaves(command.get_command(context, name), *path, name)
     else:
         yield " ".join(path), command
 

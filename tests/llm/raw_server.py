@@ -9,13 +9,14 @@ import asyncio
 import gzip
 import json
 import re
-import threading
 import zlib
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tests.llm.server import Threaded
+
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
 
 Send: TypeAlias = "bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]"
 
@@ -167,16 +168,13 @@ _NAMED = re.compile(r'"Answer ([^"]+)"')
 _LENGTH = re.compile(rb"(?i)content-length: *(\d+)")
 
 
-class RawServer:
-    """Runs in a thread of its own, and answers each connection once."""
+class RawServer(Threaded):
+    """Answers each connection once."""
 
     def __init__(self, answer: Callable[[str], Send] | None = None) -> None:
+        super().__init__()
         self.answer = answer or self.named
         self.log: list[str] = []
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.port = 0
 
     @staticmethod
     def named(request: str) -> Send:
@@ -184,35 +182,13 @@ class RawServer:
         found = _NAMED.search(request)
         return {**MALFORMED, **TOLERATED}[found[1]] if found else GOOD
 
-    @property
-    def openai(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+    async def open(self) -> int:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        return int(self._server.sockets[0].getsockname()[1])
 
-    @property
-    def dashscope(self) -> str:
-        return f"http://127.0.0.1:{self.port}/api/v1"
-
-    def start(self) -> None:
-        self._thread.start()
-        self._ready.wait()
-
-    def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        self._loop.run_forever()
-        server.close()
-        rest = asyncio.all_tasks(self._loop)
-        for task in rest:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*rest, server.wait_closed(), return_exceptions=True))
-        self._loop.run_until_complete(asyncio.sleep(0))  # connections that were cut are closed then
-        self._loop.close()
+    async def close(self) -> None:
+        self._server.close()
+        await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -233,12 +209,4 @@ class RawServer:
             writer.transport.abort()
 
 
-@contextmanager
-def serving_raw(answer: Callable[[str], Send] | None = None) -> Iterator[RawServer]:
-    """Run a server for the length of a block."""
-    server = RawServer(answer)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
+serving_raw = RawServer

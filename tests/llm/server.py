@@ -10,10 +10,9 @@ import asyncio
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -81,19 +80,22 @@ class Seen:
     act: Act
 
 
-class Server:
-    """Runs in a thread of its own."""
+class Threaded:
+    """Runs in a thread of its own for the length of a block; a subclass says how it opens and closes."""
 
-    def __init__(self, behave: Behave | None = None, delay: float = 0.0, port: int = 0) -> None:
-        self.behave = behave or always(ANSWER)
-        self.delay = delay
-        self.log: list[Seen] = []
-        self.in_flight = self.most_in_flight = 0
-        self._before: Counter[str] = Counter()
+    def __init__(self, port: int = 0) -> None:
+        self.port = port
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self.port = port
+
+    async def open(self) -> int:
+        """Listen, on a free port if none is given, and return the port."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Listen no more."""
+        raise NotImplementedError
 
     @property
     def url(self) -> str:
@@ -107,6 +109,13 @@ class Server:
     def dashscope(self) -> str:
         return f"{self.url}/api/v1"
 
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
     def start(self) -> None:
         self._thread.start()
         self._ready.wait()
@@ -117,27 +126,43 @@ class Server:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._serve())
+        self.port = self._loop.run_until_complete(self.open())
         self._ready.set()
         self._loop.run_forever()
         self._loop.run_until_complete(self._end())
         self._loop.close()
 
     async def _end(self) -> None:
-        await self._runner.cleanup()
-        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        closing = asyncio.ensure_future(self.close())
+        await asyncio.sleep(0)
+        rest = asyncio.all_tasks() - {asyncio.current_task(), closing}
         for task in rest:
             task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
+        await asyncio.gather(closing, *rest, return_exceptions=True)
+        await asyncio.sleep(0)  # connections that were cut are closed then
 
-    async def _serve(self) -> None:
+
+class Server(Threaded):
+    """A model's server that acts as told."""
+
+    def __init__(self, behave: Behave | None = None, delay: float = 0.0, port: int = 0) -> None:
+        super().__init__(port)
+        self.behave = behave or always(ANSWER)
+        self.delay = delay
+        self.log: list[Seen] = []
+        self.in_flight = self.most_in_flight = 0
+        self._before: Counter[str] = Counter()
+
+    async def open(self) -> int:
         app = web.Application()
         app.router.add_post("/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
-        await site.start()
-        self.port = self._runner.addresses[0][1]
+        await web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True).start()
+        return int(self._runner.addresses[0][1])
+
+    async def close(self) -> None:
+        await self._runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -207,12 +232,4 @@ def dashscope_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def serving(behave: Behave | None = None, delay: float = 0.0, port: int = 0) -> Iterator[Server]:
-    """Run a server for the length of a block, on a free port if none is given."""
-    server = Server(behave, delay, port)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
+serving = Server

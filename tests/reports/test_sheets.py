@@ -19,7 +19,7 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.cli.group import talk
 from metaeval.cli.sheets import sheet_options, tell_sheets
 from metaeval.engine.sheet import NOTHING, Column, Form, Sheet, value_text
-from metaeval.reports.sheets import SHEET_FORMATS, files, render, to_markdown
+from metaeval.reports.sheets import SHEET_FORMATS, files, render
 
 NASTY = "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z]"
 FRAME = pd.DataFrame(
@@ -105,9 +105,9 @@ def test_markdown() -> None:
 
 
 def test_several_in_one_markdown() -> None:
-    text = to_markdown([sheet("a"), sheet("b")])
+    text = render([sheet("a"), sheet("b")], "md")
     assert text.count("\n\n## Tests") == 1
-    assert text == render([sheet("a"), sheet("b")], "md")
+    assert text.startswith(SHEET_FORMATS["md"](sheet("a")))
 
 
 def test_csv_has_every_digit_and_column() -> None:
@@ -189,7 +189,7 @@ def test_files() -> None:
     two = [sheet("a"), sheet("b")]
     assert list(files(two, Path("x/t.csv"))) == [Path("x/t-a.csv"), Path("x/t-b.csv")]
     assert list(files(two[:1], Path("t.csv"))) == [Path("t.csv")]
-    assert files(two, Path("t.md")) == {Path("t.md"): to_markdown(two)}
+    assert files(two, Path("t.md")) == {Path("t.md"): render(two, "md")}
     page = files(two, Path("t.html"))[Path("t.html")]
     assert Reader(page).open == []
     assert page.startswith("<!doctype html>")

@@ -27,7 +27,7 @@ from metaeval.llm.store.file import VERSION
 from metaeval.llm.store.rows import columns, digest
 from metaeval.runs.folder import OUTPUTS
 from metaeval.study import completion as module
-from metaeval.study import rerun
+from metaeval.study.pipeline import rerun
 from tests.conftest import ROOT
 from tests.study.runs import QUICK
 from tests.tiny import write_study

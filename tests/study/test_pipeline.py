@@ -21,10 +21,10 @@ import metaeval as me
 from metaeval.base.errors import DataError, RunFolderError, StoppedError
 from metaeval.base.records import Correlation
 from metaeval.runs.folder import DETAILS, OUTPUTS, RATERS, TESTS, RunFolder
-from metaeval.study import read_run, rerun
 from metaeval.study.commands.analyses import generators_of, power_of
 from metaeval.study.commands.details import details
-from metaeval.study.results import read_board
+from metaeval.study.pipeline import rerun
+from metaeval.study.results import read_board, read_run
 from tests.tiny import write_study
 
 EVALUATORS = """

@@ -65,7 +65,6 @@ def drawn(
         GENERATORS,
         2**doublings,
         np.array(second) if others else None,
-        "user",
         Scale(1, 5),
         frozenset({"j"}),
     )

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _MOST_STEPS = 12  # ratings of a whole-number scale up to which each has its own bin
 _BINS = 10
-_NOTHING = np.empty(0)
 
 
 def on_scale(scores: pd.DataFrame, scale: Scale, kinds: Mapping[str, Kind]) -> list[str]:
@@ -74,21 +73,28 @@ def distributions(
     aspects = [str(a) for a in truth["aspect"].unique()]
     if rated.empty or scored.empty:
         return None
-    edges = edges_of(scale)
-    ratings_of = _by_aspect(rated, "rating")
-    of_truth = {a: shares(ratings_of.get(a, _NOTHING), edges) for a in aspects}
-    rows = [
-        _bins(truth_name, 0, a, edges, of_truth[a], None, len(ratings_of.get(a, _NOTHING))) for a in aspects
-    ]
-    ratings = set(on_scale(scored, scale, kinds))
-    for place, (name, own) in enumerate(scored.groupby("evaluator", sort=False, observed=True), start=1):
-        on = name in ratings
+    edges, ratings = edges_of(scale), set(on_scale(scored, scale, kinds))
+    of_evaluators = scored.groupby("evaluator", sort=False, observed=True)
+    rows = []
+    of_truth: dict[str, Floats] = {}
+    for place, (name, own) in enumerate([(truth_name, rated.assign(score=rated["rating"])), *of_evaluators]):
+        on = place == 0 or name in ratings
         borders = edges if on else _own_edges(own["score"].to_numpy())
-        scores_of = _by_aspect(own, "score")
         for aspect in aspects:
-            values, beside = scores_of.get(aspect, _NOTHING), of_truth[aspect] if on else None
-            share = shares(values, borders)
-            rows.append(_bins(str(name), place, aspect, borders, share, beside, len(values)))
+            values = own.loc[own["aspect"] == aspect, "score"].to_numpy(dtype=np.float64)
+            columns: dict[str, Any] = {
+                "evaluator": str(name),
+                "place": place,
+                "aspect": aspect,
+                "low": borders[:-1],
+                "high": borders[1:],
+                "share": shares(values, borders),
+                "truth_share": of_truth[aspect] if place and on else np.nan,
+                "n_scores": len(values),
+            }
+            if place == 0:
+                of_truth[aspect] = columns["share"]
+            rows.append(pd.DataFrame(columns))
     names = [str(n) for n in scores["evaluator"].unique()]
     there = set(scored["evaluator"].unique())
     unscored = [n for n in names if n not in there]
@@ -122,33 +128,11 @@ def shares(values: Floats, edges: Floats) -> Floats:
     return found
 
 
-def _by_aspect(frame: pd.DataFrame, column: str) -> dict[str, Floats]:
-    groups = frame.groupby("aspect", sort=False, observed=True)[column]
-    return {str(aspect): values.to_numpy(dtype=np.float64) for aspect, values in groups}
-
-
 def _own_edges(values: Floats) -> Floats:
     low, high = float(values.min()), float(values.max())
     edges = np.linspace(low, high, _BINS + 1)
     # A constant score, or a range too small for ten bins, has one bin.
     return edges if (np.diff(edges) > 0).all() else np.array([low - 0.5, high + 0.5])
-
-
-def _bins(  # noqa: PLR0917 - the columns, in order
-    name: str, place: int, aspect: str, edges: Floats, share: Floats, beside: Floats | None, n: int
-) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "evaluator": name,
-            "place": place,
-            "aspect": aspect,
-            "low": edges[:-1],
-            "high": edges[1:],
-            "share": share,
-            "truth_share": np.nan if beside is None else beside,
-            "n_scores": n,
-        }
-    )
 
 
 def _notes(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.generators.draws import GeneratorDesign
+from metaeval.analysis.generators.draws import GeneratorDesign, p_better
 from metaeval.base.counts import plural_of
 from metaeval.base.keys import PAIR, noun
 from metaeval.base.progress import progress
@@ -23,7 +23,6 @@ from metaeval.stats.agreement.raters import (
 )
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.ranking.orders import pairwise_accuracy, soft_pairwise_accuracy, tie_calibrated_accuracy
-from metaeval.stats.resampling.weights import permutation_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -161,24 +160,16 @@ def _soft(data: Prepared, seed: int) -> tuple[Floats, float]:
             entering = list(mask)
             key = mask.tobytes()
             if key not in of_truth:
-                of_truth[key] = _p_better(design.draws(data.truth, entering).replicates[-len(mask) :])
-            of_scores = _p_better(design.draws(data.scores[e], entering).replicates[-len(mask) :])
-            for a, (p, q) in enumerate(zip(of_truth[key], of_scores, strict=True)):
+                drawn = design.draws(data.truth, entering).replicates[-len(mask) :]
+                of_truth[key] = [p_better(means) for means in drawn]
+            of_scores = design.draws(data.scores[e], entering).replicates[-len(mask) :]
+            for a, (p, means) in enumerate(zip(of_truth[key], of_scores, strict=True)):
                 written = np.bincount(design.generator[mask[a]], minlength=design.n_generators) > 0
                 among = np.ix_(written, written)
-                found[e, a] = soft_pairwise_accuracy(p[among], q[among])
+                found[e, a] = soft_pairwise_accuracy(p[among], p_better(means)[among])
             advance()
     of_halves = [soft_pairwise_accuracy(p, np.full_like(p, 0.5)) for p in next(iter(of_truth.values()))]
     return found, float(np.mean(of_halves))
-
-
-def _p_better(replicates: Floats) -> list[Floats]:
-    """Return one-sided p-values that the row's generator has the higher mean, shape (G, G), by aspect."""
-    # Resamples in which the row is not above the column, or either is undefined, count against it.
-    return [
-        np.stack([permutation_p(np.zeros(len(means)), means - own, "greater") for own in means])
-        for means in replicates
-    ]
 
 
 def _columns(found: Mapping[str, Floats], data: Prepared) -> tuple[Column, ...]:

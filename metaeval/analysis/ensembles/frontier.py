@@ -7,7 +7,7 @@ choice is also made without a fold of the users and judged on that fold.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.subsets.pearson import SubsetStatistic
 
+_JUDGED = ("cross_fitted", "optimism", "cross_fitted_cost", "same")
 _EQUAL = 1e-12  # accuracies closer than this differ by the order of their sums alone
 
 
@@ -68,7 +69,7 @@ class Accuracy:
     between: bool
     """Whether means are correlated."""
     statistics: tuple[SubsetStatistic, ...]
-    """One an aspect."""
+    """One per aspect."""
     n_judges: int
     n_clusters: int
 
@@ -82,49 +83,9 @@ class Accuracy:
         return np.asarray(self.by_aspect(weights, subsets).mean(axis=0))
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """An ensemble on the Pareto frontier: none that costs as much or less is more accurate."""
-
-    level: str
-    judges: tuple[str, ...]
-    cost: float
-    accuracy: float
-    ci_low: float
-    ci_high: float
-    p: float
-    """Of the one-sided test that the best ensemble is better; NaN for the best itself."""
-    worse: bool
-    """Significantly worse than the best."""
-    best: bool
-    cheapest: bool
-    """The cheapest that is not significantly worse than the best."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A rule for choosing an ensemble, and how accurate its choices are on held-out clusters."""
-
-    level: str
-    rule: str
-    judges: tuple[str, ...]
-    """The ensemble chosen on all clusters."""
-    cost: float
-    in_sample: float
-    """Accuracy of that ensemble on all clusters."""
-    cross_fitted: float
-    """Mean accuracy on held-out clusters of the ensembles chosen without them."""
-    optimism: float
-    """Mean accuracy, on the same held-out clusters, of the ensemble chosen on all, less ``cross_fitted``."""
-    cross_fitted_cost: float
-    """Mean cost of the ensembles chosen without the held-out clusters."""
-    same: float
-    """Share of the splits in which the ensemble chosen was that chosen on all clusters."""
-
-
 def frontier(
     accuracy: Accuracy, names: tuple[str, ...], cost: Floats, how: Choosing
-) -> tuple[list[Point], list[Choice]]:
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Find the frontier of a level by rising cost, and evaluate the rules for choosing an ensemble.
 
     The frontier and all choices go by the average over the aspects.
@@ -135,6 +96,11 @@ def frontier(
         Of every subset, at the level.
     cost
         Of every subset, as `every_subset` orders them, shape (2^K − 1,).
+
+    Returns
+    -------
+    points, choices
+        Rows of `metaeval.analysis.ensembles.subsets.Ensembles`.
 
     Notes
     -----
@@ -157,18 +123,18 @@ def frontier(
     p = _p_of(replicates)
     cheapest = _cheapest(p, how.alpha)
     found = [
-        Point(
-            accuracy.level,
-            chosen(names, members[subset]),
-            float(cost[subset]),
-            float(values[subset]),
-            float(low[i]),
-            float(high[i]),
-            float(p[i]),
-            worse=bool(p[i] <= how.alpha),
-            best=i == len(points) - 1,
-            cheapest=i == cheapest,
-        )
+        {
+            "level": accuracy.level,
+            "judges": chosen(names, members[subset]),
+            "cost": float(cost[subset]),
+            "accuracy": float(values[subset]),
+            "ci_low": float(low[i]),
+            "ci_high": float(high[i]),
+            "p": float(p[i]),
+            "worse": bool(p[i] <= how.alpha),
+            "best": i == len(points) - 1,
+            "cheapest": i == cheapest,
+        }
         for i, subset in enumerate(points)
     ]
     choices = _choices(values, cost, members.sum(axis=1), points, cheapest)
@@ -176,14 +142,14 @@ def frontier(
     rules = [*(f"best of size {k + 1}" for k in range(len(names))), "best of any size"]
     rules.append("cheapest not significantly worse than the best")
     return found, [
-        Choice(
-            accuracy.level,
-            rule,
-            chosen(names, members[s]),
-            float(cost[s]),
-            float(values[s]),
-            *(float(v) for v in result),
-        )
+        {
+            "level": accuracy.level,
+            "rule": rule,
+            "judges": chosen(names, members[s]),
+            "cost": float(cost[s]),
+            "in_sample": float(values[s]),
+            **dict(zip(_JUDGED, map(float, result), strict=True)),
+        }
         for rule, s, result in zip(rules, choices, judged.T, strict=True)
     ]
 
@@ -238,7 +204,7 @@ def _cross_fitted(accuracy: Accuracy, cost: Floats, on_all: Ints, how: Choosing)
     Returns
     -------
     ndarray
-        Shape (4, K + 2): accuracy, optimism, cost, and how often the choice was that ``on_all``.
+        Shape (4, K + 2): a row for each of `_JUDGED`.
     """
     splits = held_out(accuracy.n_clusters, folds=how.folds, repeats=how.repeats, seed=how.seed)
     size = every_subset(accuracy.n_judges).sum(axis=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -58,17 +57,16 @@ def ensemble_sheets(found: Ensembles, *, simulated: Simulation = REAL) -> list[S
 
 
 def _sizes(found: Ensembles, simulated: Simulation) -> Sheet:
-    rows = [
-        {**asdict(s), "best_judges": _named(s.best_judges), "who": _who(s.best_judges, found.judges)}
-        for s in found.sizes
-    ]
-    undefined = sum(s.n_undefined for s in found.sizes)
+    frame = found.sizes.assign(
+        best_judges=[_named(best) for best in found.sizes["best_judges"]],
+        who=[_who(best, found.judges) for best in found.sizes["best_judges"]],
+    )
     columns = (
         Column("level", "Level"),
         Column("aspect", "Aspect"),
         Column("n_judges", "Judges", "count"),
         Column("n_subsets", "Subsets", "count"),
-        *([Column("n_undefined", "undefined", "count")] if undefined else []),
+        *([Column("n_undefined", "undefined", "count")] if frame["n_undefined"].any() else []),
         *(Column(name, name, "hundred") for name in ("mean", "best", "worst", "spread")),
         Column("who", "best ensemble"),
     )
@@ -78,12 +76,12 @@ def _sizes(found: Ensembles, simulated: Simulation) -> Sheet:
         "Spread is the standard deviation over the subsets of a size.",
         "The best of many subsets looks better than it is: the table of choices says what it is worth.",
     )
-    return Sheet("sizes", "Ensembles by size", pd.DataFrame(rows), columns, notes, simulated)
+    return Sheet("sizes", "Ensembles by size", frame, columns, notes, simulated)
 
 
 def _contributions(found: Ensembles, simulated: Simulation) -> Sheet:
     cost, form = _COSTS[found.costs.unit]
-    undefined = any(s.n_undefined for s in found.sizes if s.aspect == found.aspects[-1])
+    undefined = found.sizes.loc[found.sizes["aspect"] == found.aspects[-1], "n_undefined"].any()
     columns = (
         Column("level", "Level"),
         Column("judge", "Judge"),
@@ -103,8 +101,7 @@ def _contributions(found: Ensembles, simulated: Simulation) -> Sheet:
         *(["An undefined accuracy counts as 0."] if undefined else []),
         _COST_NOTES[found.costs.unit],
     )
-    rows = [asdict(c) for c in found.contributions]
-    return Sheet("judges", "What each judge adds", pd.DataFrame(rows), columns, notes, simulated)
+    return Sheet("judges", "What each judge adds", found.contributions, columns, notes, simulated)
 
 
 def _errors(found: Ensembles, simulated: Simulation) -> Sheet:
@@ -127,8 +124,7 @@ def _errors(found: Ensembles, simulated: Simulation) -> Sheet:
             else []
         ),
     )
-    rows = [asdict(e) for e in found.errors]
-    return Sheet("errors", "How far the judges err alike", pd.DataFrame(rows), columns, notes, simulated)
+    return Sheet("errors", "How far the judges err alike", found.errors, columns, notes, simulated)
 
 
 def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
@@ -143,14 +139,15 @@ def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
         Column("who", "ensemble"),
     )
     rows = []
-    for point in found.points:
+    for point in found.points.to_dict("records"):
         marks = [
-            *(["the best"] if point.best else []),
-            *(["significantly worse"] if point.worse else []),
-            *(["cheapest not significantly worse"] if point.cheapest else []),
+            *(["the best"] if point["best"] else []),
+            *(["significantly worse"] if point["worse"] else []),
+            *(["cheapest not significantly worse"] if point["cheapest"] else []),
         ]
-        row = {**asdict(point), "judges": _named(point.judges), "n_judges": len(point.judges)}
-        rows.append({**row, "mark": "; ".join(marks), "who": _who(point.judges, found.judges)})
+        judges = point["judges"]
+        row = {**point, "judges": _named(judges), "n_judges": len(judges)}
+        rows.append({**row, "mark": "; ".join(marks), "who": _who(judges, found.judges)})
     how = found.how
     notes = (
         *_what(found),
@@ -186,7 +183,8 @@ def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
         Column("who", "ensemble chosen on all"),
     )
     rows = [
-        {**asdict(c), "judges": _named(c.judges), "who": _who(c.judges, found.judges)} for c in found.choices
+        {**c, "judges": _named(c["judges"]), "who": _who(c["judges"], found.judges)}
+        for c in found.choices.to_dict("records")
     ]
     how = found.how
     folds = min(how.folds, found.n_clusters)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 
-from metaeval.analysis.ensembles.frontier import Accuracy, Choice, Choosing, Point, chosen, frontier
+from metaeval.analysis.ensembles.frontier import Accuracy, Choosing, chosen, frontier
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import AVERAGE
 from metaeval.stats.coefficients.exact import squarable
@@ -22,7 +23,7 @@ from metaeval.stats.subsets.moments import MOST_JUDGES, every_subset
 from metaeval.stats.subsets.pearson import subset_statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from metaeval.engine.alignment import Bools
     from metaeval.engine.policy import Prepared
@@ -31,50 +32,12 @@ if TYPE_CHECKING:
 
 Unit: TypeAlias = Literal["usd", "tokens", "judges"]
 
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """All subsets of one size."""
-
-    level: str
-    aspect: str
-    """An aspect, or ``average``."""
-    n_judges: int
-    n_subsets: int
-    n_undefined: int
-    """Subsets without a defined accuracy, which are left out."""
-    mean: float
-    best: float
-    worst: float
-    spread: float
-    """Standard deviation over the subsets."""
-    best_judges: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Contribution:
-    """The contribution of a judge, by the average over aspects."""
-
-    level: str
-    judge: str
-    alone: float
-    shapley: float
-    """Mean gain when it joins, over all orders of the judges."""
-    joining: float
-    """Mean gain when it joins a non-empty subset of the others."""
-    cost: float
-
-
-@dataclass(frozen=True, slots=True)
-class Errors:
-    """Correlation of the errors of the judges."""
-
-    aspect: str
-    n_judges: int
-    mean_correlation: float
-    """Between the errors of two judges: standardised score less standardised truth."""
-    effective: float
-    """Effective number of judges (Kish 1965)."""
+_SUMMED_UP: dict[str, Callable[[Floats], Any]] = {
+    "mean": np.mean,
+    "best": np.max,
+    "worst": np.min,
+    "spread": np.std,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +62,7 @@ class Ensembles:
     members: Bools
     """Shape (2^K − 1, K): who is in each subset."""
     n_units: tuple[int, ...]
-    """Units that all judges have, an aspect each, without the average."""
+    """Units that all judges have, one per aspect, without the average."""
     n_missing: int
     """Scores that judges did not give, over all judges and aspects."""
     unequal: float
@@ -111,11 +74,26 @@ class Ensembles:
     between: tuple[str, ...]
     """Levels that correlate means, such as those of generators."""
     how: Choosing
-    sizes: tuple[Size, ...]
-    contributions: tuple[Contribution, ...]
-    errors: tuple[Errors, ...]
-    points: tuple[Point, ...]
-    choices: tuple[Choice, ...]
+    sizes: pd.DataFrame
+    """A row per level, aspect and number of judges: ``n_subsets`` and, of those with a defined accuracy, its
+    ``mean``, ``best``, ``worst`` and ``spread`` (standard deviation), and the ``best_judges``."""
+    contributions: pd.DataFrame
+    """A row per level and judge, by the average over aspects: the accuracy ``alone``, the mean gain when it
+    joins, over all orders of the judges (``shapley``) and over the non-empty subsets (``joining``)."""
+    errors: pd.DataFrame
+    """A row per aspect: the ``mean_correlation`` between the errors of two judges (standardised score less
+    standardised truth), and the ``effective`` number of judges (Kish 1965)."""
+    points: pd.DataFrame
+    """A row per level and ensemble on the Pareto frontier (none that costs as much or less is more accurate):
+    ``judges``, ``cost``, ``accuracy`` with ``ci_low`` and ``ci_high``, and ``p`` of the one-sided test that
+    the best ensemble is better (NaN for the best). Whether it is significantly ``worse``, the ``best``, or
+    the ``cheapest`` that is not significantly worse."""
+    choices: pd.DataFrame
+    """A row per level and ``rule`` for choosing an ensemble: the ``judges`` chosen on all clusters, their
+    ``cost`` and their accuracy there (``in_sample``); the mean accuracy on held-out clusters of the ensembles
+    chosen without them (``cross_fitted``), and their mean ``cross_fitted_cost``; ``optimism``, the mean
+    accuracy on the same clusters of the ensemble chosen on all, less ``cross_fitted``; and the share of the
+    splits with the ``same`` choice."""
 
 
 @one_thread()
@@ -186,13 +164,20 @@ def ensembles(
         data.has_users,
         data.between,
         how,
-        tuple(s for at, level in enumerate(levels) for s in _sizes(level, labels, found[at], members, names)),
-        tuple(
-            c for at, level in enumerate(levels) for c in _contributions(level, names, found[at, -1], cost_of)
+        pd.DataFrame(
+            [
+                row
+                for level, r in zip(levels, found, strict=True)
+                for row in _sizes(level, labels, r, members, names)
+            ]
+        ),
+        pd.concat(
+            [_contributions(level, names, r[-1], cost_of) for level, r in zip(levels, found, strict=True)],
+            ignore_index=True,
         ),
         _errors(data, wanted, units, labels),
-        tuple(point for points, _ in ends for point in points),
-        tuple(choice for _, choices in ends for choice in choices),
+        pd.DataFrame([point for points, _ in ends for point in points]),
+        pd.DataFrame([choice for _, choices in ends for choice in choices]),
     )
 
 
@@ -237,35 +222,42 @@ def _accuracy(
 
 def _sizes(
     level: str, aspects: Sequence[str], found: Floats, members: Bools, names: Sequence[str]
-) -> list[Size]:
+) -> Iterator[dict[str, Any]]:
     """Sum up the subsets of each size; ``found`` has shape (aspects, subsets)."""
     size = members.sum(axis=1)
-    result = []
     for aspect, values in zip(aspects, found, strict=True):
         for k in range(1, len(names) + 1):
             of_size = np.flatnonzero(size == k)
             here = of_size[~np.isnan(values[of_size])]
             v = values[here]
-            mean, high, low, spread = (
-                float(of(v)) if len(v) else math.nan for of in (np.mean, np.max, np.min, np.std)
-            )
-            best = chosen(names, members[here[v.argmax()]]) if len(v) else ()
-            undefined = len(of_size) - len(v)
-            result.append(Size(level, aspect, k, len(of_size), undefined, mean, high, low, spread, best))
-    return result
+            yield {
+                "level": level,
+                "aspect": aspect,
+                "n_judges": k,
+                "n_subsets": len(of_size),
+                "n_undefined": len(of_size) - len(v),
+                **{name: float(of(v)) if len(v) else math.nan for name, of in _SUMMED_UP.items()},
+                "best_judges": chosen(names, members[here[v.argmax()]]) if len(v) else (),
+            }
 
 
-def _contributions(level: str, names: Sequence[str], values: Floats, cost: Floats) -> list[Contribution]:
+def _contributions(level: str, names: Sequence[str], values: Floats, cost: Floats) -> pd.DataFrame:
     known = np.where(np.isnan(values), 0.0, values)  # an undefined accuracy counts as 0
-    return [
-        Contribution(level, name, float(values[2**j - 1]), float(s), float(g), float(cost[j]))
-        for j, (name, s, g) in enumerate(zip(names, shapley(known), joining(known), strict=True))
-    ]
+    return pd.DataFrame(
+        {
+            "level": level,
+            "judge": names,
+            "alone": values[2 ** np.arange(len(names)) - 1],
+            "shapley": shapley(known),
+            "joining": joining(known),
+            "cost": cost,
+        }
+    )
 
 
 def _errors(
     data: Prepared, aspects: Sequence[int], units: Sequence[Bools], labels: Sequence[str]
-) -> tuple[Errors, ...]:
+) -> pd.DataFrame:
     r = [
         error_correlation(data.scores[:, a, there], data.truth[a, there])
         for a, there in zip(aspects, units, strict=True)
@@ -273,4 +265,5 @@ def _errors(
     if len(r) > 1:
         r.append(float(np.mean(r)))
     n = len(data.evaluators)
-    return tuple(Errors(label, n, v, effective_number(n, v)) for label, v in zip(labels, r, strict=True))
+    effective = [effective_number(n, v) for v in r]
+    return pd.DataFrame({"aspect": labels, "n_judges": n, "mean_correlation": r, "effective": effective})

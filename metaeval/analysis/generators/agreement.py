@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from metaeval.stats.coefficients.grouped import kendall
 from metaeval.stats.ranking.orders import soft_pairwise_accuracy, weighted_kendall
 from metaeval.stats.regression.effects import top_agreement
 from metaeval.stats.regression.noisy_means import NoisyMeans
 from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
-from metaeval.stats.resampling.cluster_sums import ratio
 
 if TYPE_CHECKING:
     from metaeval.analysis.generators.draws import Draws
@@ -68,7 +68,7 @@ def agreement_of(
         among = np.ix_(there, there)
         found.append(
             RankAgreement(
-                tau=kendall_of_draws(x[:, None], y[:, None])[0],
+                tau=kendall(x[there], y[there]),
                 tau_corrected=corrected[0],
                 tau_ci_low=low[0],
                 tau_ci_high=high[0],
@@ -111,27 +111,3 @@ def _soft_draws(true: TrueMeans, noisy: NoisyMeans, n: int) -> Floats:
             z = (values[first] - values[second]) / error
         apart += sign * ndtr(np.nan_to_num(z))
     return np.broadcast_to(1 - np.abs(apart).mean(axis=0), (n,))
-
-
-def kendall_of_draws(x: Floats, y: Floats) -> Floats:
-    """Return Kendall's τ-b of each column of x with that of y.
-
-    Parameters
-    ----------
-    x, y
-        Shape (G, columns); entries where either is NaN are left out.
-
-    Returns
-    -------
-    ndarray
-        Shape (columns,); NaN where a variable is constant.
-    """
-    together, of_x, of_y = np.zeros((3, x.shape[1]))
-    for g in range(len(x) - 1):
-        dx, dy = np.sign(x[g + 1 :] - x[g]), np.sign(y[g + 1 :] - y[g])
-        lacking = np.isnan(dx + dy)
-        dx[lacking] = dy[lacking] = 0.0
-        together += (dx * dy).sum(axis=0)
-        of_x += np.abs(dx).sum(axis=0)
-        of_y += np.abs(dy).sum(axis=0)
-    return ratio(together, np.sqrt(of_x * of_y))

@@ -11,6 +11,7 @@ import numpy as np
 from metaeval.base.errors import DataError
 from metaeval.stats.regression.effects import UserAdjusted
 from metaeval.stats.resampling.cluster_sums import with_average
+from metaeval.stats.resampling.weights import permutation_p
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +70,7 @@ class GeneratorDesign:
         values
             Shape (aspects, U); finite.
         entering
-            Shape (U,) each, one an aspect. A single aspect has no mean over aspects.
+            Shape (U,) each, one per aspect. A single aspect has no mean over aspects.
         """
         found = [self._of_aspect(v, units) for v, units in zip(values, entering, strict=True)]
         mean, replicates = np.stack([m for m, _ in found]), np.stack([r for _, r in found])
@@ -91,6 +92,15 @@ class GeneratorDesign:
             values[units], self.generator[units], self.n_generators, entering, users=self.users
         )
         return sums.at(np.ones((entering.n, 1)))[:, 0], self.resampler.replicates(sums)
+
+
+def p_better(replicates: Floats) -> Floats:
+    """Return one-sided p-values that the row's generator has the higher mean, shape (G, G).
+
+    Resamples in which the row is not above the column, or either is undefined, count against it.
+    """
+    none = np.zeros(len(replicates))
+    return np.stack([permutation_p(none, replicates - own, "greater") for own in replicates])
 
 
 def _rounded(x: Floats, scale: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.analysis.generators.agreement import agreement_of
-from metaeval.analysis.generators.draws import GeneratorDesign
+from metaeval.analysis.generators.draws import GeneratorDesign, p_better
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.progress import progress
@@ -18,7 +18,7 @@ from metaeval.stats.coefficients.exact import squarable
 from metaeval.stats.ranking.orders import rank_clusters
 from metaeval.stats.resampling.multiplicity import holm
 from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.resampling.weights import EQUAL, percentile_interval, permutation_p, variance_of_defined
+from metaeval.stats.resampling.weights import EQUAL, percentile_interval, variance_of_defined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ class ComparedRanking:
     ranking: Ranking
     ratings: Ranking
     agreement: list[RankAgreement]
-    """One an aspect."""
+    """One per aspect."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,12 +157,7 @@ def _ranking(draws: Draws, confidence: float, alpha: float) -> Ranking:
 
 def _p_better(mean: Floats, replicates: Floats) -> Floats:
     """Return p-values that the row's generator has the higher mean; NaN without a mean."""
-    p = np.full((mean.size, mean.size), np.nan)
-    for g in range(mean.size):
-        # Resamples in which the row is not above the column, or either is undefined, count against it.
-        p[g] = permutation_p(
-            np.where(np.isnan(mean[g] + mean), np.nan, 0.0), replicates - replicates[g], "greater"
-        )
+    p = np.where(np.isnan(mean[:, None] + mean), np.nan, p_better(replicates))
     np.fill_diagonal(p, np.nan)
     return p
 

@@ -14,7 +14,7 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE
 from metaeval.engine.correlation import estimates
-from metaeval.engine.policy import allowed
+from metaeval.engine.policy import allowed, whole_number
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import percentile_interval
 
@@ -125,9 +125,8 @@ def power(
     MetaevalError
         For an unknown name, a size that cannot be simulated, or an evaluator without an estimate.
     """
-    for what, value, least in (("studies", studies, 100), ("seed", seed, 0)):
-        if value < least:
-            raise MetaevalError(f"{what} is {value}; give a whole number, {least} or more")
+    whole_number("studies", studies, least=100)
+    whole_number("seed", seed)
     allowed("aspect", [aspect], [*data.aspects, AVERAGE])
     aspects = range(len(data.aspects)) if aspect == AVERAGE else [data.aspects.index(aspect)]
     of_aspects = estimates(data)[data.policy.levels[0], data.policy.coefficients[0]].estimate

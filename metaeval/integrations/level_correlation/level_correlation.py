@@ -28,10 +28,8 @@ Returns:
 """
 _IDS = ("users", "items")
 _ABSENT = ""
-"""Stands in a column of ids that was not given, since the library wants every column filled."""
-
-
-Column = Any  # whatever holds a value a unit: a list, an array, a Series with any index
+"""Fills a column of ids that was not given; the library wants every column filled."""
+Column = Any  # one value per unit: a list, an array, a Series with any index
 
 
 class LevelCorrelation(evaluate.Metric):  # type: ignore[misc]  # the library publishes no types
@@ -59,7 +57,7 @@ class LevelCorrelation(evaluate.Metric):  # type: ignore[misc]  # the library pu
         super().add(prediction=prediction, reference=reference, **texts, **ids)
 
     def compute(self, *, predictions: Column = None, references: Column = None, **others: Column) -> Column:
-        """Correlate what is given here, or was added before."""
+        """Correlate the scores and ratings given here, or added before."""
         ids = {name: others.pop(name, None) for name in _IDS}
         return super().compute(predictions=predictions, references=references, **ids, **others)
 

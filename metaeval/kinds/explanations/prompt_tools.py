@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
     """Return everything that is wrong with a file as a judge's prompt; an empty list if it can be used.
 
-    One that shows a first and a second text is for a pairwise judge, and is checked as such.
-    A rubric that two people could hardly apply alike is wrong, too; see `metaeval.llm.prompts.rubric.vague`.
+    One that shows a first and a second text is checked as a pairwise prompt. A rubric that two people may
+    apply differently is wrong, too; see `metaeval.llm.prompts.rubric.vague`.
     """
     header = read_prompt_file(Path(path)).header
     if {"first", "second"} <= {*header.placeholders.required, *header.placeholders.optional}:
@@ -70,9 +70,9 @@ def preview(
     data
         The data set.
     unit
-        The unit: values of the key columns in their order, with commas between, such as ``u1,i1,popular``.
+        The unit, as for `find_unit`.
     aspects
-        Aspects to ask for; all, if there is none.
+        Aspects to ask for; all, if empty.
     example
         Another unit, to be shown with its user's ratings.
     profile
@@ -107,18 +107,16 @@ def preview(
 
 
 def find_unit(data: ExplanationSet, unit: str) -> Mapping[str, Any]:
-    """Return the row of a unit that is written as ``u1,i1,popular``; a value with a comma stands in quotes.
+    """Return the row of a unit; raise `DataError` if there is none.
 
-    Raises
-    ------
-    DataError
-        If the data set has no such unit.
+    A unit is written as its keys in their order, such as ``u1,i1,popular``; a value with a comma stands in
+    quotes.
     """
     values = [value.strip() for value in next(csv.reader([unit], skipinitialspace=True), [])]
     if len(values) != len(data.keys):
         raise DataError(
             f"{unit!r} is not a unit of data set {data.name!r}; write it as {','.join(data.keys)}, "
-            f"such as {_written(data, 0)}"
+            f"such as {_first(data)}"
         )
     found = data.explanations
     for key, value in zip(data.keys, values, strict=True):
@@ -127,13 +125,13 @@ def find_unit(data: ExplanationSet, unit: str) -> Mapping[str, Any]:
         if found.empty:
             raise DataError(
                 f"data set {data.name!r} has no unit {unit!r}: nothing has the {key} {value!r}"
-                f"{nearest(value, known)} (a unit that is there: {_written(data, 0)})"
+                f"{nearest(value, known)} (a unit that is there: {_first(data)})"
             )
     return {str(k): v for k, v in found.iloc[0].items()}
 
 
-def _written(data: ExplanationSet, at: int) -> str:
-    values = [str(data.explanations[k].iloc[at]) for k in data.keys]
+def _first(data: ExplanationSet) -> str:
+    values = [str(data.explanations[k].iloc[0]) for k in data.keys]
     return ",".join(f'"{v}"' if "," in v else v for v in values)
 
 

@@ -26,7 +26,7 @@ _OPTIONS = ("address", "temperature", "max_tokens", "profile", "replicate", "rep
 
 
 def judge_names(signatures: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    """Return of each judge what it is called apart from its examples, and how it is asked.
+    """Return of each judge its model, and how it is asked.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def judge_names(signatures: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[
     -------
     dict
         Name of the evaluator → (model, prompt and the options that differ between the run's judges;
-        ``zero-shot``, ``one-shot``, …, with the seed where several differ by it alone).
+        ``zero-shot``, ``one-shot``, …, with the seed where only it differs).
     """
     judges = {n: s for n, s in signatures.items() if {"model", "prompt", "examples"} <= set(s)}
     differing = [o for o in _OPTIONS if len({str(s.get(o)) for s in judges.values()}) > 1]

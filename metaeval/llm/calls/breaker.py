@@ -49,12 +49,9 @@ class Breaker:
     ) -> None:
         self._patience, self._clock, self._sleep, self._network = patience, clock, sleep, network
         self.answered = False
-        self.tries = 0
-        """Failures since the last answer."""
-        self.error: RetryableError | None = None
-        """The first of the last failures that have the same code."""
-        self.asked = 0.0
-        """Seconds that the provider last asked to wait."""
+        self.tries = 0  # failures since the last answer
+        self.error: RetryableError | None = None  # the first of the last failures of one code
+        self.asked = 0.0  # seconds that the provider last asked to wait
         self._doubts = 0  # calls that brought no answer, ever
         self._failed: set[str] = set()
         self._since = 0.0  # when the first of these failures was sent

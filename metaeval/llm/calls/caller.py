@@ -1,4 +1,4 @@
-"""Send a request, with retries; give up on a request, or on a model that takes or answers none."""
+"""Send a request, with retries; give up on a request, or on a model that answers or takes none."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ _LONG_WAIT = 1.0  # seconds, from which on the progress line mentions the wait
 
 @dataclass(slots=True)
 class _Model:
-    """State of a model at an address."""
-
     client: Client
     breaker: Breaker
     in_a_row: int = 0
@@ -69,12 +67,7 @@ class Caller:
         self._paced = 0
 
     async def call(self, request: Request, since: float) -> Reply:
-        """Return the reply to a request; its ``error`` says why there is none.
-
-        Parameters
-        ----------
-        since
-            When the request was taken up, by the clock.
+        """Return the reply to a request, taken up at a time; its ``error`` says why there is none.
 
         Raises
         ------

@@ -72,13 +72,7 @@ class DeniedError(CallError):
 
 
 def client_for(connection: Connection) -> Client:
-    """Return a client of the provider that the connection names.
-
-    Raises
-    ------
-    MetaevalError
-        If there is no such provider, or its key is missing from the environment.
-    """
+    """Return a client of the provider; raise `MetaevalError` if its key is missing from the environment."""
     module, _, name = provider_named(connection.provider).client.partition(":")
     factory = cast("Callable[[Connection], Client]", getattr(importlib.import_module(module), name))
     return factory(connection)
@@ -87,7 +81,7 @@ def client_for(connection: Connection) -> Client:
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """Return how many seconds a provider asks to wait: milliseconds, seconds or a date; None if it does not.
 
-    RFC 9110, section 10.2.3; ``retry-after-ms`` is a habit of some providers.
+    RFC 9110, section 10.2.3; some providers add ``retry-after-ms``.
     """
     folded = {k.lower(): v for k, v in headers.items()}
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
@@ -152,15 +146,13 @@ def failed(
     wait: float | None = None,
     denied: Collection[str] = (),
 ) -> Reply:
-    """Classify an error response of a provider.
-
-    A content filter's refusal is returned as a reply, because a retry does not help. All else is raised.
+    """Classify an error response of a provider: return a content filter's refusal, raise all else.
 
     Parameters
     ----------
     status, code, message
-        The HTTP status, the provider's error code (empty if none) and its words, scrubbed. A redirect is not
-        followed: the prompt would go to an address that nobody named.
+        The HTTP status, the provider's error code (empty if none) and its message, scrubbed. A redirect is
+        not followed: the prompt would go to an address that nobody named.
     wait
         Seconds that the provider asks to wait.
     denied

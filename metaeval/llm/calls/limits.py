@@ -56,13 +56,8 @@ class Limits(Options):
     retries
         How often a request is sent again after a failure that may pass.
     patience_seconds
-        How long a model may give no answer at all before the run stops; also the longest wait that a provider
-        may ask for. Longer than ``reply_seconds``, so that a server that hangs is tried again.
-
-    Raises
-    ------
-    MetaevalError
-        If a value is not allowed.
+        How long a model may be silent before the run stops; also the longest wait that a provider may ask
+        for. Longer than ``reply_seconds``, so that a server that hangs is tried again.
     """
 
     concurrency: Annotated[int, Field(gt=0, le=10_000, description="a whole number from 1 to 10,000")] = (
@@ -106,7 +101,7 @@ def wait_before(retry: int, error: RetryableError, draw: float) -> float:
     retry
         0 for the first.
     error
-        The failure. If the provider asked for a wait, it is kept, with up to a tenth more, so that not all
+        The failure. A wait that the provider asks for is kept, with up to a tenth more, so that not all
         requests come back at once.
     draw
         A random number from 0 to 1.
@@ -139,8 +134,8 @@ def nano(usd: float) -> int:
 class Purse:
     """Keeps a run within its budget: reserves the most that a call may cost before it is sent.
 
-    Every `reserve` that returns an amount must be followed by one `settle`, whatever becomes of the call,
-    since other calls may wait for the money.
+    Every amount from `reserve` is given to one `settle`, whatever becomes of the call: others may wait for
+    it.
     """
 
     def __init__(self, budget: Budget, prices: Prices) -> None:
@@ -161,12 +156,8 @@ class Purse:
     async def reserve(self, request: Request) -> int | None:
         """Reserve what a request may cost, in nano-dollars; None if the request must not be sent.
 
-        While other calls are under way it waits for them: most cost less than was reserved.
-
-        Raises
-        ------
-        MetaevalError
-            If there is a limit in USD and no upper bound of the request's cost.
+        It waits for calls under way, since most cost less than was reserved. With a limit in USD, a request
+        without an upper bound of its cost raises `MetaevalError`.
         """
         bound = 0
         if self._most is not None:

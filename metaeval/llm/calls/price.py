@@ -1,4 +1,4 @@
-"""What calls cost, by the prices of ``genai-prices`` or by those that the user gives."""
+"""What calls cost, by the prices of ``genai-prices`` or of the user."""
 
 from __future__ import annotations
 
@@ -62,17 +62,13 @@ def reply_limit(request: Request) -> int | None:
 
 
 class Prices:
-    """Prices of models. The cost of a model without a price is unknown, not zero.
+    """Prices of models. The cost of a model without a price is unknown, not 0; a simulated one costs nothing.
 
     Parameters
     ----------
     given
         Prices that replace the library's: ``openai/gpt-4o``, or the model's name alone → a mapping with
         ``input``, ``output`` and optional ``cached``, in USD per million tokens.
-
-    Notes
-    -----
-    A simulated model is known to cost nothing.
 
     Raises
     ------

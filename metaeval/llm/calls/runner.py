@@ -30,14 +30,10 @@ _AHEAD = 5000  # answers that may wait for the caller before no more requests ar
 _NOTE_SECONDS = 0.2
 
 
-def _has_text(_index: int, reply: Reply) -> bool:
-    return reply.error is None and bool(reply.text)
-
-
 class RequestRun:
     """A run of requests; iterate over it once for the `Answer` of each, in the order in which they come.
 
-    The work is done in a thread with an event loop of its own, so it can be used from a notebook. When the
+    The work is done in a thread with its own event loop, so it can be used from a notebook. When the
     iteration ends early, by ``break`` or Ctrl-C, calls under way are dropped; what was answered is kept.
 
     Parameters
@@ -45,14 +41,14 @@ class RequestRun:
     requests
         Consumed one by one as the work goes on.
     store
-        Where replies are looked up and stored.
+        Where replies are looked up and kept.
     clients
         Makes the client for a provider and address.
     limits, budget, prices
         Limits of the run, its budget, and prices of models.
     usable
-        Says whether the reply to the request at a position can be used; called in the run's own thread. If it
-        cannot, the request is sent again, as another attempt.
+        Says whether the reply to the request at a position can be used; called in the run's thread. If not,
+        the request is sent again, as another attempt.
     attempts
         How often a request is sent at most until a reply can be used.
     offline
@@ -79,7 +75,7 @@ class RequestRun:
         limits: Limits | None = None,
         budget: Budget | None = None,
         prices: Prices | None = None,
-        usable: Callable[[int, Reply], bool] = _has_text,
+        usable: Callable[[int, Reply], bool] = lambda _, reply: bool(reply.text),
         attempts: int = 1,
         offline: bool = False,
         description: str = "asking",
@@ -136,7 +132,6 @@ class RequestRun:
             raise self._broken
 
     def _leave(self) -> None:
-        """End the work, if it is not done."""
         self._left = True
         task = self._task
         if task is not None:

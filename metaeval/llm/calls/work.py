@@ -1,4 +1,4 @@
-"""The tasks of a run: one looks requests up in the store, the others send what is not there."""
+"""The tasks of a run: one looks requests up in the store, the others send the missing ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from metaeval.base.errors import StoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable
 
     from metaeval.llm.calls.caller import Caller
     from metaeval.llm.calls.price import Prices
@@ -126,13 +126,14 @@ class Work:
 
     async def read(self, requests: Iterable[Request]) -> None:
         """Take all answers from the store; count those that are not there in ``missing``."""
-        await self._feed(requests, self._count_missing)
+        async for _ in self._missing(requests):
+            self.missing += 1
 
     async def ask(self, requests: Iterable[Request], caller: Caller, workers: int) -> None:
         """Take answers from the store, and have the rest sent by a number of tasks."""
         self._online = True
         todo: asyncio.Queue[_Item | None] = asyncio.Queue(2 * workers)
-        feeder = asyncio.create_task(self._feed_all(requests, todo, workers))
+        feeder = asyncio.create_task(self._feed(requests, todo, workers))
         tasks = [feeder, *(asyncio.create_task(self._ask_all(todo, caller)) for _ in range(workers))]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -141,7 +142,10 @@ class Work:
                 # Calls under way are paid for, so they may end; nothing new is sent.
                 caller.stop(broken)
                 feeder.cancel()
-                _empty(todo, workers)
+                while not todo.empty():
+                    todo.get_nowait()
+                for _ in range(workers):
+                    todo.put_nowait(None)
                 await asyncio.wait(tasks, timeout=_GRACE)
         finally:
             for task in tasks:
@@ -151,27 +155,25 @@ class Work:
             if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
                 raise error
 
-    async def _feed(self, requests: Iterable[Request], pass_on: Callable[[_Item], Awaitable[None]]) -> None:
-        """Look requests up in batches; emit what the store has, and pass the rest on."""
+    async def _missing(self, requests: Iterable[Request]) -> AsyncIterator[_Item]:
+        """Look requests up in batches; emit what the store has, and yield the rest."""
         numbered = enumerate(requests)
         while batch := list(itertools.islice(numbered, _BATCH)):
             self.seen += len(batch)
             for item in self._look_up([_Item(position, request, 0.0) for position, request in batch]):
                 item.since = self._clock()
-                await pass_on(item)
+                yield item
             await asyncio.sleep(0)
             while self._behind():
                 await asyncio.sleep(0.01)
 
-    async def _feed_all(
+    async def _feed(
         self, requests: Iterable[Request], todo: asyncio.Queue[_Item | None], workers: int
     ) -> None:
-        await self._feed(requests, todo.put)
+        async for item in self._missing(requests):
+            await todo.put(item)
         for _ in range(workers):
             await todo.put(None)
-
-    async def _count_missing(self, _item: _Item) -> None:
-        self.missing += 1
 
     def _look_up(self, items: list[_Item]) -> list[_Item]:
         """Emit the answers that the store has, and return the requests that must be sent."""
@@ -280,11 +282,3 @@ class Work:
             if not kept:
                 self._store.release(request.key)
         return reply
-
-
-def _empty(todo: asyncio.Queue[_Item | None], workers: int) -> None:
-    """Empty the queue, and send the workers the end mark."""
-    while not todo.empty():
-        todo.get_nowait()
-    for _ in range(workers):
-        todo.put_nowait(None)

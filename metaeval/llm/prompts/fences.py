@@ -1,4 +1,4 @@
-"""Texts that are shown as material, each between a tag and its end."""
+"""Texts shown as material, each between a tag and its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def fenced(value: object, tag: str) -> str:
     """Return a text between ``<tag>`` and ``</tag>``, each on its own line.
 
     Where the text itself holds such a tag, a number is added to the name, so that no text can end its own
-    fence and go on as instructions.
+    fence.
     """
     text, name, number = str(value), tag, 1
     while f"<{name}".casefold() in text.casefold() or f"</{name}".casefold() in text.casefold():

@@ -83,16 +83,18 @@ class _DimensionModel(Strict):
         return Dimension(name.strip(), " ".join(self.question.split()), tuple(anchors))
 
 
-def _or_empty(content: object) -> object:
-    return {} if content is None else content
-
-
 class RubricModel(Strict):
     """The keys of a header that make a rubric."""
 
     scale: Ends | None = None
     dimensions: (
-        Annotated[dict[Filled, Annotated[_DimensionModel, BeforeValidator(_or_empty)]], Field(min_length=1)]
+        Annotated[
+            dict[
+                Filled,
+                Annotated[_DimensionModel, BeforeValidator(lambda found: {} if found is None else found)],
+            ],
+            Field(min_length=1),
+        ]
         | None
     ) = None
 

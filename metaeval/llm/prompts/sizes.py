@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jinja2.runtime import LoopContext
 
@@ -71,34 +71,18 @@ def _padded(value: object, *given: object, **named: object) -> int:
     return length(value) + sum(map(_few, (*given, *named.values())))
 
 
-def _indent(s: object, width: Any = 4, *_: object, **__: object) -> int:  # noqa: ANN401 - any value of a template
-    return length(s) + (str(s).count("\n") + 2) * _few(width)
-
-
 def _wordwrap(
     s: object,
-    width: Any = 79,  # noqa: ANN401 - the same
+    width: object = 79,
     break_long_words: object = True,
-    wrapstring: Any = "\n",  # noqa: ANN401 - the same
+    wrapstring: object = "\n",
     break_on_hyphens: object = True,
 ) -> int:
     return length(s) * (1 + length(wrapstring)) + _few(width)
 
 
-def _replace(s: object, old: Any, new: Any, *_: object, **__: object) -> int:  # noqa: ANN401 - the same
+def _replace(s: object, old: object, new: object, *_: object, **__: object) -> int:
     return length(s) + str(s).count(str(old)) * length(new)
-
-
-def _join(value: Any, d: Any = "", *_: object, **__: object) -> int:  # noqa: ANN401 - the same
-    return length(value) + len(value) * length(d)
-
-
-def _text_join(s: str, values: Any) -> int:  # noqa: ANN401 - the same
-    return length(values) + len(values) * len(s)
-
-
-def _format(value: object, *given: object, **named: object) -> int:
-    return formatted(str(value), named or given)
 
 
 def _sum(value: object, attribute: object = None, start: object = 0) -> int:
@@ -110,9 +94,9 @@ def _sum(value: object, attribute: object = None, start: object = 0) -> int:
 SIZES: Mapping[str, Callable[..., int]] = {
     "batch": _padded,
     "center": _padded,
-    "format": _format,
-    "indent": _indent,
-    "join": _join,
+    "format": lambda value, *given, **named: formatted(str(value), named or given),
+    "indent": lambda s, width=4, *_, **__: length(s) + (str(s).count("\n") + 2) * _few(width),
+    "join": lambda value, d="", *_, **__: length(value) + len(value) * length(d),
     "replace": _replace,
     "round": _padded,
     "slice": _padded,
@@ -121,5 +105,8 @@ SIZES: Mapping[str, Callable[..., int]] = {
 }
 """Filters whose results can be far longer than their values."""
 
-METHOD_SIZES: Mapping[str, Callable[..., int]] = {"join": _text_join, "replace": _replace}
+METHOD_SIZES: Mapping[str, Callable[..., int]] = {
+    "join": lambda s, values: length(values) + len(values) * len(s),
+    "replace": _replace,
+}
 """Methods whose results can be."""

@@ -20,6 +20,7 @@ A header may hold a rubric (`metaeval.llm.prompts.rubric`). Such a file needs no
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -141,13 +142,14 @@ def load_prompt(name_or_path: str | os.PathLike[str]) -> PromptTemplate:
     elif not path.is_file():
         raise PromptError(f"there is no prompt file {given}; give the path of a file, or one of the names "
                           f"{', '.join(shipped)}")  # fmt: skip
-    changed = path.stat()
-    return _loaded(path, changed.st_mtime_ns, changed.st_size)
+    with contextlib.suppress(OSError):
+        return _loaded(path, path.read_bytes())
+    return _loaded(path, b"")
 
 
 @functools.lru_cache(maxsize=64)
-def _loaded(path: Path, *_changed: int) -> PromptTemplate:
-    """Return the template in a file; a judge needs it many times, and reading takes some milliseconds."""
+def _loaded(path: Path, _content: bytes) -> PromptTemplate:
+    """Return the template in a file of that content; a judge needs it often, and parsing takes long."""
     found = read_prompt_file(path)
     if found.problems:
         raise PromptError(found.problems, listed_by=f"metaeval prompts check {shlex.quote(str(path))}")

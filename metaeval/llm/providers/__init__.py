@@ -1,8 +1,7 @@
-"""Who answers requests: one small file a provider, one line each in the table below.
+"""Who answers requests: one small file per provider, one line each in the table below.
 
-A new provider is a file with a class that has ``complete`` and ``close`` (see
-`metaeval.llm.calls.client.Client`) and takes a `Connection`, and a line here. Nothing is imported before the
-first request is sent.
+A new provider is a line here and a file with a class that has ``complete`` and ``close`` (see
+`metaeval.llm.calls.client.Client`) and takes a `Connection`. Nothing is imported before the first request.
 """
 
 from __future__ import annotations
@@ -59,26 +58,15 @@ class Connection(NamedTuple):
 
 
 def provider_named(name: str) -> Provider:
-    """Return a provider of the table.
-
-    Raises
-    ------
-    MetaevalError
-        If there is none of this name.
-    """
+    """Return a provider of the table; raise `MetaevalError` if there is none of this name."""
     return PROVIDERS[one_of(name, PROVIDERS, "there is no provider", "providers")]
 
 
 def address_of(provider: str, base_url: str | None = None) -> str:
     """Return where a provider's requests go: what is given, else the environment's, else the default.
 
-    The address is part of a request's key, so it is written in one way: lower-case scheme and host, no slash
-    at the end.
-
-    Raises
-    ------
-    MetaevalError
-        If it is no http address, or one that may carry a secret.
+    The address is part of a request's key, so it has one form: lower-case scheme and host, no slash at the
+    end. `MetaevalError` is raised for one that is no http address, or may hold a secret.
     """
     entry = provider_named(provider)
     given = base_url or os.environ.get(entry.address_variable, "") or entry.address
@@ -106,10 +94,7 @@ def _in_one_way(given: str, key_variable: str) -> str:
 def key_for(provider: str, base_url: str) -> str:
     """Return the key from the environment; an address of the user's own may do without one.
 
-    Raises
-    ------
-    MetaevalError
-        If the provider's own address is used and the variable is not set, or holds what is no key.
+    `MetaevalError` is raised if the provider's own address is used and the variable holds no key.
     """
     entry = provider_named(provider)
     key = os.environ.get(entry.key_variable, "").strip()

@@ -56,22 +56,10 @@ if TYPE_CHECKING:
 
 Outcome: TypeAlias = Literal["refuse", "unparsed", "out_of_range", "truncated", "transport", "answer"]
 
-SETTINGS: dict[str, float] = {
-    "noise": 0.15,
-    "bias": 0.0,
-    "weight": 1.0,
-    "length_bias": 0.0,
-    "first_bias": 0.0,
-    "tie": 0.02,
-    "refuse": 0.0,
-    "unparsed": 0.0,
-    "out_of_range": 0.0,
-    "truncated": 0.0,
-    "transport": 0.0,
-    "latency": 0.0,
-    "text": 0.0,
-}
 _SHARES: tuple[Outcome, ...] = ("refuse", "unparsed", "out_of_range", "truncated", "transport")
+SETTINGS = dict.fromkeys(
+    ("noise", "bias", "weight", "length_bias", "first_bias", "tie", *_SHARES, "latency", "text"), 0.0
+) | {"noise": 0.15, "weight": 1.0, "tie": 0.02}
 _NOT_NEGATIVE = {"noise", "latency", "tie"}
 _LAST_LINES = 3  # the opening tag, the text, the closing tag
 _USUAL_LENGTH = 90.0  # characters of a short paragraph: the answer is in the middle of the scale there
@@ -81,13 +69,7 @@ _PROSE = "There is something to be said for it, and something against it; a fair
 
 
 def settings_of(model: str) -> dict[str, float]:
-    """Read the settings out of a model's name.
-
-    Raises
-    ------
-    MetaevalError
-        If there is no such setting, or its value is no number or not allowed.
-    """
+    """Read the settings out of a model's name; raise `MetaevalError` if one is unknown or not allowed."""
     found = dict(SETTINGS)
     parts = [p.strip() for p in model.split(",") if p.strip()]
     for part in parts[1:] if parts and "=" not in parts[0] else parts:
@@ -179,7 +161,7 @@ class SimulatedClient:
 
 
 def uniform(key: str, what: str) -> float:
-    """Return a number strictly between 0 and 1 that looks random and is the same for the same words."""
+    """Return a number between 0 and 1 that looks random and is the same for the same words."""
     digest = hashlib.sha256(f"{key}|{what}".encode()).digest()
     return (int.from_bytes(digest[:6], "big") + 0.5) / (1 << 48)
 

@@ -1,4 +1,4 @@
-"""What comes over HTTP: a body of limited size and without the key, an error, or a broken connection."""
+"""HTTP: a body of limited size without the key, an error, or a broken connection."""
 
 from __future__ import annotations
 
@@ -30,12 +30,7 @@ _GZIP = 31  # zlib's window bits for it
 async def read_body(chunks: AsyncIterable[bytes], headers: Mapping[str, str], secret: str) -> str:
     """Return a body as text without the key; JSON is UTF-8 (RFC 8259), whatever the headers say.
 
-    Raises
-    ------
-    RejectedError
-        If it is too long.
-    RetryableError
-        If it cannot be decompressed.
+    `RejectedError` is raised if it is too long, `RetryableError` if it cannot be decompressed.
     """
     coding = headers.get("Content-Encoding", "").strip().lower()
     if coding not in {"", "identity", ENCODING}:
@@ -85,7 +80,7 @@ def answered(status: int, body: str, headers: Mapping[str, str], denied: Collect
 
 
 def unreadable(error: BaseException, body: str, what: str) -> RetryableError:
-    """Return what a body comes to that is not as it should be."""
+    """Return the error for a body that is not as it should be."""
     reason = ""
     if isinstance(error, (ValueError, RecursionError, aiohttp.ContentTypeError)):
         reason = " (nested too deep)" if isinstance(error, RecursionError) else " (no JSON)"
@@ -95,7 +90,7 @@ def unreadable(error: BaseException, body: str, what: str) -> RetryableError:
 
 
 def broken(error: BaseException, secret: str) -> CallError:
-    """Return what a failure on the way comes to; SDKs wrap what happened in errors of their own."""
+    """Return the error for a lost call; SDKs wrap the cause in errors of their own."""
     causes = [error]
     while isinstance(causes[-1].__cause__, Exception):
         causes.append(causes[-1].__cause__)

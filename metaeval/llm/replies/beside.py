@@ -1,4 +1,4 @@
-"""What stands beside a value in a reply, and whether it leaves the value what it seems to be."""
+"""The text beside a value in a reply, and whether it changes the value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TITLE = re.compile(r"\W*(?:[^\W\u3400-\u9fff]+\W*){0,3}[\u3400-\u9fff]{0,6}[^.!
 
 
 def is_gloss(text: str, scale: Scale, value: float | None) -> bool:
-    """Say whether a text in brackets leaves the value or the name before it what it is."""
+    """Say whether a text in brackets leaves the value or the name before it as it is."""
     text = without_scale(text, scale)
     if not any(map(str.isalpha, text)):
         return not text.strip()  # (?)
@@ -39,7 +39,7 @@ def is_gloss(text: str, scale: Scale, value: float | None) -> bool:
 
 
 def is_reason(text: str, scale: Scale, value: float) -> bool:
-    """Say whether what follows a value on its line is a reason for it, and no other value."""
+    """Say whether the text after a value on its line is a reason for it, and no other value."""
     first, *others = SENTENCE.split(text[:FARTHEST], maxsplit=3)
     if is_brief(first) and DOUBTS.search(first):
         return False

@@ -33,10 +33,7 @@ def plain(text: str) -> str:
 
 
 def stands_in(said: str, parts: Collection[str]) -> bool:
-    """Say whether a text of a reply stands word for word in one of some texts.
-
-    Quotation marks around it do not count; a text without a letter or digit stands nowhere.
-    """
+    """Say whether a text of a reply stands word for word in one of some texts; it needs a letter or digit."""
     wanted = plain(said).strip(_QUOTES)
     if not any(map(str.isalnum, wanted)):
         return False

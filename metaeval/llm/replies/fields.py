@@ -110,13 +110,13 @@ class Text:
     name, aliases
         As for `Number`.
     evidence
-        The tags of those parts of the prompt, each between ``<tag>`` and ``</tag>`` on lines of their own, in
-        one of which it must stand word for word. Compared is what ``metaeval.llm.replies.evidence.plain``
-        makes of both. Empty: it may say anything.
+        Tags of the parts of the prompt, each between ``<tag>`` and ``</tag>`` on lines of their own, in one
+        of which it must stand word for word, as `metaeval.llm.replies.evidence.plain` compares. Empty: any
+        text.
     required
         Whether a reply without it is of no use.
     binding
-        Whether a reply is of no use whose evidence is not found. If it is not, ``Parsed.invented`` names it.
+        Whether a reply without its evidence is of no use; if not, `Parsed.invented` names the field.
     """
 
     name: str
@@ -142,10 +142,10 @@ def numbers(names: Sequence[str], scale: Scale, **more: Any) -> tuple[Number, ..
 
 
 def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
-    """Return the JSON schema of a reply, as strict as providers take it.
+    """Return the JSON schema of a reply: all fields are required, no other is allowed.
 
-    Every field is required and no other is allowed. The points of a scale of integers are listed, which all
-    providers with a schema understand; another scale has its two ends.
+    The points of a scale of integers are listed, which all providers with a schema understand; another scale
+    has its two ends.
     """
     return object_schema({field.name: field.schema for field in fields})
 

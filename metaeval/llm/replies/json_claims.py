@@ -70,7 +70,7 @@ def find_json(text: str) -> Found:
 
 
 def _is_set_off(text: str, start: int, end: int) -> bool:
-    """Say whether the text around an object leaves it an answer: no ``for example`` before it."""
+    """Say whether the text around an object leaves it an answer; ``for example`` before it does not."""
     if not _SET_OFF.match(text, end, end + FARTHEST):
         return False
     before = text[max(0, start - FARTHEST) : start].rstrip(" \n`").removesuffix("```json").rstrip(" \n`")
@@ -97,7 +97,7 @@ def _end(text: str, start: int) -> int | None:
 
 
 def _decoded(text: str) -> object | None:
-    """Return the value of a JSON text, or of one with single quotes or a comma too many; else None."""
+    """Return the value of a JSON text, or of a Python literal that looks like one; else None."""
     try:
         return json.loads(text, object_pairs_hook=Pairs, parse_constant=lambda _: None)  # type: ignore[no-any-return]
     except (ValueError, RecursionError):

@@ -94,13 +94,13 @@ def claim_lines(raw: str, names: Names, scale: Scale, claim: Claim) -> list[Othe
 
 
 def is_partly_quoted(raw: str) -> bool:
-    """Say whether some lines are quoted and others are not: what is quoted is then of somebody else."""
+    """Say whether some lines are quoted and others not: quoted ones are then of somebody else."""
     said = [line.lstrip().startswith(">") for line in raw.split("\n") if line.strip()]
     return any(said) and not all(said)
 
 
 def _headings_marked(raw: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield each line that says something, without markup and with it, and whether it is a heading."""
+    """Yield each line without markup, the line itself, and whether it is a heading."""
     for line in _TAG.sub(r"\n\g<tag>: \g<inner>\n", raw).split("\n"):
         plain = _BLANKS.sub(" ", without_markup(line)).strip()
         bullet = _BULLET.match(plain)
@@ -112,18 +112,12 @@ def _headings_marked(raw: str) -> Iterator[tuple[str, str, bool]]:
 class _Patterns(NamedTuple):
     """The ways in which a line names a field."""
 
-    direct: re.Pattern[str]
-    """``clarity: 4``, up to the value."""
-    weak: re.Pattern[str]
-    """``clarity is 4/5``, up to the value, which must say that it is a rating."""
-    bracket: re.Pattern[str]
-    """``clarity (4/5)``, up to the value."""
-    begins: re.Pattern[str]
-    """A line that begins with a field, so that what follows is about it."""
-    next: re.Pattern[str]
-    """The name of a field, after a value."""
-    sentence: re.Pattern[str]
-    """``The clarity of this explanation is 4``, up to the value, which ends the line."""
+    direct: re.Pattern[str]  # "clarity: 4", up to the value
+    weak: re.Pattern[str]  # "clarity is 4/5", up to the value, which must say that it is a rating
+    bracket: re.Pattern[str]  # "clarity (4/5)", up to the value
+    begins: re.Pattern[str]  # a line that begins with a field, so that what follows is about it
+    next: re.Pattern[str]  # the name of a field, after a value
+    sentence: re.Pattern[str]  # "The clarity of this explanation is 4", up to the value, which ends the line
 
 
 @functools.lru_cache(maxsize=64)
@@ -165,7 +159,6 @@ class _Named(NamedTuple):
     start: int
     field: str
     value: Value
-    until: int
 
 
 class _Lines:
@@ -174,22 +167,15 @@ class _Lines:
     def __init__(self, names: Names, scale: Scale, claim: Claim) -> None:
         self.names, self.scale, self._claim = names, scale, claim
         self.section: str | None = names.fields[0] if len(names.fields) == 1 else None
-        self.label_open = False
-        self.listed = False
-        """Whether values were given in a list, without their names."""
-        self.quoted = False
-        """Whether this line is a quotation."""
-        self.ordered = False
-        """Whether a line says in which order values stand."""
-        self.elsewhere = False
-        """Whether the line that introduces these says that what follows is no answer."""
         self.patterns = _patterns(names.pattern, scale.min < 0)
-        self.said = False
-        """Whether there was a value."""
-        self.headed = False
-        """Whether the line before is the name of a field and no more."""
-        self.others: list[Other] = []
-        """Lines without a value that was read, but for those about something else."""
+        self.label_open = False  # the line before ends in "Summary:", its values may stand here
+        self.listed = False  # values were given in a list, without their names
+        self.ordered = False  # a line says in which order values stand
+        self.quoted = False  # this line is a quotation
+        self.elsewhere = False  # the line that introduces these says that what follows is no answer
+        self.said = False  # there was a value
+        self.headed = False  # the line before is the name of a field and no more
+        self.others: list[Other] = []  # lines without a value, but for those about something else
 
     def claim(self, field: str, value: Value) -> None:
         """Pass a value on, unless what introduces it says that it is none."""
@@ -225,7 +211,7 @@ class _Lines:
             self.others.append(Other(line, self.said))
 
     def _take_list(self, line: str) -> bool:
-        """Read ``Summary: 3 4 4 2``, the numbers on the same line or on the next; say whether it was one."""
+        """Read ``Summary: 3 4 4 2``, on one line or two; say whether it was one."""
         label = _LABEL.match(line)
         rest = line[label.end() :] if label else line if self.label_open else ""
         self.label_open = bool(label) and not rest.strip()
@@ -250,8 +236,9 @@ class _Lines:
                     continue
                 field = self.names.field(match["name"])
                 if field is not None:
-                    value = reading.value if self._is_own(match, line) else UNCLEAR
-                    found.append(_Named(match.start(), field, value, reading.until))
+                    qualifier = match.groupdict().get("qualifier")  # in brackets, after the name
+                    own = qualifier is None or is_gloss(qualifier, self.scale, None)
+                    found.append(_Named(match.start(), field, reading.value if own else UNCLEAR))
         found.sort()
         lead = line[: found[0].start] if found else ""
         if not leads_here(lead) or says_other_scale(lead, self.scale):
@@ -266,11 +253,6 @@ class _Lines:
         if pattern is self.patterns.bracket:
             return line[reading.end : reading.end + 1] in (")", "]")
         return True
-
-    def _is_own(self, match: re.Match[str], line: str) -> bool:
-        """Say whether what stands in brackets after a name leaves it what it is."""
-        qualifier = match.groupdict().get("qualifier")
-        return qualifier is None or is_gloss(qualifier, self.scale, None)
 
     def _take_score(self, line: str, field: str, *, begins: bool) -> bool:
         """Read the score of a section: ``Score: 4`` on a line or inside one, or ``… 4/5`` at the end."""
@@ -305,5 +287,5 @@ class _Lines:
 
 
 def _is_another_topic(line: str, heading: bool) -> bool:
-    """Say whether a line ends the section of a field; one in bold that is its score does not."""
+    """Say whether a line ends the section of a field."""
     return _OTHER_TOPIC.match(line) is not None or (heading and not _SCORE_LINE.match(line))

@@ -63,14 +63,14 @@ def answer_in(text: str) -> str | None:
 
 
 def unknown_mark(text: str, known: frozenset[str]) -> str | None:
-    """Return the first mark whose meaning is not known: what it encloses may be an example or a draft.
+    """Return the first mark whose meaning is not known: it may enclose an example or a draft.
 
     Parameters
     ----------
     text
         The answer, without reasoning.
     known
-        What a tag may be called beside the usual names, in lower case.
+        Names of tags that are known beside the usual ones, in lower case.
     """
     for mark in _TAG.finditer(text):
         name = (mark["name"] or "").casefold()

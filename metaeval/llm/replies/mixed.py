@@ -1,8 +1,8 @@
 """Replies whose fields differ in kind: numbers, choices in words, and texts.
 
-In JSON each field is a key of one object. In text each has a line of its own, ``name: value``; a text may go
-on below it, up to an empty line or the next field. A value is the whole of what stands there: what is not
-understood beside it leaves it unread.
+In JSON each field is a key of one object. In text each has a line ``name: value``; a text may continue below
+it, up to an empty line or the next field. A value is the whole of its line or key: with anything beside it
+that is not understood, it is not read.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.llm.replies.beside import is_head, leads_here, takes_back
 from metaeval.llm.replies.fields import Choice, Number, Text
-from metaeval.llm.replies.json_claims import MOST_OBJECTS, Pairs
+from metaeval.llm.replies.json_claims import Pairs
 from metaeval.llm.replies.line_claims import Other, is_partly_quoted, without_markup
-from metaeval.llm.replies.objects import claim_value, holds_values, is_remark_key
+from metaeval.llm.replies.objects import claim_value, holds_values, is_remark_key, unclear
 from metaeval.llm.replies.remarks import withdraws
 from metaeval.llm.replies.values import whole_value
 from metaeval.llm.replies.words import UNCLEAR, tidy
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from metaeval.llm.replies.fields import Field, Given
-    from metaeval.llm.replies.json_claims import Found
     from metaeval.llm.replies.names import Names
 
     Claim: TypeAlias = Callable[[str, Given | None], None]
@@ -34,38 +33,28 @@ _LEAD = r"^[\s>#•●▪◦·+|*_`\"'-]*(?:[0-9]{1,2}[.)] *)?[*_`\"' ]*"
 _SEPARATOR = r"[*_`\"' ]*(?::|=)[*_` ]*"
 
 
-def claim_objects(found: Found, names: Names, fields: Mapping[str, Field], claim: Claim) -> None:
-    """Tell ``claim`` every field and value that the objects of a reply name."""
-    too_many = len(found.objects) > MOST_OBJECTS
-    for value, is_answer in found.objects:
-        _claim_json(value, names, fields, claim if is_answer and not too_many else _unclear(claim))
-
-
-def _claim_json(
+def claim_json(
     value: object, names: Names, fields: Mapping[str, Field], claim: Claim, depth: int = 0
 ) -> None:
+    """Tell ``claim`` every field and value that a JSON value names."""
     if depth > _DEEPEST or not isinstance(value, Pairs):
         return
     asked = [(names.field(key), key, inner) for key, inner in value]
     named = any(field for field, _, _ in asked)
     if named and not all(field or _is_harmless(key, inner, names) for field, key, inner in asked):
-        claim = _unclear(claim)
+        claim = unclear(claim)
     for field, key, inner in asked:
         if field is None:
             known = holds_values(key) and not named
-            _claim_json(inner, names, fields, claim if known else _unclear(claim), depth + 1)
+            claim_json(inner, names, fields, claim if known else unclear(claim), depth + 1)
         elif isinstance(one := fields[field], Number):
             claim_value(field, inner, names, one.scale, claim)
         else:
             claim(field, _read(one, inner))
 
 
-def _unclear(claim: Claim) -> Claim:
-    return lambda field, _: claim(field, UNCLEAR)
-
-
 def _is_harmless(key: str, value: object, names: Names) -> bool:
-    """Say whether what stands beside the fields in their object is a reason for them."""
+    """Say whether a key beside the fields of an object holds a reason for them."""
     if not is_remark_key(key, names):
         return False
     return value is None or (isinstance(value, str) and not (takes_back(value) or withdraws(value, names)))

@@ -1,7 +1,7 @@
-"""The numbers of a text, and what accounts for them.
+"""The numbers of a text, and what explains them.
 
-A number that nothing accounts for may be another value, another scale or a correction. Accounted for are
-the value itself, the scale that was asked for, and counts such as ``2 friends``.
+An unexplained number may be another value, another scale or a correction. Explained are the value itself, the
+scale that was asked for, and counts such as ``2 friends``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 
 @functools.lru_cache(maxsize=32)
 def _scale_said(low: float, high: float) -> re.Pattern[str]:
-    """Return the pattern of the ways in which a reply repeats the scale that was asked for."""
+    """Return the pattern of the ways in which a reply repeats the scale."""
     a, b = (rf"(?:{re.escape(f'{x:g}')}(?:\.0+)?)" for x in (low, high))
     dash = r"(?:-|–|—|~|to|and|through|至|到|\.\.+)"
     return re.compile(
@@ -84,7 +84,7 @@ def _scale_said(low: float, high: float) -> re.Pattern[str]:
 
 @functools.lru_cache(maxsize=32)
 def _anchor_said(low: float, high: float) -> re.Pattern[str]:
-    """Return the pattern of an end of the scale that is explained, as in ``where 1 is poor``."""
+    """Return the pattern of an end of the scale with its meaning, as in ``where 1 is poor``."""
     ends = "|".join(re.escape(f"{x:g}") for x in (low, high))
     return re.compile(
         rf"(?<![0-9.,/-])\b(?:{ends})"
@@ -94,7 +94,7 @@ def _anchor_said(low: float, high: float) -> re.Pattern[str]:
 
 
 def loose_numbers(text: str, scale: Scale, value: float | None) -> list[str]:
-    """Return the numbers of a text that nothing accounts for."""
+    """Return the numbers of a text that nothing explains."""
     text = without_scale(text, scale)
     found = []
     for token in NUMBER.finditer(text):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from math import inf
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from metaeval.llm.replies.beside import corrects, is_brief, is_status, takes_back
 from metaeval.llm.replies.json_claims import MOST_OBJECTS, Pairs
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from metaeval.llm.replies.words import Value
 
 Claim: TypeAlias = "Callable[[str, Value], None]"
+AnyClaim: TypeAlias = "Callable[[str, Any], None]"
 
 _SCORE_KEYS = frozenset(["score", "rating", "value", "answer", "评分", "得分", "分数", "打分"])
 _NAME_KEYS = frozenset(
@@ -58,11 +59,11 @@ _DEEPEST = 8  # objects within objects
 _LARGEST = 1e15
 
 
-def claim_objects(found: Found, names: Names, scale: Scale, claim: Claim) -> None:
-    """Tell ``claim`` every field and value that the objects of a reply name."""
+def claim_objects(found: Found, read: Callable[[object, AnyClaim], None], claim: AnyClaim) -> None:
+    """Have ``read`` tell ``claim`` every field and value that the objects of a reply name."""
     too_many = len(found.objects) > MOST_OBJECTS
     for value, is_answer in found.objects:
-        claim_json(value, names, scale, claim if is_answer and not too_many else _unclear(claim))
+        read(value, claim if is_answer and not too_many else unclear(claim))
 
 
 def claim_json(value: object, names: Names, scale: Scale, claim: Claim, depth: int = 0) -> None:
@@ -79,7 +80,7 @@ def claim_json(value: object, names: Names, scale: Scale, claim: Claim, depth: i
 def _claim_pairs(pairs: Pairs, names: Names, scale: Scale, claim: Claim, depth: int) -> None:
     named = any(names.field(key) is not None for key, _ in pairs)
     if _is_odd(pairs, names, scale):
-        claim = _unclear(claim)
+        claim = unclear(claim)
     for key, value in pairs:
         field = names.field(key)
         if field is not None:
@@ -87,12 +88,13 @@ def _claim_pairs(pairs: Pairs, names: Names, scale: Scale, claim: Claim, depth: 
         elif key.casefold() in _LIST_KEYS and _is_flat(value):
             _claim_list(value, pairs, names, scale, claim)
         else:
-            claim_json(value, names, scale, claim if holds_values(key) else _unclear(claim), depth + 1)
+            claim_json(value, names, scale, claim if holds_values(key) else unclear(claim), depth + 1)
     if not named or len(names.fields) == 1:
         _claim_entry(pairs, names, scale, claim)
 
 
-def _unclear(claim: Claim) -> Claim:
+def unclear(claim: AnyClaim) -> AnyClaim:
+    """Return a claim that every field it is told has no clear value."""
     return lambda field, _: claim(field, UNCLEAR)
 
 
@@ -101,7 +103,7 @@ def _plain_key(key: str) -> str:
 
 
 def _is_odd(pairs: Pairs, names: Names, scale: Scale) -> bool:
-    """Say whether an object holds beside its values what is not known to leave them what they are."""
+    """Say whether an object holds, beside its values, anything that may change them."""
     named = any(names.field(key) is not None for key, _ in pairs)
     return not all(
         _is_known(key, value, names, scale) or (named and _is_other_aspect(key, value, names))

@@ -1,8 +1,8 @@
 """Reply → values, or the reason that there are none.
 
-All or nothing: only a reply that gives every field one clear value on the scale gives values. What can be
-read in two ways is not read at all, nor is a value beside which stands what is not understood, such as
-another number: a lost answer is counted and asked for again, an invented one is not noticed by anybody.
+All or nothing: a reply is read only if it gives every field one clear value on the scale. A reply that can be
+read in two ways, or that holds something that is not understood beside a value, such as another number, gives
+none: a lost answer is counted and asked for again, an invented one is not noticed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.base.records import Status
 from metaeval.llm.replies import mixed
@@ -22,12 +22,12 @@ from metaeval.llm.replies.json_claims import find_json
 from metaeval.llm.replies.line_claims import claim_lines
 from metaeval.llm.replies.marks import answer_in, unknown_mark
 from metaeval.llm.replies.names import names_of
-from metaeval.llm.replies.objects import claim_objects
+from metaeval.llm.replies.objects import claim_json, claim_objects
 from metaeval.llm.replies.remarks import is_not_understood, withdraws
 from metaeval.llm.replies.words import UNCLEAR, tidy, with_stars_counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from metaeval.base.records import Scale
     from metaeval.llm.replies.fields import Field, Given
@@ -38,6 +38,9 @@ PARSER = "2"
 """Version of the reading of replies; raised when the same reply may be read otherwise."""
 
 FORMS: tuple[str, ...] = ("auto", "json", "text")
+
+Claims: TypeAlias = "defaultdict[str, set[Given | None]]"
+"""Field → the values that are claimed of it."""
 
 _FILTERED = frozenset(
     ["content_filter", "content-filter", "safety", "refusal", "prohibited_content", "recitation"]
@@ -90,7 +93,7 @@ def read_reply(
     text
         The reply; None or blank if there was none.
     fields
-        What was asked for, in the order asked.
+        What was asked for, in the order asked; the names differ.
     form
         ``json``: the values must stand in JSON; ``text``: in lines; ``auto``: in either. Whatever else the
         reply says must not contradict them.
@@ -99,12 +102,12 @@ def read_reply(
     refusal
         The provider's own field for a refusal.
     prompt
-        What was sent, so that a reply which repeats it is not read as an answer, and for evidence.
+        What was sent: a reply that repeats it is no answer, and evidence must stand in it.
 
     Raises
     ------
     ValueError
-        If ``fields`` is empty or names one twice, or ``form`` is not known: an error of the caller.
+        For no fields, two of one name, or an unknown ``form``.
     """
     if not fields or len({field.name for field in fields}) < len(fields):
         raise ValueError(f"names of fields must be different, at least one, not {[f.name for f in fields]}")
@@ -148,17 +151,18 @@ def _read(text: str, fields: Sequence[Field], form: str) -> Parsed:
     json, names = find_json(text), names_of(fields)
     scales = {field.numbers for field in fields}
     scale = scales.pop() if len(scales) == 1 else None
-    claims = _Claims(defaultdict(set), defaultdict(set))
+    in_json: Claims = defaultdict(set)
+    in_text: Claims = defaultdict(set)
     if scale is None:
         of_name = {field.name: field for field in fields}
-        mixed.claim_objects(json, names, of_name, lambda f, v: claims.json[f].add(v))
-        others = mixed.claim_lines(json.rest, names, of_name, lambda f, v: claims.text[f].add(v))
+        claim_objects(json, lambda v, to: mixed.claim_json(v, names, of_name, to), _into(in_json))
+        others = mixed.claim_lines(json.rest, names, of_name, _into(in_text))
     else:
-        claim_objects(json, names, scale, lambda f, v: claims.json[f].add(v))
-        others = claim_lines(json.rest, names, scale, lambda f, v: claims.text[f].add(v))
+        claim_objects(json, lambda v, to: claim_json(v, names, scale, to), _into(in_json))
+        others = claim_lines(json.rest, names, scale, _into(in_text))
     if json.cut_off:
         return Parsed(None, Status.TRUNCATED, "a JSON object is begun and never ended")
-    read = _agreed(claims, fields, form)
+    read = _agreed(in_json, in_text, fields, form)
     if isinstance(read, str):
         return Parsed(None, Status.UNPARSED, read)
     numbers: dict[Scale, dict[str, float]] = defaultdict(dict)
@@ -178,22 +182,18 @@ def _read(text: str, fields: Sequence[Field], form: str) -> Parsed:
     return Parsed(read, Status.OK)
 
 
-class _Claims(NamedTuple):
-    """Field → what is claimed of it, in JSON and in text."""
-
-    json: defaultdict[str, set[Given | None]]
-    text: defaultdict[str, set[Given | None]]
+def _into(claims: Claims) -> Callable[[str, Given | None], None]:
+    return lambda field, value: claims[field].add(value)
 
 
-def _agreed(claims: _Claims, fields: Sequence[Field], form: str) -> dict[str, Given] | str:
+def _agreed(json: Claims, text: Claims, fields: Sequence[Field], form: str) -> dict[str, Given] | str:
     """Return the one value that is claimed of each field, or why there is none."""
     read: dict[str, Given] = {}
     for field in fields:
-        in_json, in_text = claims.json[field.name], claims.text[field.name]
-        said = in_json | in_text
+        said = json[field.name] | text[field.name]
         if isinstance(field, Text) and not field.required:
             said = said or {""}
-        elif not {"auto": said, "json": in_json, "text": in_text}[form]:
+        elif not {"auto": said, "json": json[field.name], "text": text[field.name]}[form]:
             return f"no value for {field.name!r}"
         value, *more = said
         if more or value is UNCLEAR:
@@ -209,17 +209,7 @@ def _doubt(
     numbers: Mapping[Scale, Mapping[str, float]],
     choices: Sequence[tuple[Choice, Given]],
 ) -> str | None:
-    """Return what the rest of the reply says against the values, or None.
-
-    Parameters
-    ----------
-    text, others
-        The rest, and its lines.
-    numbers
-        Scale → field → number that was read.
-    choices
-        Those in words, with the values that were read.
-    """
+    """Return what the rest of the reply, ``others`` line by line, says against the values, or None."""
     mark = unknown_mark(text, names.spellings)
     if mark is not None:
         return f"the mark {mark!r} is not known"
@@ -247,7 +237,7 @@ def _doubt(
 
 
 def _with_evidence(found: Parsed, values: dict[str, Given], fields: Sequence[Field], prompt: str) -> Parsed:
-    """Return what was read with the texts that the prompt does not hold; no values, if one of them must."""
+    """Return what was read, with the texts that are not in the prompt; no values, if one of them must be."""
     texts = [f for f in fields if isinstance(f, Text) and f.evidence and values[f.name] != ""]
     invented = [f for f in texts if not stands_in(str(values[f.name]), parts_of(prompt, f.evidence))]
     named = tuple(f.name for f in invented)
@@ -258,10 +248,10 @@ def _with_evidence(found: Parsed, values: dict[str, Given], fields: Sequence[Fie
 
 
 def _own_words(reply: str, prompt: str) -> str | None:
-    """Return the reply without the lines it copies from the prompt, such as the ratings of an example.
+    """Return the reply without the lines it copies from the prompt; None if it repeats the prompt.
 
-    None if it repeats the prompt: its first long line, or two thirds of them. What is JSON stays, for an
-    answer may well be equal to an example.
+    It does if it has the prompt's first long line, or two thirds of them. JSON stays: an answer may equal an
+    example.
     """
     bare = reply.strip()
     if bare.startswith("{") and bare.endswith("}"):

@@ -1,7 +1,7 @@
-"""Remarks that take values back, or say that they are of someone or something else, in seven languages.
+"""Remarks that take values back, or say that they are about someone or something else, in seven languages.
 
 A lost answer is counted and asked for again, an invented one is not noticed: in doubt a remark counts. Only
-a sentence that plainly is about the text that is judged may hold such a word and be a reason.
+a sentence about the text that is judged may hold such a word and be a reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A value, with what stands beside it."""
+"""A value, with the text beside it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _is_enclosed(text: str, at: int, rest: str) -> bool:
 
 
 def _is_understood(rest: str, scale: Scale, value: float) -> bool:
-    """Say whether what comes after a value leaves it what it is."""
+    """Say whether the text after a value leaves the value as it is."""
     at = 0
     while True:
         if closers := _CLOSERS.match(rest, at):

@@ -12,27 +12,28 @@ from metaeval.llm.calls.request import CallFailure, FailureKind, Reply, canonica
 from metaeval.llm.store.rows import values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from metaeval.llm.store.rows import Row
 
 _LONGEST = 64 * 2**20  # bytes of a line: a thousand times the longest reply of a model of today
 _MOST_TRIES = 1000
-_TEXTS = ("text", "raw")
-_WORDS = ("finish_reason", "refusal", "model", "fingerprint")
-_COUNTS = ("prompt_tokens", "completion_tokens", "cached_tokens")
-_SECONDS = ("queue_seconds", "service_seconds")
+_FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    ("text raw", lambda v: isinstance(v, str), "text"),
+    ("finish_reason refusal model fingerprint", lambda v: isinstance(v, str | None), "text or null"),
+    (
+        "prompt_tokens completion_tokens cached_tokens",
+        lambda v: v is None or (type(v) is int and 0 <= v < 2**63),
+        "a count",
+    ),
+    ("queue_seconds service_seconds", lambda v: type(v) in (int, float) and math.isfinite(v), "a number"),
+)
+"""Names of fields of a reply, what they may hold, and the words for it."""
 
 
 def rows_in(path: Path) -> Iterator[Row]:
-    """Yield the rows of the replies in a file.
-
-    Raises
-    ------
-    MetaevalError
-        At the first line that is no reply, or whose key is not that of its request.
-    """
+    """Yield the rows of the replies in a file; raise `MetaevalError` at the first line that is no reply."""
     with path.open("rb") as file:
         number = 0
         while line := file.readline(_LONGEST):
@@ -80,18 +81,9 @@ def _reply(said: dict[str, Any]) -> Reply:
     if error:
         _need(all(isinstance(part, str) for part in error), "the error must hold texts")
         _need(error.kind in get_args(FailureKind), f"{error.kind!r} is no kind of error")
-    for name in _TEXTS:
-        _need(isinstance(said[name], str), f"{name} must be text")
-    for name in _WORDS:
-        _need(said[name] is None or isinstance(said[name], str), f"{name} must be text or null")
-    for name in _COUNTS:
-        _need(
-            said[name] is None or (type(said[name]) is int and 0 <= said[name] < 2**63),
-            f"{name} must be a count",
-        )
-    for name in _SECONDS:
-        given = said[name]
-        _need(type(given) in (int, float) and math.isfinite(given), f"{name} must be a number")
+    for names, fits, wanted in _FIELDS:
+        for name in names.split():
+            _need(fits(said[name]), f"{name} must be {wanted}")
     for given in (*said.values(), *(error or ())):
         if isinstance(given, str):
             given.encode()  # half of a surrogate pair is no text

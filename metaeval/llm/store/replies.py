@@ -49,7 +49,7 @@ def default_path() -> Path:
 
 
 class Store:
-    """The replies in one file.
+    """The replies in one file; raises `MetaevalError` if it is damaged, is no store or cannot be used.
 
     Parameters
     ----------
@@ -57,11 +57,6 @@ class Store:
         The file; `default_path` if left out.
     create
         Whether a file that is not there is made.
-
-    Raises
-    ------
-    MetaevalError
-        If the file is damaged, is no store or cannot be used.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, create: bool = True) -> None:

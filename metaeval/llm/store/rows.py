@@ -86,35 +86,17 @@ def digest(*kept: object) -> int:
 
 
 def reply_in(found: Sequence[Any], key: str | None = None) -> Reply:
-    """Return the reply in the `columns` of a row.
-
-    Raises
-    ------
-    DamagedReplyError
-        If the row does not fit its digest, or is not the one of ``key``.
-    """
+    """Return the reply in the `columns` of a row; raise `DamagedReplyError` if it was changed."""
     given = found[0]
-    if (key is not None and given != key) or not is_sound(found):
+    sound = found[-1] in (_UNKNOWN, digest(*found[:-1]))  # a row of version 1 has no digest
+    if not sound or (key is not None and given != key):
         raise DamagedReplyError(given)
     error = None if found[12] is None else CallFailure(found[12], found[13] or "", found[14] or "")
     return Reply._make((*found[1:12], error))
 
 
-def is_sound(found: Sequence[Any]) -> bool:
-    """Say whether a row fits its digest; a row of version 1 has none, and passes."""
-    if found[-1] == _UNKNOWN:
-        return True
-    return bool(digest(*found[:-1]) == found[-1])
-
-
 def request_in(text: str, key: str) -> dict[str, Any]:
-    """Return the fields of a request from its column.
-
-    Raises
-    ------
-    DamagedReplyError
-        If it is not the request of that key.
-    """
+    """Return the fields of a request from its column; raise `DamagedReplyError` if its key is another."""
     try:
         request: dict[str, Any] = json.loads(text)
         if key_of(request) == key:

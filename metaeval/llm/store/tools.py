@@ -14,7 +14,7 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.files import replacing
 from metaeval.llm.calls.request import Message
 from metaeval.llm.store.lines import rows_in
-from metaeval.llm.store.rows import PUT, DamagedReplyError, is_sound, reply_in, request_in
+from metaeval.llm.store.rows import PUT, DamagedReplyError, reply_in, request_in
 
 if TYPE_CHECKING:
     import os
@@ -54,7 +54,7 @@ class Info(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """How many replies of a file were new, and how many were there."""
+    """How many replies of a file were new, and how many were there already."""
 
     added: int
     present: int
@@ -69,31 +69,27 @@ class Conversation(NamedTuple):
 
 def info(store: Store) -> Info:
     """Count what is in a store."""
-    with store.sentences():
-        return _info(store)
-
-
-def _info(store: Store) -> Info:
-    counted = store.rows(
+    found = store.rows(
         # Cast, for a file that is damaged may hold anything.
         "SELECT CAST(provider || '/' || asked AS TEXT), count(*) - count(error_kind), count(error_kind), "
         "CAST(total(prompt_tokens) AS INTEGER), CAST(total(completion_tokens) AS INTEGER) "
         "FROM replies GROUP BY provider, asked ORDER BY provider, asked"
     )
-    models = tuple(ModelCount(*row) for row in counted)
+    models = tuple(ModelCount(*row) for row in found)
     ((oldest, newest),) = store.rows(
         "SELECT CAST(min(created) AS REAL), CAST(max(created) AS REAL) FROM replies"
     )
     files = (store.path, store.path.with_name(f"{store.path.name}-wal"))
-    return Info(
-        path=str(store.path),
-        bytes=sum(f.stat().st_size for f in files if f.exists()),
-        replies=sum(m.replies for m in models),
-        failures=sum(m.failures for m in models),
-        oldest=None if oldest is None else _iso(oldest),
-        newest=None if newest is None else _iso(newest),
-        models=models,
-    )
+    with store.sentences():
+        return Info(
+            path=str(store.path),
+            bytes=sum(f.stat().st_size for f in files if f.exists()),
+            replies=sum(m.replies for m in models),
+            failures=sum(m.failures for m in models),
+            oldest=None if oldest is None else _iso(oldest),
+            newest=None if newest is None else _iso(newest),
+            models=models,
+        )
 
 
 def problems(store: Store) -> list[str]:
@@ -110,15 +106,14 @@ def problems(store: Store) -> list[str]:
 
 def _damaged(store: Store) -> list[int]:
     """Return the row numbers of replies that are not what was kept, or not of what was asked."""
-    return [number for number, request, *kept in _all_rows(store, "rowid", -1) if not _whole(request, kept)]
-
-
-def _whole(request: str, kept: list[Any]) -> bool:
-    try:
-        request_in(request, kept[0])
-    except DamagedReplyError:
-        return False
-    return is_sound(kept)
+    found = []
+    for number, request, *kept in _all_rows(store, "rowid", -1):
+        try:
+            request_in(request, kept[0])
+            reply_in(kept)
+        except DamagedReplyError:
+            found.append(number)
+    return found
 
 
 def _check_file(store: Store) -> None:
@@ -156,7 +151,7 @@ def prune(
     damaged: bool = False,
     everything: bool = False,
 ) -> int:
-    """Delete the replies that meet all conditions, and give their space back to the disk.
+    """Delete the replies that meet all conditions, free their space on the disk, and return their number.
 
     Parameters
     ----------
@@ -169,17 +164,7 @@ def prune(
     damaged
         Delete only replies that are not what was kept.
     everything
-        Delete all replies; needed if there is no other condition.
-
-    Returns
-    -------
-    int
-        How many were deleted.
-
-    Raises
-    ------
-    MetaevalError
-        If there is no condition, and ``everything`` is false.
+        Delete all replies; without a condition and this, `MetaevalError` is raised.
     """
     where: list[str] = []
     values: list[Any] = []
@@ -211,7 +196,7 @@ def prune(
 
 
 def export_jsonl(store: Store, path: str | os.PathLike[str], keys: Iterable[str] | None = None) -> int:
-    """Write replies as JSON Lines, one a line, and return how many.
+    """Write replies as JSON Lines and return their number.
 
     Parameters
     ----------
@@ -277,10 +262,8 @@ def _rows_of(store: Store, keys: Sequence[str]) -> Iterator[Row]:
 def import_jsonl(store: Store, path: str | os.PathLike[str]) -> Imported:
     """Add the replies of a file that `export_jsonl` wrote; a reply that is there stays.
 
-    Raises
-    ------
-    MetaevalError
-        If a line is not of this form, or its key is not that of its request. Nothing is added then.
+    `MetaevalError` is raised, and nothing added, if a line has another form or a key that is not its
+    request's.
     """
 
     def add(connection: sqlite3.Connection) -> Imported:

@@ -38,15 +38,8 @@ def hub_name(path: str | os.PathLike[str]) -> str | None:
 def hub_folder(name: str) -> Path:
     """Download a data-set folder of the hub, once (the hub's cache keeps it), and return its path.
 
-    Parameters
-    ----------
-    name
-        ``owner/name``, with ``@`` and a branch, tag or commit if it is not to be the newest.
-
-    Raises
-    ------
-    DataError
-        If it cannot be reached or is not there, or is no data set in our layout.
+    ``name`` is ``owner/name``, with ``@`` and a branch, tag or commit if it is not to be the newest. What
+    cannot be reached, or is no data set in our layout, is a `DataError`.
     """
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
@@ -58,13 +51,12 @@ def hub_folder(name: str) -> Path:
     # The error of the HTTP library that this version of the hub's library uses, such as for a missing proxy.
     http_error: type[Exception] = HfHubHTTPError.__mro__[1]
     try:
-        folder = Path(
-            huggingface_hub.snapshot_download(
-                repository, repo_type="dataset", revision=revision, allow_patterns=_FILES
-            )
+        found = huggingface_hub.snapshot_download(
+            repository, repo_type="dataset", revision=revision, allow_patterns=_FILES
         )
     except (http_error, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         raise DataError(_not_loaded(name, error)) from error
+    folder = Path(found)
     if not (folder / FILE).is_file():
         raise DataError(
             f"the hub data set {name!r} has no {FILE}, so it is another kind of table; import it with: "
@@ -74,43 +66,26 @@ def hub_folder(name: str) -> Path:
 
 
 def hub_table(source: str, split: str | None = None, cache: Path | None = None) -> Table:
-    """Load one table with the ``datasets`` library.
+    """Load one table with the ``datasets`` library: of the hub, or of a local folder of data files.
 
-    Parameters
-    ----------
-    source
-        A name on the hub, with ``@`` and a revision if there is one, or a local folder of data files.
-    split
-        Which split; may be left out if there is one only.
-    cache
-        Where the library keeps its copy; its own place if left out.
-
-    Raises
-    ------
-    DataError
-        If the data set or the split is not there.
+    ``split`` may be left out if there is only one; ``cache`` is where the library keeps its copy.
     """
     import datasets
 
     datasets.disable_progress_bars()
     local = Path(source).is_dir()
     name, revision = (source, None) if local else _split(source)
-    kept = None if cache is None else str(cache)
     try:
-        found = datasets.load_dataset(name, revision=revision, cache_dir=kept)
+        found = datasets.load_dataset(
+            name, revision=revision, cache_dir=None if cache is None else str(cache)
+        )
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise DataError(_not_loaded(source, error, "folder" if local else "hub data set")) from error
     return split_table(found, split, source)
 
 
 def split_table(found: Mapping[Any, Any], split: str | None, source: str) -> Table:
-    """Return one split of a ``datasets.DatasetDict`` as a table; it may be left out if there is one only.
-
-    Raises
-    ------
-    DataError
-        If the split is not there, or there are several and none is named.
-    """
+    """Return one split of a ``datasets.DatasetDict`` as a table; see `hub_table`."""
     splits = [str(s) for s in found]
     if split is None and len(splits) > 1:
         raise DataError(f"{source!r} has the splits {', '.join(splits)}; name one as `split` in the map")

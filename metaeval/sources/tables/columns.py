@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import decimal
 import re
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from metaeval.base.frames import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from numpy.typing import NDArray
 
@@ -36,19 +37,15 @@ def text_column(table: Table, column: str) -> tuple[NDArray[np.object_], list[Pr
     cells = _cells(values)
     kinds = {type(c) for c in cells} - {type(None)}
     if kinds <= {str}:
-        text = np.array([c if c is not None else "" for c in cells] or [], dtype=object)
+        text = np.array(["" if c is None else c for c in cells], dtype=object)
         return text, _surrogates(table, column, text)
     families = {k: _family(k) for k in kinds}
-    wrong = {k for k, f in families.items() if f is None}
-    known = {f for f in families.values() if f is not None}
-    problems: list[Problem] = []
-    if wrong:
-        problems = [
-            table.problem(i, column, f"holds a {type(c).__name__}; it may hold text or numbers")
-            for i, c in enumerate(cells)
-            if type(c) in wrong
-        ]
-    elif len(known) > 1:
+    problems = [
+        table.problem(i, column, f"holds a {type(c).__name__}; it may hold text or numbers")
+        for i, c in enumerate(cells)
+        if c is not None and families[type(c)] is None
+    ]
+    if not problems and len(set(families.values())) > 1:
         problems = _mixed(table, column, cells, families)
     return np.array([_plain(c) for c in cells], dtype=object), problems
 
@@ -78,7 +75,7 @@ def number_column(
         return numbers, _infinite(table, column, numbers)
     numbers = np.full(len(cells), np.nan)
     if set(families.values()) == {"number", "text"}:
-        return numbers, _mixed(table, column, cells, {**families, str: "text"})
+        return numbers, _mixed(table, column, cells, families)
     problems = [
         table.problem(i, column, f"is {c!r}; it may be a number, or empty where there is none")
         for i, c in enumerate(cells)
@@ -121,17 +118,9 @@ def _parse(
             dtype=np.float64,
         )
     unread = [i for i in np.flatnonzero(~np.isfinite(numbers)).tolist() if stripped[i] is not None]
-    if not unread:
-        return numbers, []
-    numbers = numbers.copy()
-    numbers[unread] = np.nan
-    problems = [
-        table.problem(
-            i, column, f"is {stripped[i]!r}; it may be a finite number, or empty where there is none"
-        )
-        for i in unread
-    ]
-    return numbers, problems
+    may = "it may be a finite number, or empty where there is none"
+    problems = [table.problem(i, column, f"is {stripped[i]!r}; {may}") for i in unread]
+    return np.where(np.isfinite(numbers), numbers, np.nan), problems
 
 
 def _infinite(table: Table, column: str, numbers: NDArray[np.float64]) -> list[Problem]:
@@ -173,33 +162,24 @@ def _mixed(
 
 
 def _surrogates(table: Table, column: str, text: NDArray[np.object_]) -> list[Problem]:
-    try:
+    with contextlib.suppress(UnicodeEncodeError):
         "".join(text).encode("utf-8")
-    except UnicodeEncodeError:
-        pass
-    else:
         return []
-    problems = []
-    for i, cell in enumerate(text):
-        clean = cell.encode("utf-8", errors="replace").decode("utf-8")
-        if clean != cell:
-            problems.append(
-                table.problem(i, column, "holds half of a surrogate pair, which is not Unicode text")
-            )
-            text[i] = clean
-    return problems
+    clean = np.array([cell.encode("utf-8", errors="replace").decode("utf-8") for cell in text], dtype=object)
+    wrong = np.flatnonzero(clean != text).tolist()
+    text[:] = clean
+    return [
+        table.problem(i, column, "holds half of a surrogate pair, which is not Unicode text") for i in wrong
+    ]
 
 
 def _plain(cell: object) -> str:
-    writers: tuple[tuple[Any, Callable[[Any], str]], ...] = (
-        (bool | np.bool_, lambda c: "true" if c else "false"),
-        (float | np.floating, _float_text),
-    )
-    if cell is None:
-        return ""
-    return next((write(cell) for kind, write in writers if isinstance(cell, kind)), str(cell))
-
-
-def _float_text(number: float) -> str:
-    whole = float(number).is_integer() and abs(number) < _EXACT
-    return str(int(number)) if whole else repr(float(number))
+    match cell:
+        case None:
+            return ""
+        case bool() | np.bool_():
+            return "true" if cell else "false"
+        case float() | np.floating():
+            number = float(cell)
+            return str(int(number)) if number.is_integer() and abs(number) < _EXACT else repr(number)
+    return str(cell)

@@ -26,15 +26,7 @@ _QUOTE = ord('"')
 
 
 def read_sound(content: bytes, delimiter: str) -> tuple[list[str], pa.Table] | None:
-    """Return header and records as texts; None if `csv` has to read the file.
-
-    Parameters
-    ----------
-    content
-        The file, without a byte-order mark.
-    delimiter
-        Between two fields.
-    """
+    """Return header and records as texts, of a file without byte-order mark; None if `csv` has to read it."""
     if len(content) < _SMALLEST or b"\0" in content or content.count(b"\r") != content.count(b"\r\n"):
         return None
     if not _is_quoted_well(content, delimiter.encode()):

@@ -45,26 +45,22 @@ class Entry(Strict):
 
     @model_validator(mode="after")
     def _placeholders_are_known(self) -> Self:
-        known: set[str] = set()
         for pattern in self.columns:
             given = placeholders(pattern)
-            known.update(given)
             if len(given) != len(set(given)):
                 raise ValueError(f"{pattern!r} has one placeholder twice")
             # Without a pattern, the column may be the name; a pattern must say which part is.
             who = self.who or (f"{{{self.who_is}}}" if given else "")
-            for template in (who, self.aspect):
-                for wanted in placeholders(template) if isinstance(template, str) else []:
-                    if wanted not in given:
-                        raise ValueError(
-                            f"{template!r} needs the placeholder {{{wanted}}}; {pattern!r} does not have it"
-                            f"{nearest(wanted, given)}"
-                        )
-        for name in self.where:
-            if name not in known:
-                raise ValueError(
-                    f"`where` names {name!r}, which is no placeholder here{nearest(name, known)}"
-                )
+            for template in (t for t in (who, self.aspect) if isinstance(t, str)):
+                if lacking := [name for name in placeholders(template) if name not in given]:
+                    raise ValueError(
+                        f"{template!r} needs the placeholder {{{lacking[0]}}}; {pattern!r} does not have it"
+                        f"{nearest(lacking[0], given)}"
+                    )
+        known = {name for pattern in self.columns for name in placeholders(pattern)}
+        if strange := [name for name in self.where if name not in known]:
+            hint = nearest(strange[0], known)
+            raise ValueError(f"`where` names {strange[0]!r}, which is no placeholder here{hint}")
         return self
 
     def named(self, column: str, values: Mapping[str, str]) -> str | FromColumn:

@@ -24,15 +24,7 @@ class TooLargeError(Exception):
 
 
 def read_parquet(content: bytes) -> pa.Table:
-    """Read a Parquet file.
-
-    Raises
-    ------
-    TooLargeError
-        If the table would be larger than this computer's memory.
-    pyarrow.ArrowException, OSError
-        If it is no Parquet file that can be read.
-    """
+    """Read a Parquet file; `TooLargeError` if the table would be larger than this computer's memory."""
     file = pq.ParquetFile(io.BytesIO(content))
     schema, leaves = file.schema_arrow, file.schema
     found = file.metadata

@@ -33,21 +33,10 @@ _ARRAY = ("numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconst
 _DTYPE = "numpy.dtype"
 _SLICE = "builtins.slice"
 
-_ALLOWED = frozenset(
-    {
-        _FRAME,
-        _MANAGER,
-        _BLOCK,
-        _NEW_INDEX,
-        *_ARRAY,
-        _DTYPE,
-        _SLICE,
-        "numpy.ndarray",
-        "pandas.core.indexes.base.Index",
-        "pandas.core.indexes.numeric.Int64Index",
-        "pandas.core.indexes.range.RangeIndex",
-    }
-)
+_INDEXES = [
+    f"pandas.core.indexes.{name}" for name in ("base.Index", "numeric.Int64Index", "range.RangeIndex")
+]
+_ALLOWED = {_FRAME, _MANAGER, _BLOCK, _NEW_INDEX, *_ARRAY, _DTYPE, _SLICE, "numpy.ndarray", *_INDEXES}
 # fmt: off
 _OPCODES = frozenset({
     "PROTO", "FRAME", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2", "LONG1",
@@ -57,21 +46,11 @@ _OPCODES = frozenset({
     "REDUCE", "NEWOBJ", "BUILD",
 })
 # fmt: on
-_PUTS = frozenset({"BINPUT", "LONG_BINPUT"})
-_MOST_REPEATED = (
-    100  # characters of cells for each byte of the file: a text that is repeated stands there once
-)
+_MOST_REPEATED = 100  # characters of cells per byte of the file: a repeated text stands there once
 _DTYPES = {"O8": "O", "f8": "f8", "i8": "i8"}
 _BROKEN = (
-    pickle.UnpicklingError,
-    EOFError,
-    AttributeError,
-    IndexError,
-    KeyError,
-    MemoryError,
-    OverflowError,
-    TypeError,
-    ValueError,
+    *(pickle.UnpicklingError, EOFError, AttributeError, LookupError),
+    *(MemoryError, OverflowError, TypeError, ValueError),
 )
 
 
@@ -104,13 +83,6 @@ def _check_steps(content: bytes, name: str) -> None:
     """Check the opcodes of a pickle before it is loaded: some use much more memory than the file has.
 
     A FRAME allocates the size that it states, and a PUT makes the memo as long as its index.
-
-    Raises
-    ------
-    pickle.UnpicklingError, ValueError
-        If a step is none that a DataFrame needs, or is larger than the file.
-    DataError
-        If it asks for a name that a DataFrame does not need.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of texts with escapes, which are refused
@@ -118,11 +90,8 @@ def _check_steps(content: bytes, name: str) -> None:
     for count, (step, argument, _) in enumerate(steps):
         if step.name == "GLOBAL":
             _check_name(str(argument).replace(" ", "."), name)
-        if step.name not in _OPCODES:
-            raise pickle.UnpicklingError(step.name)
-        if step.name in _PUTS and int(argument or 0) > count:
-            raise pickle.UnpicklingError(step.name)
-        if step.name == "FRAME" and int(argument or 0) > len(content):
+        largest = {"FRAME": len(content), "BINPUT": count, "LONG_BINPUT": count}.get(step.name)
+        if step.name not in _OPCODES or (largest is not None and int(argument or 0) > largest):
             raise pickle.UnpicklingError(step.name)
 
 
@@ -140,13 +109,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """Return the DataFrame pickled in ``path``; its row labels are dropped.
-
-    Raises
-    ------
-    DataError
-        If the file is no such pickle, or asks for a name that a DataFrame does not need.
-    """
+    """Return the DataFrame pickled in ``path``; its row labels are dropped."""
     try:
         content = path.read_bytes()
     except OSError as error:

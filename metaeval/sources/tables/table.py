@@ -17,7 +17,7 @@ from metaeval.sources.tables.csv_fast import read_sound
 from metaeval.sources.tables.parquet import TooLargeError, read_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -72,18 +72,13 @@ def from_frame(frame: pd.DataFrame, name: str) -> Table:
 
 
 def read_table(path: Path) -> tuple[Table | None, list[Problem]]:
-    """Read a table; the format follows the suffix.
+    """Read a table; the format follows the suffix, which must be one of `SUFFIXES`.
 
     Returns
     -------
     tuple
         The table (None if it cannot be used), and problems of the file: encoding, ragged rows, broken lines.
         Values are not checked.
-
-    Raises
-    ------
-    DataError
-        If the suffix is none of `SUFFIXES`.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
@@ -115,38 +110,35 @@ def _read_parquet(name: str, content: bytes) -> tuple[Table | None, list[Problem
     try:
         return from_frame(arrow_frame(read_parquet(content)), name), []
     except TooLargeError as error:
-        return None, [Problem(name, None, None, str(error))]
+        message = str(error)
     except MemoryError:
-        return None, [
-            Problem(name, None, None, "takes more memory than there is; leave out what is not needed")
-        ]
+        message = "takes more memory than there is; leave out what is not needed"
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        return None, [Problem(name, None, None, f"is not a Parquet file that can be read: {reason}")]
+        message = f"is not a Parquet file that can be read: {str(error).splitlines()[0]}"
+    return None, [Problem(name, None, None, message)]
 
 
 def _read_jsonl(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
     problems: list[Problem] = []
     records: list[dict[str, Any]] = []
     rows: list[int] = []
-    columns: dict[str, None] = {}
     for number, line in enumerate(content.removeprefix(_BOM).split(b"\n"), start=1):
         if not line.strip():
             continue
         try:
-            record = _json_object(line)
-        except UnicodeDecodeError as error:
-            problems.append(Problem(name, number, None, _not_utf8(line, error)))
-        except ValueError as error:
-            problems.append(Problem(name, number, None, f"is not a JSON object: {error}"))
-        except RecursionError:
-            problems.append(Problem(name, number, None, "nests its values too deeply to be read"))
-        else:
-            records.append(record)
+            records.append(_json_object(line))
             rows.append(number)
-            columns.update(dict.fromkeys(record))
+            continue
+        except UnicodeDecodeError as error:
+            message = _not_utf8(line, error)
+        except ValueError as error:
+            message = f"is not a JSON object: {error}"
+        except RecursionError:
+            message = "nests its values too deeply to be read"
+        problems.append(Problem(name, number, None, message))
         if len(problems) >= _LINE_PROBLEMS:
             break
+    columns = {column for record in records for column in record}
     if not columns:
         return None, problems or [
             Problem(name, None, None, "holds only empty objects; it needs keys and values")
@@ -196,25 +188,35 @@ def _read_records(name: str, content: bytes, delimiter: str) -> tuple[Table | No
     """Read a file record by record, and find its problems."""
     problems: list[Problem] = []
     header: list[str] = []
-    found = _Records()
+    batch: list[list[str]] = []
+    tables: list[pa.Table] = []
+    rows: list[int] = []
     number = 0
     try:
-        for number, record in enumerate(_records(content, delimiter), start=1):
+        text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
+        for number, record in enumerate(csv.reader(text, delimiter=delimiter, strict=True), start=1):
             if number == 1:
                 header = record
             elif len(record) == len(header):
-                found.add(number, record)
+                batch.append(record)
+                rows.append(number)
+                if len(batch) == _BATCH:
+                    tables.append(_arrow(batch, len(header)))
+                    batch = []
             elif record:  # a blank line counts as a row, but says nothing
-                problems.append(Problem(name, number, None, _ragged(record, header)))
+                few = len(record) < len(header)
+                hint = "too few" if few else "too many; quote a text that holds the delimiter"
+                message = f"has {len(record)} fields, the header has {len(header)}: {hint}"
+                problems.append(Problem(name, number, None, message))
     except csv.Error as error:
         message = f"is not valid CSV: {error}; look for a stray quotation mark"
         return None, [*problems, Problem(name, number + 1, None, message)]
     except UnicodeDecodeError:
         return None, [_where_not_utf8(name, content, delimiter)]
-    wrong_header = _header_problems(name, header)
-    if wrong_header:
+    if wrong_header := _header_problems(name, header):
         return None, [*wrong_header, *problems]
-    return _table(name, header, found.frame(len(header)), found.numbers()), problems
+    whole = pa.concat_tables([*tables, _arrow(batch, len(header))])
+    return _table(name, header, arrow_frame(whole), np.asarray(rows, dtype=np.int64)), problems
 
 
 def _table(
@@ -224,56 +226,18 @@ def _table(
     return Table(name, frame, np.arange(2, len(frame) + 2) if rows is None else rows)
 
 
-@dataclass(slots=True)
-class _Records:
-    """Collects records as Arrow tables, which take a fifth of the memory of Python lists."""
-
-    _batch: list[list[str]] = field(default_factory=list)
-    _rows: list[int] = field(default_factory=list)
-    _tables: list[pa.Table] = field(default_factory=list)
-    _numbers: list[NDArray[np.int64]] = field(default_factory=list)
-
-    def add(self, number: int, record: list[str]) -> None:
-        self._batch.append(record)
-        self._rows.append(number)
-        if len(self._batch) == _BATCH:
-            self._keep(len(record))
-
-    def frame(self, columns: int) -> pd.DataFrame:
-        self._keep(columns)
-        return arrow_frame(pa.concat_tables(self._tables))
-
-    def numbers(self) -> NDArray[np.int64]:
-        return np.concatenate(self._numbers)
-
-    def _keep(self, columns: int) -> None:
-        cells: Iterable[Sequence[str]] = zip(*self._batch, strict=True) if self._batch else [()] * columns
-        arrays = [pa.array(c, pa.string()) for c in cells]
-        self._tables.append(pa.table(arrays, [str(i) for i in range(columns)]))
-        self._numbers.append(np.asarray(self._rows, dtype=np.int64))
-        self._batch, self._rows = [], []
-
-
-def _records(content: bytes, delimiter: str) -> Iterator[list[str]]:
-    text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
-    return csv.reader(text, delimiter=delimiter, strict=True)
-
-
-def _ragged(record: Sequence[str], header: Sequence[str]) -> str:
-    hint = "too few" if len(record) < len(header) else "too many; quote a text that holds the delimiter"
-    return f"has {len(record)} fields, the header has {len(header)}: {hint}"
+def _arrow(records: Sequence[Sequence[str]], columns: int) -> pa.Table:
+    """Return records as an Arrow table, which takes a fifth of the memory of Python lists."""
+    cells: Iterable[Sequence[str]] = zip(*records, strict=True) if records else [()] * columns
+    return pa.table([pa.array(c, pa.string()) for c in cells], [str(i) for i in range(columns)])
 
 
 def _header_problems(name: str, header: Sequence[str]) -> list[Problem]:
     if not any(header):
         return [Problem(name, 1, None, "the first row names no columns")]
-    seen: set[str] = set()
-    problems = []
-    for column in filter(None, header):
-        if column in seen:
-            problems.append(Problem(name, 1, column, "two columns have this name; rename one"))
-        seen.add(column)
-    return problems
+    first = {column: n for n, column in reversed([*enumerate(header)])}
+    again = [column for n, column in enumerate(header) if column and first[column] != n]
+    return [Problem(name, 1, column, "two columns have this name; rename one") for column in again]
 
 
 def _not_utf8(content: bytes, error: UnicodeDecodeError) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-_FEW_VALUES = 12  # up to here one pass a value is cheaper than one pass a bit
+_FEW_VALUES = 12  # up to here one pass per value is cheaper than one per bit
 _SAFE = 1e60  # spreads between 1/_SAFE and _SAFE can be squared and summed without overflow or underflow
 
 

@@ -90,7 +90,7 @@ def estimate(
     of_rows = coded_y.codes if len(coded_y.codes) == 1 == rows else coded_y.codes[y_row]
     first, second = coded_x, Coded(of_rows, coded_y.values)
     if len(first.values) < len(second.values):
-        # Kendall's discordant pairs cost one pass a distinct value of the second; all three are symmetric.
+        # Kendall's discordant pairs cost one pass per distinct value of the second; all three are symmetric.
         first, second = second, first
     if mask is not None:
         first, second = Coded(first.codes[mask], first.values), Coded(second.codes[mask], second.values)
@@ -198,7 +198,7 @@ def _between(  # noqa: PLR0917 - the arguments of `estimate`, passed on
     mask: NDArray[np.bool_] | None,
     undefined: Undefined,
 ) -> dict[str, Estimates]:
-    """Correlate exact group means, one coefficient a row."""
+    """Correlate exact group means, one coefficient per row."""
     rows = len(x)
     x_means, y_means = np.empty((2, rows, g.n_groups))
     counts = np.empty((rows, g.n_groups), dtype=np.int64)

@@ -29,7 +29,7 @@ _SINGULAR = 1e-9  # relative to the largest singular value of the scaled system
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """Variance components; the arrays have one entry a row of values, or shape () for a single row."""
+    """Variance components; the arrays have one entry per row of values, or shape () for a single row."""
 
     components: dict[str, Floats]
     """Name of each factor, and ``residual`` → estimate in squared units of the values; can be negative.

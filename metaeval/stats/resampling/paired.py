@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from metaeval.stats.resampling.weights import Swaps
 
 _BLOCK = 2**22  # numbers worked with at a time
+_CACHED = 2**17  # numbers that are worked with many times, so that they stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +290,7 @@ def _same_units(statistics: Sequence[Sequence[Moments]], swaps: Swaps) -> _Permu
         # So that the variance is xx - x² and the correlation xy over its root.
         parts = np.stack([x / np.sqrt(n), xx, (xy - x * (y / n)) / np.sqrt(yy - y * y / n)])
         prepared.append((parts, parts.sum(axis=2)[:, :, None]))
-    step = max(1, _BLOCK // (8 * len(first)))
+    step = max(64, _CACHED // (8 * len(first)))
     for block in swaps.blocks():
         for at in range(0, block.shape[1], step):
             chosen = block[:, at : at + step]

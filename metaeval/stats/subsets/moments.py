@@ -34,7 +34,7 @@ def every_subset(n_judges: int) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class Covariances:
-    """Sums of products about the mean, a column a group or a resample."""
+    """Sums of products about the mean, a column per group or resample."""
 
     judges: Floats
     """Shape (K (K + 1) / 2, columns): the upper triangle, row by row."""
@@ -119,7 +119,7 @@ def about_mean(moments: Floats, k: int) -> Covariances:
 
 @dataclass(frozen=True, slots=True)
 class SubsetMoments:
-    """Moments of the sums of scores of a few subsets, a column a part of a group that may have weights."""
+    """Moments of the sums of scores of a few subsets, a column per part of a group that may have weights."""
 
     n: Floats
     """Shape (parts,); so have ``y`` and ``yy``."""

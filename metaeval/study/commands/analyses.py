@@ -63,10 +63,9 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
             raise MetaevalError(f"the run has no evaluator {name!r} to combine{nearest(name, known)}")
     if len(set(wanted)) < len(wanted):
         raise MetaevalError(f"{', '.join(wanted)} names a judge twice; give each once")
-    kinds = run.scores.kinds
-    names = list(wanted) or [n for n in known if kinds.get(n) == Kind.JUDGE]
+    names = list(wanted) or run.judges
     if len(names) < 2:
-        others = [n for n in known if kinds.get(n) not in (Kind.BASELINE, Kind.ENSEMBLE)]
+        others = [n for n in known if run.scores.kinds.get(n) not in (Kind.BASELINE, Kind.ENSEMBLE)]
         have = f"{len(names)} judge is given" if wanted else f"the run has {len(names) or 'no'} judge"
         raise MetaevalError(
             f"{have}, and an ensemble takes two or more: give two or more of its evaluators with --judge "
@@ -97,18 +96,7 @@ def generators_of(
 ) -> list[Sheet]:
     """Rank the generators of a finished run by ratings and by evaluators.
 
-    Parameters
-    ----------
-    folder
-        The run.
-    evaluators
-        The trusted ones; all but baselines, if empty.
-    aspect
-        One aspect; all and their average, if None.
-    labelled
-        Estimate from the ratings of this many random users, and the scores of all.
-    resamples, seed
-        Of the bootstrap of users.
+    The options are those of `metaeval generators`; ``labelled`` users are drawn at random.
 
     Raises
     ------

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from metaeval.runs.finished import OpenRun
 
 NO_FAMILY = "none"
-"""What is said of a name that belongs to no family."""
+"""Given for a name that belongs to no family."""
 _COUNTED = "grapheme clusters"
 
 
@@ -49,27 +49,13 @@ def biases_of(
 ) -> list[Sheet]:
     """Measure and test the biases of the judges of a finished run.
 
-    Parameters
-    ----------
-    folder
-        The run.
-    judges
-        Evaluators of the run; its judges, pointwise and pairwise, if empty.
-    families
-        Name of a generator or judge → its family of models, before the table of
-        `metaeval.trust.bias.families`; ``none`` for no family.
-    length
-        An evaluator of the run whose scores are the lengths of the texts; found, or counted in the data set,
-        if None.
-    data
-        Where the data set lies, if not where the study says; read only if lengths must be counted.
-    resamples, seed
-        Of the clusters of the run, such as its users.
+    The options are those of `metaeval biases`. Families go before those of `metaeval.trust.bias.families`.
+    The data set is read only to count lengths.
 
     Raises
     ------
     MetaevalError
-        If the run is none, has no judge, or a name is not known.
+        For an unknown name, and if there is no judge or nothing to measure.
     """
     run = open_run(folder)
     names, pairwise = judges_of(run, judges)
@@ -108,23 +94,16 @@ def biases_of(
 
 
 def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> tuple[list[str], list[str]]:
-    """Return the evaluators whose scores are looked at, and those whose verdicts on pairs are.
-
-    Raises
-    ------
-    MetaevalError
-        If one is not in the run, or nobody is wanted and the run has no judge.
-    """
+    """Return the pointwise judges whose scores are measured, and the pairwise ones whose verdicts are."""
     known = list(run.scores.evaluators)
     of_pairs = [] if run.verdicts is None else [str(e) for e in run.verdicts["evaluator"].unique()]
     for name in wanted:
         if name not in [*known, *of_pairs]:
             raise MetaevalError(f"the run has no evaluator {name!r}{nearest(name, [*known, *of_pairs])}")
-    kinds = run.scores.kinds
-    names = list(dict.fromkeys(wanted)) or [n for n in known if kinds.get(n) == Kind.JUDGE]
+    names = list(dict.fromkeys(wanted)) or run.judges
     pairwise = [n for n in of_pairs if n in names or not wanted]
     if not (names or pairwise):
-        others = [n for n in known if kinds.get(n) != Kind.BASELINE]
+        others = [n for n in known if run.scores.kinds.get(n) != Kind.BASELINE]
         raise MetaevalError(
             f"the run has no judges; name those of its evaluators to look at with --judge "
             f"({', '.join(others)})"
@@ -136,13 +115,7 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> tuple[list[str], list
 def families_of(
     run: OpenRun, judges: Sequence[str], generators: Sequence[str], said: Mapping[str, str]
 ) -> dict[str, str | None]:
-    """Return the family of models of each judge and generator: what is said, or what its name tells.
-
-    Raises
-    ------
-    MetaevalError
-        If something is said of a name that is neither.
-    """
+    """Return the family of models of each judge and generator: as given, or by its model or name."""
     known = [*judges, *generators]
     for name in said:
         if name not in known:
@@ -160,19 +133,13 @@ def families_of(
         elif model is not None:
             found[judge] = model_family(str(model))
         else:
-            # A short name may hide whose scores were recorded; people and ensembles are of no family.
+            # A short name may hide the recorded evaluator; people and ensembles are of no family.
             found[judge] = family_of(run.record.evaluators[judge].spec) if recorded else None
     return found
 
 
 def said_families(pairs: Sequence[str], path: str | os.PathLike[str] | None = None) -> dict[str, str]:
-    """Read the families of names from texts such as ``gpt-4o=openai``, and from a YAML file before them.
-
-    Raises
-    ------
-    YamlError, MetaevalError
-        If the file cannot be read or is not a mapping of texts, or a text has no ``=``.
-    """
+    """Read families from a YAML file, then from texts such as ``gpt-4o=openai``, which go before it."""
     found: dict[str, str] = {}
     if path is not None:
         content, _ = read_yaml(path)
@@ -193,13 +160,7 @@ def said_families(pairs: Sequence[str], path: str | os.PathLike[str] | None = No
 def lengths_of(
     run: OpenRun, name: str | None = None, data: str | os.PathLike[str] | None = None
 ) -> tuple[pd.DataFrame | None, list[str]]:
-    """Return the length of each text (key columns and ``length``), and a sentence if it is not known.
-
-    Raises
-    ------
-    MetaevalError
-        If the evaluator that is to tell is not in the run, or the data set that is named is not the run's.
-    """
+    """Return the length of each text (key columns and ``length``); or None, and a sentence that says why."""
     known = list(run.scores.evaluators)
     if name is not None and name not in known:
         raise MetaevalError(f"the run has no evaluator {name!r} that tells lengths{nearest(name, known)}")
@@ -222,12 +183,8 @@ def lengths_of(
             lengths = [float("nan") if t is None else float(graphemes(t)) for t in texts[0].texts]
             return loaded.units.assign(length=lengths), []
         why = "the units of the run have no texts"
-    return None, [
-        (
-            f"Verbosity is left out, for {why}; a study with "
-            "Length() among its evaluators keeps them, or say with --length which evaluator tells them."
-        )
-    ]
+    told = f"Verbosity is left out, for {why}; a study with Length() among its evaluators keeps them"
+    return None, [f"{told}, or say with --length which evaluator tells them."]
 
 
 def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> JudgedUnits:
@@ -247,7 +204,7 @@ def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> 
 
 
 def _other_people(run: OpenRun, names: Sequence[str]) -> pd.DataFrame | None:
-    """Return what annotators rated who are in neither the truth nor a judge that is looked at."""
+    """Return the ratings of annotators who are part of neither the truth nor a measured judge."""
     if run.raters is None:
         return None
     specs = [run.record.truth.spec, *(run.record.evaluators[n].spec for n in names)]
@@ -259,26 +216,19 @@ def _other_people(run: OpenRun, names: Sequence[str]) -> pd.DataFrame | None:
 def _without_family(
     of: Mapping[str, str | None], judges: Sequence[str], generators: Sequence[str]
 ) -> list[str]:
-    """Say of which judges self-preference is not measured, and why."""
+    """Name the judges whose self-preference is not measured, and why."""
     if not generators:
         return ["Self-preference is left out, for the run has no generators."]
-    unknown = [j for j in judges if of[j] is None]
+    unknown = ", ".join(j for j in judges if of[j] is None)
     alone = [j for j in judges if of[j] is not None and not own_generators(generators, of[j], of)]
-    told = []
-    if alone:
-        named = ", ".join(f"{j} ({of[j]})" for j in alone)
-        told.append(f"Self-preference is left out where no generator is of the family, or all are: {named}.")
-    if unknown:
-        named = ", ".join(unknown)
-        told.append(f"Self-preference is left out where no family is known; say it with --family: {named}.")
-    return told
+    named = ", ".join(f"{j} ({of[j]})" for j in alone)
+    why = {"no generator is of the family, or all are": named}
+    why["no family is known; say it with --family"] = unknown
+    return [f"Self-preference is left out where {reason}: {names}." for reason, names in why.items() if names]
 
 
 def _not_ratings(data: JudgedUnits | None) -> list[str]:
-    """Say of which judges the use of the scale is not measured."""
-    others = [j for j in data.judges if j not in data.rates] if data else []
-    if not others:
-        return []
-    return [
-        f"Leniency and the use of the scale take ratings on the truth's scale; not so: {', '.join(others)}."
-    ]
+    """Name the judges whose use of the scale is not measured."""
+    others = ", ".join(j for j in data.judges if j not in data.rates) if data else ""
+    told = f"Leniency and the use of the scale take ratings on the truth's scale; not so: {others}."
+    return [told] if others else []

@@ -24,12 +24,7 @@ from metaeval.trust.calibration.record import (
     state_of,
     write_calibration,
 )
-from metaeval.trust.calibration.sheets import (
-    agreement_sheet,
-    confusion_sheet,
-    label_sheet,
-    strata_sheet,
-)
+from metaeval.trust.calibration.sheets import calibration_sheets
 
 if TYPE_CHECKING:
     import os
@@ -49,17 +44,10 @@ def calibration_of(
     *,
     save: str | os.PathLike[str] | None = None,
 ) -> list[Sheet]:
-    """Measure how far evaluators agree with people, and keep the calibration.
+    """Measure how far the evaluators of a finished run, or of a data set of labels, agree with people.
 
-    Parameters
-    ----------
-    folder
-        A finished run, or a data set with ratings and recorded scores or annotators.
-    how
-        What to calibrate.
-    save
-        The file of the calibration. If None, that of a run is ``calibration.json`` in its folder, and that of
-        a data set is not kept.
+    The calibration is kept in the file ``save``. If that is None, the one of a run is ``calibration.json`` in
+    its folder, and the one of a data set is not kept.
 
     Returns
     -------
@@ -103,18 +91,18 @@ def calibration_of(
             found, maps, signatures=signatures, about=about, bands=bands, bootstrap=bootstrap, **choice
         )
         write_calibration(made, target)
-    whole = [one for one in found if not one.stratum]
-    choice["simulated"] = simulated
-    sheets = [
-        agreement_sheet(
-            whole, bands, **choice, intervals=_intervals(bootstrap, given.called), left_out=left_out
-        ),
-        label_sheet(whole, simulated=simulated),
-        strata_sheet(found, bands, options.by, **choice) if options.by else None,
-        confusion_sheet(found, every=bool(options.evaluators), simulated=simulated),
-        map_sheet(maps, who=given.called.get(folds, folds), seed=bootstrap.seed, simulated=simulated),
-    ]
-    return [sheet for sheet in sheets if sheet is not None]
+    sheets = calibration_sheets(
+        found,
+        bands,
+        **choice,
+        by=options.by or "",
+        every=bool(options.evaluators),
+        intervals=_intervals(bootstrap, given.called),
+        left_out=left_out,
+        simulated=simulated,
+    )
+    fitted = map_sheet(maps, who=given.called.get(folds, folds), seed=bootstrap.seed, simulated=simulated)
+    return [*sheets, fitted] if fitted else sheets
 
 
 def states_of(
@@ -123,21 +111,10 @@ def states_of(
     *,
     only: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Say of the evaluators of a finished run whether they are those that were calibrated.
+    """Return evaluator of a run → ``calibrated``, or ``uncalibrated: `` and why.
 
-    Parameters
-    ----------
-    folder
-        The run.
-    calibration
-        A calibration file, or another run's folder; the run's own, if None.
-    only
-        Evaluators; if empty, those in the calibration, and all judges.
-
-    Returns
-    -------
-    dict
-        Name → ``calibrated``, or ``uncalibrated: `` and why.
+    ``calibration`` is a calibration file, or another run's folder; the run's own, if None. Without ``only``,
+    the evaluators are those in the calibration, and all judges.
     """
     run = open_run(folder)
     kept = read_calibration(calibration if calibration is not None else run.folder)

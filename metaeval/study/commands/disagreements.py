@@ -40,18 +40,7 @@ def disagreements_of(
 ) -> list[Sheet]:
     """Say where a panel of judges of a finished run splits, and what it gains over its best member.
 
-    Parameters
-    ----------
-    folder
-        The run.
-    judges
-        The panel; the judges of the run, if empty.
-    aspects, levels
-        All of the run, if empty.
-    n
-        Units to list.
-    resamples, seed
-        Of the bootstrap of the clusters of the run, such as its users.
+    The options are those of `metaeval disagreements`.
 
     Returns
     -------
@@ -87,24 +76,10 @@ def labels_of_disagreements(
     data: str | os.PathLike[str] | None = None,
     with_scores: bool = False,
 ) -> int:
-    """Write the units of the sheet ``disagreements`` as a table for people to label; return how many.
+    """Write the units of the sheet ``disagreements`` to a CSV file for people to label; return how many.
 
-    It has the columns of `metaeval golden export`, so that `metaeval golden import` takes it back.
-
-    Parameters
-    ----------
-    folder
-        The run.
-    sheet
-        The first sheet of `disagreements_of`.
-    path
-        The CSV file.
-    aspects
-        To label; all of the run, if empty.
-    data
-        Where the run's data set lies, if not where its study says.
-    with_scores
-        Whether to show the members' scores. People who see them lean towards them.
+    It has the columns of `metaeval golden export`, so that `metaeval golden import` takes it back. People who
+    see the members' scores lean towards them.
 
     Raises
     ------
@@ -121,27 +96,21 @@ def labels_of_disagreements(
     scores = [c for c in sheet.frame.columns if c.startswith(SCORE)] if with_scores else []
     texts = [c for c in (*found.keys, "item_title", TEXT) if c in found.explanations]
     units = shown_units(found, texts)
-    rows = []
-    for key, values in zip(
-        sheet.frame[list(found.keys)].itertuples(index=False, name=None),
-        sheet.frame[scores].itertuples(index=False, name=None),
-        strict=True,
-    ):
-        given = ["" if math.isnan(v) else f"{v:.15g}" for v in values]
-        rows.append([*units[tuple(map(str, key))], *("" for _ in asked), *given])
+    n, rows = len(found.keys), []
+    for listed in sheet.frame[[*found.keys, *scores]].itertuples(index=False, name=None):
+        given = ["" if math.isnan(v) else f"{v:.15g}" for v in listed[n:]]
+        rows.append([*units[tuple(map(str, listed[:n]))], *("" for _ in asked), *given])
     write_sheet(path, [UNIT, *texts, *(column_of(found, a) for a in asked), *scores], rows)
     return len(rows)
 
 
 def _units(run: OpenRun, members: Sequence[str], aspects: Sequence[str]) -> pd.DataFrame:
     """Return every unit and aspect with the panel's disagreement, the most disputed first."""
-    scale = run.record.data.scale
+    scale, known = run.record.data.scale, run.record.study.aspects
     low, high = scale.min, scale.max
-    frame = run.scores.frame
-    known = list(run.record.study.aspects)
     for aspect in aspects:
         one_of(aspect, known, "there is no aspect", "allowed")
-    own = frame[frame["evaluator"].isin(list(members))]
+    own = run.scores.frame[run.scores.frame["evaluator"].isin(list(members))]
     fitting = on_scale(own, scale, run.scores.kinds)
     for name in members:
         if name not in fitting:

@@ -1,4 +1,4 @@
-"""A finished run → the gate: its scores against thresholds and against the last run that was accepted."""
+"""A finished run → the gate: its scores against thresholds and against the last accepted run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from metaeval.runs.finished import open_run
 from metaeval.study.commands.dataset import column_of
 from metaeval.trust.calibration.identity import changes as identity_changes
 from metaeval.trust.calibration.identity import identity
+from metaeval.trust.calibration.record import judge_notes
 from metaeval.trust.gate.baseline import Baseline, read_baseline
 from metaeval.trust.gate.baseline import write_baseline as write_file
 from metaeval.trust.gate.checks import gate
-from metaeval.trust.gate.judge import judge_notes
 from metaeval.trust.gate.pairs import CALL_DIGITS, GateScores, cells_of
-from metaeval.trust.gate.rules import ALPHA, MAX_MISSING, Rules, joined, lowered
+from metaeval.trust.gate.rules import Rules, joined, lowered
 
 if TYPE_CHECKING:
     import os
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GateRequest:
-    """What is asked of a gate; what is None is as in the baseline, or as usual."""
+    """Thresholds and options of a gate; what is None is as in the baseline, or the default."""
 
     least: Mapping[str, float]
     max_drop: Mapping[str, float]
@@ -45,13 +45,11 @@ class GateRequest:
     calibration: Path | None = None
     """A calibration, or the run folder that holds one; the run's own, if None."""
 
-    def rules(self, kept: Rules | None = None) -> Rules:
-        """Return thresholds alone, with what is left open as kept, or as usual."""
-        alpha = self.alpha if self.alpha is not None else kept.alpha if kept else ALPHA
-        missing = (
-            self.max_missing if self.max_missing is not None else kept.max_missing if kept else MAX_MISSING
-        )
-        return Rules(self.least, self.max_drop, alpha, missing)
+    def rules(self, kept: Rules | None) -> Rules:
+        """Return the rules asked for; what is None is as ``kept``, or the default."""
+        given = {"alpha": self.alpha, "max_missing": self.max_missing}
+        asked = {key: value for key, value in given.items() if value is not None}
+        return replace(kept or Rules(), least=self.least, max_drop=self.max_drop, **asked)
 
 
 def gate_run(
@@ -61,23 +59,15 @@ def gate_run(
     *,
     accept_judge_change: bool = False,
 ) -> GateResult:
-    """Hold a finished run against thresholds and a baseline.
+    """Hold the finished run of a system as it is now against thresholds and a baseline.
 
-    Parameters
-    ----------
-    folder
-        The run that scored the texts of the system as it is now.
-    asked
-        Thresholds and options.
-    baseline
-        A file that `baseline_of_run` wrote, or the folder of the last accepted run; None for means alone.
-    accept_judge_change
-        Compare even if the judge is not the one of the baseline.
+    The baseline is a file that `baseline_of_run` wrote, or the folder of the last accepted run; without one,
+    only means are checked.
 
     Raises
     ------
     MetaevalError
-        If a run or the baseline cannot be used, less is asked for than in the baseline, or the judge changed.
+        If the baseline cannot be used, less is asked for than in it, or the judge changed.
     """
     run = open_run(folder)
     kept = _baseline(run, asked, Path(baseline)) if baseline is not None else None
@@ -109,19 +99,9 @@ def gate_run(
 def baseline_of_run(
     folder: str | os.PathLike[str], asked: GateRequest, path: str | os.PathLike[str]
 ) -> tuple[list[Path], list[str]]:
-    """Write a run as the baseline of gates to come; thresholds of the file that is there are kept.
+    """Write a run as the baseline of later gates; thresholds of an older file of that name are kept.
 
-    Returns
-    -------
-    list of Path
-        The files that were written.
-    list of str
-        Thresholds that are now lower than they were, as sentences.
-
-    Raises
-    ------
-    MetaevalError
-        If the run or the file cannot be used.
+    Return the files that were written, and a sentence per threshold that is now lower than it was.
     """
     target = Path(path)
     if target.is_dir():
@@ -142,7 +122,7 @@ def baseline_of_run(
 
 
 def _judge_changes(current: GateScores, before: GateScores, accepted: bool) -> list[str]:
-    """Say that the judge is another one than that of the baseline, or refuse to compare the two."""
+    """Note that the judge is not the one of the baseline, or refuse to compare the two."""
     changed = "; ".join(identity_changes(before.identity, current.identity))
     if not changed:
         return []
@@ -157,18 +137,18 @@ def _judge_changes(current: GateScores, before: GateScores, accepted: bool) -> l
 
 
 def _baseline(run: OpenRun, asked: GateRequest, path: Path) -> Baseline:
-    """Read a baseline file; or make one of the folder of a run, which has no thresholds."""
+    """Read a baseline file, or make a baseline without thresholds of a run."""
     if not path.is_dir():
         return read_baseline(path)
     before = open_run(path)
-    # The evaluator goes by one name in both runs; categories are those of the units of the run.
+    # The evaluator has one name in both runs; the categories are those of the run under test.
     name = asked.evaluator or _only_judge(run)
     scored = _scored(before, replace(asked, generators=(), data=None), "", name)
     return Baseline(scored, Rules(), "", asked.cluster or scored.usual_cluster)
 
 
 def _scored(run: OpenRun, asked: GateRequest, by: str, usual: str | None) -> GateScores:
-    """Return the scores that the gate is about."""
+    """Return the scores to check."""
     name = asked.evaluator or usual or _only_judge(run)
     if name not in run.scores.evaluators:
         known = list(run.scores.evaluators)
@@ -209,8 +189,7 @@ def _scored(run: OpenRun, asked: GateRequest, by: str, usual: str | None) -> Gat
 
 
 def _only_judge(run: OpenRun) -> str:
-    kinds = run.scores.kinds
-    judges = [n for n in run.scores.evaluators if kinds.get(n) == Kind.JUDGE]
+    judges = run.judges
     if len(judges) != 1:
         have = f"{len(judges)} judges" if judges else "no judge"
         raise MetaevalError(

@@ -99,7 +99,7 @@ def labelled_run(path: Path, how: Calibrating) -> LabelledScores:
 
 
 def labelled_data(path: Path, how: Calibrating) -> LabelledScores:
-    """Score a data set with what is recorded in it."""
+    """Score a data set with its recorded evaluators and its annotators."""
     data = load(path)
     truth = _truth_of(data, how.truth)
     names = recorded_names(data)
@@ -132,7 +132,7 @@ def labelled_data(path: Path, how: Calibrating) -> LabelledScores:
 
 
 def _truth_of(data: ExplanationSet, given: str | None) -> str:
-    """Return the truth of a data set: what is given, the users, or the only annotator."""
+    """Return the truth of a data set: the given one, the users, or the only annotator."""
     if given is not None:
         return str(build(given).spec)
     if USER_RATER in data.raters:
@@ -146,6 +146,5 @@ def _truth_of(data: ExplanationSet, given: str | None) -> str:
 
 
 def _with(bootstrap: Bootstrap, how: Calibrating) -> Bootstrap:
-    resamples = bootstrap.resamples if how.resamples is None else how.resamples
-    seed = bootstrap.seed if how.seed is None else how.seed
-    return bootstrap.model_copy(update={"resamples": resamples, "seed": seed})
+    given = {"resamples": how.resamples, "seed": how.seed}
+    return bootstrap.model_copy(update={key: value for key, value in given.items() if value is not None})

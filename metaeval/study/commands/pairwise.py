@@ -29,16 +29,8 @@ def pairwise_of(
 ) -> list[Sheet]:
     """Say what became of pairs, and how each pairwise evaluator ranks the generators.
 
-    Parameters
-    ----------
-    path
-        A finished run, or a file of recorded verdicts (`metaeval.sources.verdicts`).
-    evaluators
-        The wanted ones; all pairwise ones, if empty.
-    flips
-        ``tie`` or ``drop``; the evaluator's own rule, if None, and ``tie`` for recorded verdicts.
-    resamples, seed
-        Of the bootstrap of users, or of items in data without users.
+    ``path`` is that of a finished run, or of a file of recorded verdicts (`metaeval.sources.verdicts`), whose
+    flips are ties by default. The options are those of `metaeval pairwise`.
 
     Raises
     ------

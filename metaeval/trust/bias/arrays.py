@@ -46,8 +46,6 @@ class JudgedUnits:
     second: Floats | None = None
     """Shape (A, U): mean rating of people who are in neither the truth nor the judges. None if too few units
     have one."""
-    clustered_by: str = "user"
-    """The noun for a cluster."""
     scale: Scale | None = None
     rates: frozenset[str] = field(default_factory=frozenset)
     """Judges whose scores are ratings on the truth's scale."""
@@ -101,10 +99,11 @@ class JudgedUnits:
             asked = pd.concat([asked, means.assign(evaluator=_OTHERS, **ok)], ignore_index=True)
         found = align(asked, truth, [])
         by_name = {k: _numbered(found.labels[k], found.keys[k]) for k in found.keys}
-        called = called or nouns_of(by_name)
         who = cluster or next(iter(by_name))
         clusters, names = by_name[who]
-        generator, generators = by_name.get(author_key(called), (np.zeros_like(clusters), ()))
+        generator, generators = by_name.get(
+            author_key(called or nouns_of(by_name)), (np.zeros_like(clusters), ())
+        )
         places = [found.evaluators.index(name) for name in judges]
         return cls(
             tuple(judges),
@@ -117,7 +116,6 @@ class JudgedUnits:
             generators,
             None if length is None else _lengths(length, by_name),
             _covering(found, places) if _OTHERS in found.evaluators else None,
-            called[who],
             scale,
             rates,
         )

@@ -13,8 +13,7 @@ from metaeval.stats.resampling.multiplicity import holm
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.trust.bias.between import Between, between, differing_in
 from metaeval.trust.bias.clustered import FEWEST_CLUSTERS
-from metaeval.trust.bias.leniency import Leniency, leniency
-from metaeval.trust.bias.range_use import RangeUse, range_use
+from metaeval.trust.bias.scale_use import Leniency, RangeUse, leniency, range_use
 from metaeval.trust.bias.self_preference import SelfPreference, own_family, own_generators, self_preference
 from metaeval.trust.bias.verbosity import Verbosity, verbosity
 from metaeval.trust.bias.verdicts.between import PROMPT, REPLICATE, VerdictsBetween, verdicts_between

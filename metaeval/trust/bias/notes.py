@@ -1,12 +1,8 @@
-"""Sentences on how the biases of judges were measured and tested."""
+"""Sentences on how the truth is held fixed, and on self-preference."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from metaeval.base.counts import counted
-from metaeval.trust.bias.biases import ALPHA
-from metaeval.trust.bias.clustered import FEWEST_CLUSTERS
 
 if TYPE_CHECKING:
     from metaeval.trust.bias.biases import Biases
@@ -15,45 +11,6 @@ FAMILY_NOTE = (
     "Families go by a table of the words in models' names, or as said with --family and --families; one "
     "generator has more that is its own than its family, so compare with the judges of other families."
 )
-
-
-def _clusters(found: Biases) -> int:
-    return found.data.n_clusters if found.data else max(p.flips.n for p in found.position)
-
-
-def sampling_note(found: Biases) -> str:
-    """Say how the intervals were made."""
-    n, by = _clusters(found), found.clustered_by
-    return (
-        f"Brackets hold 95 % percentile intervals from {found.resamples:,} bootstrap resamples of the {n} "
-        f"{by}s (seed {found.seed}), widened for few {by}s. Of several aspects, the mean. Units without a "
-        "score or a rating are left out, whatever the run fills in."
-    )
-
-
-def testing_notes(found: Biases) -> list[str]:
-    """Say how the tests were made, and what they cannot show."""
-    n, by = _clusters(found), found.clustered_by
-    told = [
-        (
-            f"Two-sided tests turn the signs of whole {by}s at random (wild score bootstrap; "
-            f"{found.resamples:,} times; for range use scores and truth change places), Holm's correction "
-            f"over all {counted(len(found.tests), 'test')} of this table; a bias is found at "
-            f"{100 * ALPHA:g} %. That none is found does not say there is none: see the interval. "
-            "Wording and repetitions are tested for a shift alone: "
-            "answers may differ one by one and be the same in the mean, see below."
-        ),
-    ]
-    if n < FEWEST_CLUSTERS:
-        told.append(
-            f"{n} {by}s are too few for any test at {100 * ALPHA:g} %: take {FEWEST_CLUSTERS} or more."
-        )
-    if len(found.tests) / (found.resamples + 1) > ALPHA:
-        least = round(len(found.tests) / ALPHA)
-        told.append(f"{found.resamples:,} resamples are too few for so many tests: take {least:,} or more.")
-    if found.verbosity or found.self_preference:
-        told.append(given_truth_note(found))
-    return told
 
 
 def given_truth_note(found: Biases) -> str:

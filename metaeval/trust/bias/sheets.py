@@ -10,12 +10,14 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.trust.bias.notes import sampling_note, testing_notes
+from metaeval.trust.bias.biases import ALPHA
+from metaeval.trust.bias.clustered import FEWEST_CLUSTERS
+from metaeval.trust.bias.notes import given_truth_note
 from metaeval.trust.bias.tables import bias_tables
 from metaeval.trust.bias.verdicts.between import REPLICATE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.base.simulation import Simulation
     from metaeval.engine.sheet import Form
@@ -162,5 +164,31 @@ def _tests(found: Biases, said: Sequence[str]) -> Sheet | None:
         Column("p_holm", "p (Holm)", "p"),
         Column("found", "Found"),
     )
-    notes = (sampling_note(found), *testing_notes(found), *said)
+    notes = (*_how_tested(found), *said)
     return Sheet("biases", "Biases of the judges, tested", frame, columns, notes)
+
+
+def _how_tested(found: Biases) -> Iterator[str]:
+    """Say how intervals and tests were made, and what the tests cannot show."""
+    n = found.data.n_clusters if found.data else max(p.flips.n for p in found.position)
+    by, tests, resamples = found.clustered_by, len(found.tests), found.resamples
+    yield (
+        f"Brackets hold 95 % percentile intervals from {resamples:,} bootstrap resamples of the {n} "
+        f"{by}s (seed {found.seed}), widened for few {by}s. Of several aspects, the mean. Units without a "
+        "score or a rating are left out, whatever the run fills in."
+    )
+    yield (
+        f"Two-sided tests turn the signs of whole {by}s at random (wild score bootstrap; "
+        f"{resamples:,} times; for range use scores and truth change places), Holm's correction "
+        f"over all {counted(tests, 'test')} of this table; a bias is found at "
+        f"{100 * ALPHA:g} %. That none is found does not say there is none: see the interval. "
+        "Wording and repetitions are tested for a shift alone: "
+        "answers may differ one by one and be the same in the mean, see below."
+    )
+    if n < FEWEST_CLUSTERS:
+        yield f"{n} {by}s are too few for any test at {100 * ALPHA:g} %: take {FEWEST_CLUSTERS} or more."
+    if tests / (resamples + 1) > ALPHA:
+        least = round(tests / ALPHA)
+        yield f"{resamples:,} resamples are too few for so many tests: take {least:,} or more."
+    if found.verbosity or found.self_preference:
+        yield given_truth_note(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -19,50 +19,28 @@ if TYPE_CHECKING:
     from metaeval.engine.sheet import Form
     from metaeval.trust.bias.biases import Biases
 
-_Row = tuple[Any, int, str]  # a result, the position of an aspect, and its name
+_Row: TypeAlias = tuple[Any, int, str]
+"""A result, the position of an aspect, and its name."""
+_Source: TypeAlias = "Callable[[Any], object] | str"
+"""Where the cells of a column come from: a function of a result, or one of its attributes."""
+_Part: TypeAlias = tuple[Column, _Source]
 
 
-class _Part(NamedTuple):
-    """A column of a sheet, and where its cells come from."""
-
-    name: str
-    title: str
-    """Empty for a column that is not printed."""
-    form: Form = "text"
-    of: Callable[[Any], object] | str = ""
-    """The attribute of a result, or a function of it; default: the attribute of the column's name."""
-    interval: bool = False
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        """Names of the columns of the interval."""
-        return (f"{self.name}_ci_low", f"{self.name}_ci_high") if self.interval else ("", "")
-
-    def cells(self, thing: object, at: int, aspect: str) -> dict[str, object]:
-        """Return the cells of a result for the aspect at a position."""
-        if self is _ASPECT:
-            return {self.name: aspect}
-        value = self.of(thing) if callable(self.of) else attrgetter(self.of or self.name)(thing)
-        if self.interval:
-            numbers = (value.value, value.low, value.high) if isinstance(value, Measured) else ()
-            cells = [float(v[at]) for v in numbers] or [np.nan] * 3
-            return dict(zip((self.name, *self.ends), cells, strict=True))
-        if isinstance(value, np.ndarray):
-            return {self.name: value[at].item() if at < len(value) else None}
-        return {self.name: value}
+def _part(name: str, title: str, form: Form = "text", of: _Source = "") -> _Part:
+    """Return a column, by default of the attribute of its name; without a title it is not printed."""
+    return Column(name, title, form), of or name
 
 
-def _number(name: str, title: str, form: Form = "number", of: Callable[[Any], object] | str = "") -> _Part:
+def _number(name: str, title: str, form: Form = "number", of: _Source = "") -> _Part:
     """Return a column of numbers with intervals."""
-    return _Part(name, title, form, of, interval=True)
+    return Column(name, title, form, f"{name}_ci_low", f"{name}_ci_high"), of or name
 
 
-_JUDGE = _Part("judge", "Judge")
-_FIRST = _Part("judge", "Judge", of=lambda b: b.judges[0])
-_OTHER = _Part("other", "", of=lambda b: b.judges[1])
-_ASPECT = _Part("aspect", "Aspect")
-_UNITS = _Part("n_units", "Units", "count", lambda x: np.append(x.n_units, x.n_units.sum()))
-_PAIRS = _Part("n_pairs", "Pairs", "count")
+_JUDGE = _part("judge", "Judge")
+_FIRST = _part("judge", "Judge", of=lambda b: b.judges[0])
+_ASPECT = _part("aspect", "Aspect")
+_UNITS = _part("n_units", "Units", "count", lambda x: np.append(x.n_units, x.n_units.sum()))
+_PAIRS = _part("n_pairs", "Pairs", "count")
 
 
 def bias_tables(
@@ -113,7 +91,7 @@ def bias_tables(
                 _number("ties", "Ties", "share"),
                 _number("length", "Twice the length", of=effect("length")),
                 _number("family", "Own family", of=effect("family")),
-                _Part("n_left_out", "Left out", "count"),
+                _part("n_left_out", "Left out", "count"),
             ),
             "A flip is a pair on which the two orders differ. Shown first wins: of decided verdicts, by the "
             "text shown first; 50 % without a bias. Ties: of all verdicts.",
@@ -127,8 +105,8 @@ def bias_tables(
             [(b, 0, b.aspect) for b in found.verdicts_between],
             (
                 _FIRST,
-                _OTHER._replace(title="Other"),
-                _Part(
+                _part("other", "Other", of=lambda b: b.judges[1]),
+                _part(
                     "differ_in",
                     "They differ in",
                     of=lambda b: f"prompt: {prompts(b)}" if b.differ_in == PROMPT else b.differ_in,
@@ -167,13 +145,13 @@ def bias_tables(
             rows(found.self_preference),
             (
                 _JUDGE,
-                _Part("family", "Family"),
-                _Part("own", "Its generators", of=lambda s: ", ".join(s.own)),
+                _part("family", "Family"),
+                _part("own", "Its generators", of=lambda s: ", ".join(s.own)),
                 _ASPECT,
                 _number("points", "Points for the own family", of="points.best"),
                 _number("plain", "Given the raw ratings", of="points.plain"),
                 _number("beyond", "Beyond judges of other families", of="beyond_others"),
-                _Part("others", "", of=lambda s: ", ".join(s.others)),
+                _part("others", "", of=lambda s: ", ".join(s.others)),
                 _UNITS,
             ),
             *self_preference_notes(found),
@@ -190,8 +168,8 @@ def bias_tables(
                 _number("difference", "Mean of score − truth"),
                 _number("spread", "Spread / truth"),
                 _number("entropy", "Entropy / truth", of=used("entropy")),
-                _Part("levels", "Levels", "count", used("levels")),
-                _Part("levels_of_truth", "Levels of the truth", "count", used("levels_of_truth")),
+                _part("levels", "Levels", "count", used("levels")),
+                _part("levels_of_truth", "Levels of the truth", "count", used("levels_of_truth")),
                 _number("middle", "In the middle", "share", used("middle")),
                 _number("middle_of_truth", "Truth in the middle", "share", used("middle_of_truth")),
                 _UNITS,
@@ -208,14 +186,14 @@ def bias_tables(
             rows(found.wording),
             (
                 _FIRST,
-                _OTHER,
-                _Part("prompts", "Prompts", of=prompts),
+                _part("other", "", of=lambda b: b.judges[1]),
+                _part("prompts", "Prompts", of=prompts),
                 _ASPECT,
                 _number("distance", "Mean absolute difference"),
                 _number("shift", "Second − first"),
                 _number("correlation", "Pearson's r", "hundred"),
-                _Part("tau", "τ of generators", "hundred"),
-                _Part(
+                _part("tau", "τ of generators", "hundred"),
+                _part(
                     "ranks",
                     "Rank",
                     of=lambda b: " → ".join(str(ranks.get(j, "–")) for j in b.judges) if ranks else None,
@@ -230,8 +208,8 @@ def bias_tables(
             "Repeatability",
             rows(found.repeatability),
             (
-                _Part("judge", "Judge", of=lambda b: " / ".join(b.judges)),
-                _Part("n_replicates", "Repetitions", "count", lambda b: len(b.judges)),
+                _part("judge", "Judge", of=lambda b: " / ".join(b.judges)),
+                _part("n_replicates", "Repetitions", "count", lambda b: len(b.judges)),
                 _ASPECT,
                 _number("identical", "Identical", "share"),
                 _number("distance", "Mean absolute difference"),
@@ -248,12 +226,25 @@ def bias_tables(
 
 def _sheet(name: str, title: str, rows: Iterable[_Row], parts: Sequence[_Part], *notes: str) -> Sheet | None:
     """Return a sheet; None without rows. A column without a value, or of a single aspect, is not printed."""
-    cells = [{k: v for part in parts for k, v in part.cells(*row).items()} for row in rows]
+    cells = [{k: v for part in parts for k, v in _cells(row, *part).items()} for row in rows]
     if not cells:
         return None
     frame = pd.DataFrame(cells)
-    shown = [p for p in parts if p.title and frame[p.name].notna().any()]
+    shown = [c for c, _ in parts if c.title and frame[c.name].notna().any()]
     if len(set(frame["aspect"])) == 1:
-        shown = [p for p in shown if p is not _ASPECT]
-    columns = tuple(Column(p.name, p.title, p.form, *p.ends) for p in shown)
-    return Sheet(name, title, frame, columns, notes)
+        shown = [c for c in shown if c.name != "aspect"]
+    return Sheet(name, title, frame, tuple(shown), notes)
+
+
+def _cells(row: _Row, column: Column, of: _Source) -> dict[str, object]:
+    thing, at, aspect = row
+    if column.name == "aspect":
+        return {"aspect": aspect}
+    value = of(thing) if callable(of) else attrgetter(of)(thing)
+    if column.low:
+        numbers = (value.value, value.low, value.high) if isinstance(value, Measured) else ()
+        ends = [float(v[at]) for v in numbers] or [np.nan] * 3
+        return dict(zip((column.name, column.low, column.high), ends, strict=True))
+    if isinstance(value, np.ndarray):
+        return {column.name: value[at].item() if at < len(value) else None}
+    return {column.name: value}

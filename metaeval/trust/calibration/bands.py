@@ -1,4 +1,4 @@
-"""What an agreement allows a judge to be used for, in words: by the lower end of its interval."""
+"""Verdicts on a judge, by the lower end of the interval of its agreement with people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORDS = (NOT_MEASURING, TIGHTEN, USABLE)
 
 
 class Bands(NamedTuple):
-    """Where agreement is enough to tighten a rubric by, and where it is enough for a gate."""
+    """The agreements from which on a rubric is worth tightening, and a judge usable as a gate."""
 
     tighten: float = 0.4
     usable: float = 0.6
@@ -41,17 +41,14 @@ class Bands(NamedTuple):
         return found
 
     def verdict(self, estimate: float, low: float) -> str:
-        """Return the words for an agreement with the lower end of its interval.
-
-        Where the estimate lies in a higher band than the lower end, more labels may settle it; that is said.
-        """
+        """Return the verdict; it says so if the estimate lies in a higher band than the lower end."""
         if math.isnan(low) or math.isnan(estimate):
             return UNKNOWN
         shown, seems = self._band(low), self._band(estimate)
         return f"{_WORDS[shown]}, or too few labels to tell" if seems > shown else _WORDS[shown]
 
     def sentence(self) -> str:
-        """Return what the words mean."""
+        """Return a sentence on what the verdicts mean."""
         return (
             "The verdict is by the lower end of the interval, not by the estimate: "
             f"{self.usable:g} or more is {USABLE}; {self.tighten:g} to {self.usable:g}: {TIGHTEN}; "
@@ -60,8 +57,3 @@ class Bands(NamedTuple):
 
     def _band(self, value: float) -> int:
         return int(value >= self.tighten) + int(value >= self.usable)
-
-
-def is_usable(verdict: str) -> bool:
-    """Say whether a verdict allows a judge to be used as a gate."""
-    return verdict == USABLE

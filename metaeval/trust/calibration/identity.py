@@ -1,4 +1,4 @@
-"""What a judge is: the part of its signature that its calibration holds for; and what of it changed."""
+"""The identity of a judge: the part of its signature that its calibration holds for; and its changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 _WORDS = {
     "model": "the model",
@@ -34,13 +34,13 @@ _NOT_IDENTITY = frozenset(
     }
 )
 _OUTCOMES = frozenset({"models"})
-"""What only replies tell: a judge that was not asked yet has none."""
+"""Known from replies alone: a judge that was not asked yet has none."""
 _PARTS = "parts"
 _SHORT = 8  # characters of a hash that are shown
 
 
 def identity(signature: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a signature makes the evaluator the one that was calibrated, as plain JSON values."""
+    """Return the part of a signature that a calibration depends on, as plain JSON values."""
     found = {k: v for k, v in signature.items() if k not in _NOT_IDENTITY and not (k in _OUTCOMES and not v)}
     if found.get("examples") == "none":
         found.pop("seed", None)  # draws nothing
@@ -54,10 +54,7 @@ def identity(signature: Mapping[str, Any]) -> dict[str, Any]:
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return a phrase for each difference of two identities, such as ``the prompt changed (… → …)``."""
-    return list(_changes(before, now))
-
-
-def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    found = []
     for key in sorted(before.keys() | now.keys(), key=_order):
         if key in _OUTCOMES and (key not in before or key not in now):
             continue
@@ -66,9 +63,10 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
             continue
         if key == _PARTS and isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
             for i, (part, part_now) in enumerate(zip(one, other, strict=True), start=1):
-                yield from (f"in member {i}, {change}" for change in _changes(part, part_now))
+                found += [f"in member {i}, {change}" for change in changes(part, part_now)]
             continue
-        yield f"{_WORDS.get(key, f'its {key}')} changed ({_text(key, one)} → {_text(key, other)})"
+        found.append(f"{_WORDS.get(key, f'its {key}')} changed ({_text(key, one)} → {_text(key, other)})")
+    return found
 
 
 def _order(key: str) -> tuple[int, str]:
@@ -77,7 +75,7 @@ def _order(key: str) -> tuple[int, str]:
 
 
 def _text(key: str, value: object) -> str:
-    """Return a value for people: prompts and rubrics by name, version and the beginning of their hash."""
+    """Return a value as text: prompts and rubrics by name, version and the start of their hash."""
     match value:
         case None:
             text = "none"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,39 +28,41 @@ if TYPE_CHECKING:
     from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic
+    from metaeval.trust.calibration.bands import Bands
 
 MOST_LABELS = 20
-"""Labels of a scale up to which they are compared as such; scores on a longer one are compared in order."""
+"""Scores on a scale of more labels are compared by their order alone."""
 
 RANKS = ("spearman", "kendall")
 MEASURES = (*KAPPAS, "alpha", *RANKS)
-"""What a verdict can be by, beside kappa at a cut."""
+"""Measures of a verdict, beside kappa at a cut."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Agreement:
-    """An evaluator's agreement with people, for an aspect and perhaps a part of the units."""
+    """An evaluator's agreement with people on an aspect, over all units or a stratum."""
 
     evaluator: str
     aspect: str
     stratum: str
-    """The part of the units; empty for all."""
+    """Empty for all units."""
     n_units: int
-    """Units with a label of people and one of the evaluator."""
+    """Units that people and the evaluator rated."""
     n_clusters: int
     statuses: Mapping[str, int]
-    """Units with a label of people and none of the evaluator, by the reason."""
+    """Units that people alone rated, by the status of the evaluator's score."""
     measured: Mapping[str, Estimate[float]]
-    """By measure: of `MEASURES`, and ``cut 3`` for kappa of 'three or more'."""
+    """By measure: those of `MEASURES`, and ``cut 3`` for kappa of 'three or more'."""
     labels: tuple[float, ...] = ()
-    """The scale's labels; empty if scores or truth are no labels."""
+    """The scale's labels; empty if scores or ratings are no labels of it."""
     table: Ints | None = None
-    """Shape (labels, labels): units by people's label and the evaluator's."""
+    """Confusion table, shape (labels, labels): people's label by the evaluator's."""
 
     def measure(self, wanted: str | None, cuts: Sequence[float] = ()) -> str:
-        """Return what the verdict is by: what is wanted; else kappa at the first cut, or of two labels.
+        """Return the measure of the verdict.
 
-        Else, quadratic kappa of more labels, and Spearman's coefficient of scores that are no labels.
+        That is the one wanted; else kappa at the first cut; else kappa of two labels, quadratic kappa of more
+        labels, or Spearman's coefficient of scores that are no labels.
         """
         if wanted is not None:
             return wanted
@@ -74,20 +76,22 @@ class Agreement:
         """Return a measure; NaN if it is not defined for these scores."""
         return self.measured.get(measure, NOTHING)
 
+    def judged(
+        self, bands: Bands, wanted: str | None, cuts: Sequence[float]
+    ) -> tuple[str, Estimate[float], str]:
+        """Return the measure of the verdict, its value, and the verdict."""
+        by = self.measure(wanted, cuts)
+        value = self.value(by)
+        return by, value, bands.verdict(value.value, value.low)
+
 
 def cut_name(cut: float) -> str:
-    """Return the name of kappa of 'this or more' against 'less'."""
+    """Return the name of kappa of pass (the cut or more) and fail."""
     return f"cut {cut:g}"
 
 
 def check_measure(given: str | None) -> None:
-    """See that a verdict can be by a measure.
-
-    Raises
-    ------
-    MetaevalError
-        If it is not known.
-    """
+    """Raise `MetaevalError` if a measure is not known."""
     if given is not None and given not in MEASURES:
         raise MetaevalError(
             f"--measure {given!r} is not known{nearest(given, MEASURES)} (allowed: {', '.join(MEASURES)}, or "
@@ -96,13 +100,7 @@ def check_measure(given: str | None) -> None:
 
 
 def check_cuts(cuts: Sequence[float], scale: Scale) -> None:
-    """See that cuts part the scale.
-
-    Raises
-    ------
-    MetaevalError
-        If one does not.
-    """
+    """Raise `MetaevalError` if a cut does not divide the scale."""
     for cut in cuts:
         if not scale.min < cut <= scale.max:
             raise MetaevalError(
@@ -127,27 +125,27 @@ def agreements(
     Parameters
     ----------
     data
-        Scores and truth, what is missing dropped, units an evaluator's own; levels are not read.
+        Scores and truth; missing values dropped, by evaluator. Its levels are not used.
     scores, truth
-        The frames they were made of: statuses say why a score is missing.
+        The frames behind ``data``, with the statuses of missing scores.
     scale
         Of the truth.
     bootstrap
-        How intervals are made: clusters, users by default, are resampled alike for all evaluators.
+        How intervals are made; all evaluators get the same resamples.
     cuts
-        Where the scale is parted into fail and pass; every place of a scale of few labels, if empty.
+        Labels from which on a unit passes; every one of a scale with few labels, if empty.
     strata
-        The part that each unit of ``data`` is in, shape (U,); None for none.
+        The stratum of each unit of ``data``, shape (U,); None without strata.
 
     Returns
     -------
     list of Agreement
-        By evaluator and aspect, of all units first, then of each part by name. An evaluator that scored no
-        unit of an aspect has none.
+        By evaluator and aspect: all units, then each stratum by name. None where an evaluator scored no unit
+        of an aspect.
     """
     clusters = data.clusters(data.cluster_name(bootstrap.cluster)).of_unit
     reasons = _reasons(scores, truth)
-    resampler = bootstrap.resampler()
+    how: dict[str, Any] = {"scale": scale, "cuts": cuts, "resampler": bootstrap.resampler()}
     parts: dict[str, Ints] = {"": np.arange(data.truth.shape[1])}
     if strata is not None:
         names = np.asarray(list(strata), dtype=object)
@@ -173,11 +171,7 @@ def agreements(
                             len(units),
                             there.n,
                             _counts(reasons[e, a, part]),
-                            dict(
-                                _values(
-                                    x, y, labels, scale=scale, cuts=cuts, clusters=there, resampler=resampler
-                                )
-                            ),
+                            dict(_values(x, y, labels, **how, clusters=there)),
                             labels,
                             _table(_at(y, labels), _at(x, labels), len(labels)) if labels else None,
                         )
@@ -187,7 +181,7 @@ def agreements(
 
 
 def _reasons(scores: pd.DataFrame, truth: pd.DataFrame) -> Ints:
-    """Return the code of each status, shape (E, A, U); -1 where there is no label of people."""
+    """Return the code of each status, shape (E, A, U); -1 where there is no rating of people."""
     codes = pd.Index(STATUSES).get_indexer(pd.Index(scores["status"]))
     found = align(scores.drop(columns="status").assign(score=codes.astype(np.float64)), truth, ["dataset"])
     there = np.where(np.isnan(found.scores), float(CODES[Status.MISSING]), found.scores)
@@ -195,13 +189,13 @@ def _reasons(scores: pd.DataFrame, truth: pd.DataFrame) -> Ints:
 
 
 def _counts(reasons: Ints) -> dict[str, int]:
-    """Count the reasons why there is no label of the evaluator."""
+    """Count the missing scores by status."""
     counts = np.bincount(reasons[reasons >= 0], minlength=len(STATUSES))
     return {s.value: int(n) for s, n in zip(STATUSES, counts, strict=True) if n and s is not Status.OK}
 
 
 def labels_of(x: Floats, y: Floats, scale: Scale) -> tuple[float, ...]:
-    """Return the labels of a scale if scores and truth are among them, and they are few; else none."""
+    """Return the labels of a scale if it has few and all scores and ratings are among them; else ()."""
     n = scale.max - scale.min + 1
     if not scale.integer or n > MOST_LABELS or not len(x):
         return ()
@@ -229,7 +223,7 @@ def _values(
     clusters: Clusters,
     resampler: Resampler,
 ) -> Iterator[tuple[str, Estimate[float]]]:
-    """Yield every measure that these scores have, with its interval."""
+    """Yield every measure that is defined for these scores."""
     if not len(x):
         return
 
@@ -238,11 +232,11 @@ def _values(
 
     if labels:
         both = LabelAgreement.of(_at(x, labels), _at(y, labels), len(labels), clusters)
-        # A cut parts the scale before a label; named by the label.
+        # A cut is named by the label before which it divides the scale.
         names = [*KAPPAS, "alpha", *(cut_name(labels[c]) for c in range(1, len(labels)))]
         yield from zip(names, estimates(both), strict=True)
     if x.min() >= scale.min and x.max() <= scale.max:
-        # Of labels, what is left are cuts between two of them.
+        # Cuts at labels are done; cuts between labels remain.
         for cut in cuts if not labels else (c for c in cuts if c not in labels):
             passed = LabelAgreement.of((x >= cut).astype(np.int64), (y >= cut).astype(np.int64), 2, clusters)
             yield cut_name(cut), estimates(passed)[0]

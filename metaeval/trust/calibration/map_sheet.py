@@ -1,4 +1,4 @@
-"""Maps to people's scale as a sheet: what they mend, and what an evaluator adds to no judge at all."""
+"""Maps to people's scale as a sheet: errors with and without the map, and without a judge."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def map_sheet(
     fits: Sequence[MapFit], *, who: str = "user", seed: int = 0, simulated: Simulation = REAL
 ) -> Sheet | None:
-    """Return what maps to people's scale reach on held-out clusters, called ``who``; None without a map."""
+    """Return the errors of maps on held-out clusters, whose noun is ``who``; None without a map."""
     if not fits:
         return None
     rows = []

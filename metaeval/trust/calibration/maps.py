@@ -1,4 +1,4 @@
-"""How much a map from scores to people's scale mends an evaluator's error, on users that it did not see."""
+"""How much a map from scores to people's scale reduces an evaluator's error, on held-out users."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from metaeval.base.records import Scale
     from metaeval.engine.intervals import Bootstrap
     from metaeval.engine.policy import Prepared
-    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.regression.isotonic import Isotonic
     from metaeval.stats.resampling.bootstrap import Estimate, Resampler
 
@@ -31,12 +31,11 @@ RAW, MEAN, MAP, OWN_MEAN, OWN_MAP = "raw", "mean", "map", "own_mean", "own_map"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapFit:
-    """Maps of one evaluator and aspect; errors are in points of people's scale, out of sample.
+    """Maps of one evaluator and aspect, with held-out errors in points of people's scale.
 
-    By way of predicting: ``raw``, the score as it is, if scores lie on the scale; ``mean``, the mean rating
-    of other users, without a score; ``map``, the isotonic map of other users; and with the user's own labels
-    of other items ``own_mean``, the mean and the user's shift, and ``own_map``, the map and the user's shift
-    and slope.
+    Predictions are ``raw``, the score itself (if scores are on the scale); ``mean``, the mean rating of other
+    users; ``map``, the isotonic map of other users; and, with the user's labels of other items, ``own_mean``
+    (mean and the user's shift) and ``own_map`` (map and the user's shift and slope).
     """
 
     evaluator: str
@@ -44,17 +43,17 @@ class MapFit:
     n_units: int
     n_clusters: int
     map: Isotonic
-    """Fitted on all units: the one to use."""
+    """Fitted on all units, for use."""
     mae: Mapping[str, float]
     rmse: Mapping[str, float]
     pearson: Mapping[str, float]
-    """Of what was predicted and people's rating; NaN for a constant."""
+    """Of predictions and ratings; NaN for a constant."""
     mended: Estimate[float]
-    """How much smaller the root mean squared error of ``map`` is than that of ``raw``."""
+    """RMSE of ``raw`` minus RMSE of ``map``."""
     added: Estimate[float]
-    """The same of ``map`` against ``mean``: what the evaluator says of users that it has no labels of."""
+    """RMSE of ``mean`` minus RMSE of ``map``: what the evaluator adds for users without labels."""
     added_to_own: Estimate[float]
-    """The same of ``own_map`` against ``own_mean``."""
+    """RMSE of ``own_mean`` minus RMSE of ``own_map``."""
 
 
 @one_thread()
@@ -66,21 +65,21 @@ def map_fits(
     Parameters
     ----------
     data
-        Scores and truth, what is missing dropped, units an evaluator's own.
+        Scores and truth; missing values dropped, by evaluator.
     scale
         Of the truth.
     bootstrap
         Of the intervals, and the seed of the folds.
     cluster
-        What folds are made of, as `Prepared.clusters` takes it; what the first key names, if None.
+        The clusters of the folds, as for `Prepared.clusters`; default: the first key.
 
     Returns
     -------
     list of MapFit
-        By evaluator and aspect, without those that have units of fewer than two users.
+        By evaluator and aspect, without those with fewer than two clusters.
     """
     who = data.clusters(data.cluster_name(cluster)).of_unit
-    # What is left out together of a user's own units: those of one item.
+    # A user's units of one item are left out together.
     block = list(data.keys.values())[1].astype(np.int64) if data.has_users and len(data.keys) > 1 else None
     resampler = bootstrap.resampler()
     found = []
@@ -94,35 +93,30 @@ def map_fits(
                     continue
                 x, y = data.scores[e, a, units], data.truth[a, units]
                 own = None if block is None else block[units]
-                said = _said(x, y, clusters, block=own, scale=scale, seed=bootstrap.seed)
-                found.append(_fit((evaluator, aspect), x, y, clusters, said=said, resampler=resampler))
+                bounds = (scale.min, scale.max)
+                fitted = cross_fitted(x, y, clusters, block=own, bounds=bounds, seed=bootstrap.seed)
+                predicted = {MEAN: fitted.mean, MAP: fitted.common}
+                if x.min() >= scale.min and x.max() <= scale.max:
+                    predicted[RAW] = x
+                if own is not None:
+                    predicted |= {OWN_MEAN: fitted.own_mean, OWN_MAP: fitted.own}
+                found.append(
+                    _fit((evaluator, aspect), x, y, predicted, clusters=clusters, resampler=resampler)
+                )
             advance()
     return found
-
-
-def _said(
-    x: Floats, y: Floats, clusters: Clusters, *, block: Ints | None, scale: Scale, seed: int
-) -> dict[str, Floats]:
-    """Return what each way of predicting says of each unit."""
-    fitted = cross_fitted(x, y, clusters, block=block, bounds=(scale.min, scale.max), seed=seed)
-    said = {MEAN: fitted.mean, MAP: fitted.common}
-    if x.min() >= scale.min and x.max() <= scale.max:
-        said[RAW] = x
-    if block is not None:
-        said |= {OWN_MEAN: fitted.own_mean, OWN_MAP: fitted.own}
-    return said
 
 
 def _fit(
     of: tuple[str, str],
     x: Floats,
     y: Floats,
-    clusters: Clusters,
+    predicted: Mapping[str, Floats],
     *,
-    said: Mapping[str, Floats],
+    clusters: Clusters,
     resampler: Resampler,
 ) -> MapFit:
-    errors = {name: np.abs(values - y) for name, values in said.items()}
+    errors = {name: np.abs(values - y) for name, values in predicted.items()}
     pairs = [(RAW, MAP), (MEAN, MAP), (OWN_MEAN, OWN_MAP)]
     there = [p for p in pairs if p[0] in errors and p[1] in errors]
     gains = bootstrap(_gains(errors, there, clusters), resampler.of(clusters.n), stretch=False)
@@ -133,10 +127,10 @@ def _fit(
         len(x),
         clusters.n,
         isotonic(x, y),
-        {name: mean_absolute_error(values, y) for name, values in said.items()},
+        {name: mean_absolute_error(values, y) for name, values in predicted.items()},
         {name: float(np.sqrt(np.square(e).mean())) for name, e in errors.items()},
-        # Means of folds differ a little, and fall where their fold is high: no coefficient of that is told.
-        {name: np.nan if name == MEAN else float(pearson(values, y)) for name, values in said.items()},
+        # Means of the other folds are low where their own fold is high, so r would be negative by design.
+        {name: np.nan if name == MEAN else float(pearson(values, y)) for name, values in predicted.items()},
         mended,
         added,
         added_to_own,
@@ -144,7 +138,7 @@ def _fit(
 
 
 def _gains(errors: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], clusters: Clusters) -> ClusterSums:
-    """Return by how much root mean squared errors are smaller in the second of each pair."""
+    """Return the RMSE of the first of each pair minus that of the second."""
     names = [one for one, _ in pairs] + [other for _, other in pairs]
     squares = [np.bincount(clusters.of_unit, np.square(errors[n]), clusters.n) for n in names]
     units = np.bincount(clusters.of_unit, minlength=clusters.n)

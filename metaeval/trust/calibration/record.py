@@ -1,8 +1,8 @@
-"""A calibration: how far judges agreed with people, kept with what the judges were; read again, and held to.
+"""A calibration: how far judges agreed with people, kept in a file with the identity of each judge.
 
-The file is JSON: what was calibrated (the judge's identity: model, prompt, rubric, parser …), on which data,
-by which bands, and for each aspect all numbers with their intervals, the confusion table and the map to
-people's scale. A judge whose identity is no longer the one in the file is uncalibrated.
+The file is JSON: the judges (their identity: model, prompt, rubric, parser …), the data, the bands, and for
+each aspect all numbers with their intervals, the confusion table and the map to people's scale. A judge whose
+identity is no longer the one in the file is uncalibrated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.files import write_text
-from metaeval.trust.calibration.bands import is_usable
+from metaeval.trust.calibration.bands import USABLE
 from metaeval.trust.calibration.identity import changes, identity
 
 if TYPE_CHECKING:
@@ -40,34 +40,34 @@ class Calibration:
     """The content of a calibration file."""
 
     content: Mapping[str, Any]
-    """Plain JSON values; ``evaluators`` has ``identity`` and ``aspects`` of each, by name."""
+    """Plain JSON values; ``evaluators`` has ``identity`` and ``aspects`` by name."""
 
     @property
     def evaluators(self) -> tuple[str, ...]:
-        """Names of the evaluators that were calibrated."""
+        """Names of the calibrated evaluators."""
         return tuple(self.content["evaluators"])
 
     def identity(self, evaluator: str) -> Mapping[str, Any]:
-        """Return what the evaluator was when it was calibrated."""
+        """Return the identity that an evaluator was calibrated with."""
         found: Mapping[str, Any] = self._entry(evaluator)["identity"]
         return found
 
     def aspects(self, evaluator: str) -> Mapping[str, Mapping[str, Any]]:
-        """Return by aspect ``verdict``, ``measure``, ``estimate``, ``low``, ``high`` and more."""
+        """Return ``verdict``, ``measure``, ``estimate``, ``low``, ``high`` and more by aspect."""
         found: Mapping[str, Mapping[str, Any]] = self._entry(evaluator)["aspects"]
         return found
 
     def verdict(self, evaluator: str, aspect: str) -> str:
-        """Return the words for an aspect; ``not calibrated for …`` if it was not looked at."""
+        """Return the verdict for an aspect, or ``not calibrated for …``."""
         found = self.aspects(evaluator).get(aspect)
         return f"not calibrated for {aspect}" if found is None else str(found["verdict"])
 
     def usable(self, evaluator: str, aspect: str) -> bool:
         """Say whether the evaluator may be used as a gate for an aspect."""
-        return is_usable(self.verdict(evaluator, aspect))
+        return self.verdict(evaluator, aspect) == USABLE
 
     def named(self, evaluator: str | None, signature: Mapping[str, Any]) -> str | None:
-        """Return the calibrated evaluator that is meant: by name, by its identity, or the only likely one."""
+        """Return the calibrated evaluator of this name, else of this identity, else the most similar one."""
         if evaluator in self.evaluators:
             return evaluator
         now = identity(signature)
@@ -88,7 +88,7 @@ class Calibration:
 
 
 def numbers_of(found: Estimate[float]) -> dict[str, float]:
-    """Return the value and its interval by the names they have in tables and files."""
+    """Return a value and its interval by their names in tables and files."""
     return {"estimate": found.value, "low": found.low, "high": found.high}
 
 
@@ -100,10 +100,9 @@ def state_of(calibration: Calibration, signature: Mapping[str, Any], evaluator: 
     calibration
         As `read_calibration` returns it.
     signature
-        Of the judge as it is now; one that was not asked yet does not know how its provider names the model,
-        and is not held to that.
+        Of the judge now. The provider's name for the model counts only if the judge was asked.
     evaluator
-        Its name, if it is known. Else it is looked for by what it is.
+        Its name; if None, the judge is found by its identity.
 
     Returns
     -------
@@ -118,7 +117,7 @@ def state_of(calibration: Calibration, signature: Mapping[str, Any], evaluator: 
 
 
 def is_calibrated(state: str) -> bool:
-    """Say whether a state that `state_of` returned is that of a calibrated judge."""
+    """Say whether a state of `state_of` is that of a calibrated judge."""
     return state == CALIBRATED
 
 
@@ -151,6 +150,41 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
     return Calibration(content)
 
 
+def judge_notes(
+    where: Path, evaluator: str, signature: Mapping[str, Any], aspects: Sequence[str]
+) -> list[str]:
+    """Return sentences on why a judge should not be a gate; none if its calibration allows it.
+
+    Parameters
+    ----------
+    where
+        A calibration, or a run folder that may hold one.
+    evaluator, signature
+        The judge as it is now.
+    aspects
+        What it judges.
+
+    Raises
+    ------
+    MetaevalError
+        If the calibration cannot be read.
+    """
+    if where.is_dir() and not (where / CALIBRATION).exists():
+        return [
+            "The judge is uncalibrated: no labels of people were held against it (metaeval calibrate RUN)."
+        ]
+    calibration = read_calibration(where)
+    state = state_of(calibration, signature, evaluator)
+    if not is_calibrated(state):
+        return [f"The judge is {state}."]
+    name = calibration.named(evaluator, signature) or evaluator
+    return [
+        f"The judge is no gate for {aspect}: by its calibration, {calibration.verdict(name, aspect)}."
+        for aspect in aspects
+        if not calibration.usable(name, aspect)
+    ]
+
+
 def write_calibration(calibration: Calibration, path: str | os.PathLike[str]) -> None:
     """Write a calibration, in full or not at all; the same numbers give the same bytes."""
     text = json.dumps(calibration.content, indent=1, ensure_ascii=False, allow_nan=False)
@@ -173,61 +207,44 @@ def make_calibration(
     Parameters
     ----------
     found
-        Agreement, of all units and of strata.
+        Agreement on all units and on strata.
     maps
         To people's scale; an evaluator may lack one.
     signatures
         Of the evaluators, by name.
     about
-        What it rests on: the version of metaeval, the data with their fingerprint, the truth.
+        The version of metaeval, the data with their fingerprint, the truth.
     bands, bootstrap, measure, cuts
         How verdicts and intervals were made.
     """
-    of_map = {(m.evaluator, m.aspect): m for m in maps}
+    of_map = {(m.evaluator, m.aspect): m.map for m in maps}
     entries: dict[str, dict[str, Any]] = {}
     for one in found:
         entry = entries.setdefault(
             one.evaluator, {"identity": identity(signatures.get(one.evaluator, {})), "aspects": {}}
         )
-        numbers = _numbers(one, bands, measure, cuts)
+        by, value, verdict = one.judged(bands, measure, cuts)
+        numbers: dict[str, Any] = {
+            "verdict": verdict,
+            "measure": by,
+            **_plain(value),
+            "n_units": one.n_units,
+            "n_clusters": one.n_clusters,
+            "without_score": dict(one.statuses),
+            "values": {name: _plain(v) for name, v in one.measured.items()},
+        }
         if one.stratum:
             entry["aspects"][one.aspect].setdefault("strata", {})[one.stratum] = numbers
             continue
         if one.table is not None:
             numbers |= {"labels": list(one.labels), "confusion": one.table.tolist()}
-        fit = of_map.get((one.evaluator, one.aspect))
-        if fit is not None:
-            numbers["map"] = {"score": fit.map.x.tolist(), "rating": fit.map.y.tolist()}
+        if (one.evaluator, one.aspect) in of_map:
+            fit = of_map[one.evaluator, one.aspect]
+            numbers["map"] = {"score": fit.x.tolist(), "rating": fit.y.tolist()}
         entry["aspects"][one.aspect] = numbers
-    options = {
-        "resamples": bootstrap.resamples,
-        "cluster": bootstrap.cluster,
-        "confidence": bootstrap.confidence,
-        "seed": bootstrap.seed,
-    }
-    return Calibration(
-        {
-            "calibration": _FORMAT,
-            **about,
-            "bands": bands._asdict(),
-            "bootstrap": options,
-            "evaluators": entries,
-        }
-    )
-
-
-def _numbers(one: Agreement, bands: Bands, measure: str | None, cuts: Sequence[float]) -> dict[str, Any]:
-    by = one.measure(measure, cuts)
-    value = one.value(by)
-    return {
-        "verdict": bands.verdict(value.value, value.low),
-        "measure": by,
-        **_plain(value),
-        "n_units": one.n_units,
-        "n_clusters": one.n_clusters,
-        "without_score": dict(one.statuses),
-        "values": {name: _plain(v) for name, v in one.measured.items()},
-    }
+    options = {name: getattr(bootstrap, name) for name in ("resamples", "cluster", "confidence", "seed")}
+    made = {"calibration": _FORMAT, **about, "bands": bands._asdict(), "bootstrap": options}
+    return Calibration({**made, "evaluators": entries})
 
 
 def _plain(found: Estimate[float]) -> dict[str, float | None]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PEOPLE = "(people)"
 """The row with the truth's own labels."""
 MOST_TABLES = 12
-"""Confusion tables up to which they are shown unasked."""
+"""More confusion tables are shown only for evaluators that are named."""
 
 _TITLES = {
     "kappa": "κ",
@@ -37,61 +37,93 @@ _TITLES = {
 _EVALUATOR, _ASPECT = Column("evaluator", "Evaluator"), Column("aspect", "Aspect")
 
 
-def agreement_sheet(
+def calibration_sheets(
     found: Sequence[Agreement],
     bands: Bands,
     *,
     measure: str | None = None,
     cuts: Sequence[float] = (),
+    by: str = "",
+    every: bool = False,
     intervals: str = "",
     left_out: Sequence[str] = (),
     simulated: Simulation = REAL,
-) -> Sheet:
-    """Return a row an evaluator and aspect: every measure with its interval, and the verdict.
+) -> list[Sheet]:
+    """Return ``calibration`` and, where there are such results, ``labels``, ``strata`` and ``confusion``.
 
     Parameters
     ----------
     found
-        Agreement on all units.
+        Agreement on all units and on strata.
     bands, measure, cuts
-        What verdicts are by.
+        How verdicts are reached.
+    by
+        The column of the strata.
+    every
+        Whether all confusion tables are shown, however many.
     intervals
-        A sentence on how they were made.
+        A sentence on how intervals were made.
     left_out
         Evaluators that are part of the truth.
     simulated
-        What is: the data, or which evaluators.
+        Whether the data are, and which evaluators.
     """
+    whole = [one for one in found if not one.stratum]
+    aspects = list(dict.fromkeys(one.aspect for one in found))
+    judged = {id(one): one.judged(bands, measure, cuts) for one in found}
     names = [*map(cut_name, cuts), *(m for m in MEASURES if m != "alpha" or m == measure)]
-    rows = []
-    for one in _ordered(found, measure, cuts):
+    rows, strata = [], []
+    # By aspect, and in it from the best to the worst; those without a value last.
+    for one in sorted(
+        whole, key=lambda one: (aspects.index(one.aspect), *_falling(judged[id(one)][1].value))
+    ):
+        measured, _, verdict = judged[id(one)]
         row: dict[str, Any] = {"evaluator": one.evaluator, "aspect": one.aspect, "n_units": one.n_units}
-        row |= {"n_without": sum(one.statuses.values()), **_verdict(one, bands, measure, cuts)}
+        row |= {"n_without": sum(one.statuses.values()), "verdict": verdict, "by": _title(measured)}
         for name in dict.fromkeys([*names, "alpha", *one.measured]):
-            row |= _cells(name, one)
+            row |= one.value(name).row(name)
         rows.append(row)
-    columns = [
-        *heads(found),
+    for one in found:
+        measured, value, verdict = judged[id(one)]
+        row = {"evaluator": one.evaluator, "aspect": one.aspect, "stratum": one.stratum}
+        row |= {"n_units": one.n_units, "n_clusters": one.n_clusters, **numbers_of(value)}
+        strata += [row | {"verdict": verdict, "by": _title(measured)}] if one.stratum else []
+    units, verdicts, bys = (
         Column("n_units", "Units", "count"),
-        Column("n_without", "No score", "count"),
         Column("verdict", "Verdict"),
         Column("by", "By"),
-        *(_column(n) for n in names if any(n in one.measured for one in found)),
-    ]
-    notes = [bands.sentence(), intervals, *_how(found, cuts)]
+    )
+    columns = (
+        *heads(whole),
+        units,
+        Column("n_without", "No score", "count"),
+        verdicts,
+        bys,
+        *(
+            Column(n, _title(n), "decimal", f"{n}_low", f"{n}_high")
+            for n in names
+            if any(n in one.measured for one in whole)
+        ),
+    )
+    notes = [bands.sentence(), intervals, *_how(whole, cuts)]
     if left_out:
         notes.append(f"Left out, for the truth is made of them: {', '.join(left_out)}.")
-    return Sheet(
-        "calibration", "Agreement with people", pd.DataFrame(rows), tuple(columns), tuple(notes), simulated
-    )
+    sheets: list[Sheet | None] = [
+        Sheet("calibration", "Agreement with people", pd.DataFrame(rows), columns, tuple(notes), simulated),
+        _label_sheet(whole, simulated),
+    ]
+    if strata:
+        estimate = Column("estimate", "Agreement", "decimal", "low", "high")
+        columns = (*heads(found), Column("stratum", by), units, estimate, bys, verdicts)
+        note = f"Each {by} on its own; a part with few units has a wide interval, and its verdict says so."
+        title = f"Agreement with people by {by}"
+        sheets.append(Sheet("strata", title, pd.DataFrame(strata), columns, (note,), simulated))
+    sheets.append(_confusion_sheet(whole, every, simulated))
+    return [sheet for sheet in sheets if sheet is not None]
 
 
-def label_sheet(found: Sequence[Agreement], *, simulated: Simulation = REAL) -> Sheet | None:
-    """Return the leaderboard of those who gave labels of the scale, by kappa; None if nobody did.
-
-    κ of all labels and at every cut of the scale, ordinal α, how often each label was given, and what was no
-    label of the scale.
-    """
+def _label_sheet(found: Sequence[Agreement], simulated: Simulation) -> Sheet | None:
+    """Return the leaderboard of evaluators that gave labels of the scale, by kappa; None without one."""
     labelled = [one for one in found if one.labels]
     if not labelled:
         return None
@@ -99,12 +131,11 @@ def label_sheet(found: Sequence[Agreement], *, simulated: Simulation = REAL) -> 
     rows = []
     for aspect in dict.fromkeys(one.aspect for one in labelled):
         judges = [one for one in labelled if one.aspect == aspect]
-        most = max(judges, key=lambda one: one.n_units)
-        rows.append(_label_row(PEOPLE, most, axis=1))
-        rows += [_label_row(one.evaluator, one, axis=0) for one in sorted(judges, key=_by_kappa)]
-    frame = pd.DataFrame(rows)
+        rows.append(_label_row(PEOPLE, max(judges, key=lambda one: one.n_units)))
+        best_first = sorted(judges, key=lambda one: _falling(one.value("kappa").value))
+        rows += [_label_row(one.evaluator, one) for one in best_first]
     cuts = [(cut_name(c), _cut_title(labels, i)) for i, c in enumerate(labels[1:], start=1)]
-    columns = [
+    columns = (
         *heads(labelled),
         Column("kappa", f"κ, {len(labels)} labels", "decimal", "kappa_low", "kappa_high"),
         *(Column(name, f"κ {title}", "decimal") for name, title in cuts if len(labels) > 2),
@@ -112,7 +143,7 @@ def label_sheet(found: Sequence[Agreement], *, simulated: Simulation = REAL) -> 
         *(Column(f"label {v:g}", f"Label {v:g}", "count") for v in labels),
         Column("n_off_scale", "Off the scale", "count"),
         Column("n_without", "No label", "count"),
-    ]
+    )
     notes = [
         "Ordered by κ. Labels off the scale are counted and not used, as units without a label are.",
         f"κ {cuts[0][1]}: Cohen's κ of pass and fail, parted there; 0 for a judge that never passes.",
@@ -121,63 +152,26 @@ def label_sheet(found: Sequence[Agreement], *, simulated: Simulation = REAL) -> 
     ]
     if len(labelled) > MOST_TABLES:
         notes.append("Confusion tables of so many are not shown unasked: name evaluators with --evaluator.")
-    return Sheet("labels", "Leaderboard of labels", frame, tuple(columns), tuple(notes), simulated)
+    return Sheet("labels", "Leaderboard of labels", pd.DataFrame(rows), columns, tuple(notes), simulated)
 
 
-def strata_sheet(
-    found: Sequence[Agreement],
-    bands: Bands,
-    column: str,
-    *,
-    measure: str | None = None,
-    cuts: Sequence[float] = (),
-    simulated: Simulation = REAL,
-) -> Sheet | None:
-    """Return a row an evaluator, aspect and stratum; None if there are no strata."""
+def _confusion_sheet(found: Sequence[Agreement], every: bool, simulated: Simulation) -> Sheet | None:
+    """Return people's labels against the evaluators'; None without any, or with too many."""
+    tables = [(one, one.table) for one in found if one.table is not None]
+    if not tables or (len(tables) > MOST_TABLES and not every):
+        return None
+    labels = tables[0][0].labels
     rows = [
         {
             "evaluator": one.evaluator,
             "aspect": one.aspect,
-            "stratum": one.stratum,
-            "n_units": one.n_units,
-            "n_clusters": one.n_clusters,
-            **numbers_of(one.value(one.measure(measure, cuts))),
-            **_verdict(one, bands, measure, cuts),
+            "people": f"{label:g}",
+            **{f"judge {v:g}": n for v, n in zip(labels, counts, strict=True)},
+            "n_units": sum(counts),
         }
-        for one in found
-        if one.stratum
+        for one, table in tables
+        for label, counts in zip(labels, table.tolist(), strict=True)
     ]
-    if not rows:
-        return None
-    columns = (
-        *heads(found),
-        Column("stratum", column),
-        Column("n_units", "Units", "count"),
-        Column("estimate", "Agreement", "decimal", "low", "high"),
-        Column("by", "By"),
-        Column("verdict", "Verdict"),
-    )
-    note = f"Each {column} on its own; a part with few units has a wide interval, and its verdict says so."
-    return Sheet(
-        "strata", f"Agreement with people by {column}", pd.DataFrame(rows), columns, (note,), simulated
-    )
-
-
-def confusion_sheet(
-    found: Sequence[Agreement], *, every: bool = False, simulated: Simulation = REAL
-) -> Sheet | None:
-    """Return people's labels against the evaluators'; None if there are none, or many that nobody chose."""
-    tables = [one for one in found if one.table is not None and not one.stratum]
-    if not tables or (len(tables) > MOST_TABLES and not every):
-        return None
-    labels = tables[0].labels
-    rows = []
-    for one in tables:
-        for i, label in enumerate(labels):
-            row: dict[str, Any] = {"evaluator": one.evaluator, "aspect": one.aspect, "people": f"{label:g}"}
-            counts = [] if one.table is None else one.table[i].tolist()
-            row |= {f"judge {v:g}": n for v, n in zip(labels, counts, strict=True)}
-            rows.append(row | {"n_units": sum(counts)})
     columns = (
         *heads(found),
         Column("people", "People"),
@@ -188,64 +182,39 @@ def confusion_sheet(
     return Sheet("confusion", "Confusion tables", pd.DataFrame(rows), columns, (note,), simulated)
 
 
-def state_sheet(states: Iterable[tuple[str, str]], *, simulated: Simulation = REAL) -> Sheet:
+def state_sheet(states: Iterable[tuple[str, str]]) -> Sheet:
     """Return whether each evaluator is still the one that was calibrated."""
     frame = pd.DataFrame(list(states), columns=["evaluator", "state"])
     columns = (_EVALUATOR, Column("state", "Calibration"))
     note = "A calibration holds for the model, prompt, rubric, settings and parser that it was made with."
-    return Sheet("states", "Are the judges still calibrated?", frame, columns, (note,), simulated)
+    return Sheet("states", "Are the judges still calibrated?", frame, columns, (note,))
 
 
 def heads(rows: Sequence[Agreement] | Sequence[MapFit]) -> tuple[Column, ...]:
-    """Return the columns that name a row: the evaluator, and the aspect where there are several."""
-    several = len({one.aspect for one in rows}) > 1
-    return (_EVALUATOR, _ASPECT) if several else (_EVALUATOR,)
+    """Return the columns that name a row: the evaluator and, if there are several, the aspect."""
+    return (_EVALUATOR, _ASPECT) if len({one.aspect for one in rows}) > 1 else (_EVALUATOR,)
 
 
-def _ordered(found: Sequence[Agreement], measure: str | None, cuts: Sequence[float]) -> list[Agreement]:
-    """Return rows by aspect, and in it from the best to the worst; those without a value last."""
-    aspects = list(dict.fromkeys(one.aspect for one in found))
-
-    def key(one: Agreement) -> tuple[int, bool, float]:
-        estimate = one.value(one.measure(measure, cuts)).value
-        return (aspects.index(one.aspect), math.isnan(estimate), 0.0 if math.isnan(estimate) else -estimate)
-
-    return sorted(found, key=key)
-
-
-def _verdict(one: Agreement, bands: Bands, measure: str | None, cuts: Sequence[float]) -> dict[str, str]:
-    by = one.measure(measure, cuts)
-    value = one.value(by)
-    return {"verdict": bands.verdict(value.value, value.low), "by": _title(by)}
+def _falling(value: float) -> tuple[bool, float]:
+    """Return a key that sorts from the highest to the lowest, NaN last."""
+    return (True, 0.0) if math.isnan(value) else (False, -value)
 
 
 def _title(measure: str) -> str:
     return _TITLES.get(measure) or f"κ at {measure.removeprefix('cut ')}"
 
 
-def _column(measure: str) -> Column:
-    return Column(measure, _title(measure), "decimal", f"{measure}_low", f"{measure}_high")
-
-
-def _cells(name: str, one: Agreement) -> dict[str, float]:
-    return one.value(name).row(name)
-
-
-def _label_row(name: str, one: Agreement, axis: int) -> dict[str, Any]:
+def _label_row(name: str, one: Agreement) -> dict[str, Any]:
     row: dict[str, Any] = {"evaluator": name, "aspect": one.aspect, "n_units": one.n_units}
-    of_judge = name != PEOPLE
+    people = name == PEOPLE
     for measure in (*(m for m in MEASURES if m in one.measured), *map(cut_name, one.labels[1:])):
-        row |= _cells(measure, one) if of_judge else dict.fromkeys(_cells(measure, one), math.nan)
-    counts = [] if one.table is None else one.table.sum(axis=axis).tolist()
+        cells = one.value(measure).row(measure)
+        row |= dict.fromkeys(cells, math.nan) if people else cells
+    counts = [] if one.table is None else one.table.sum(axis=int(people)).tolist()
     row |= {f"label {v:g}": n for v, n in zip(one.labels, counts, strict=True)}
     off = one.statuses.get(Status.OUT_OF_RANGE.value, 0)
     rest = sum(one.statuses.values()) - off
-    return row | {"n_off_scale": off if of_judge else 0, "n_without": rest if of_judge else 0}
-
-
-def _by_kappa(one: Agreement) -> tuple[bool, float]:
-    estimate = one.value("kappa").value
-    return (math.isnan(estimate), -estimate if not math.isnan(estimate) else 0.0)
+    return row | {"n_off_scale": 0 if people else off, "n_without": 0 if people else rest}
 
 
 def _cut_title(labels: Sequence[float], at: int) -> str:

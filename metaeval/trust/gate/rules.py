@@ -132,12 +132,12 @@ def lowered(new: Rules, old: Rules, cells: Sequence[tuple[str, str]]) -> list[st
     """Return which thresholds are lower than before: ``a mean of 4 for clarity instead of 4.2``."""
     found = []
     for cell in cells:
-        now, then = new.least_of(*cell), old.least_of(*cell)
-        if now is not None and then is not None and now < then:
-            found.append(f"a mean of {now:g} for {_name(*cell)} instead of {then:g}")
-        now, then = new.max_drop_of(*cell), old.max_drop_of(*cell)
-        if now is not None and then is not None and now > then:
-            found.append(f"a drop of up to {now:g} for {_name(*cell)} instead of {then:g}")
+        for what, now, then, sign in (
+            ("a mean of", new.least_of(*cell), old.least_of(*cell), 1),
+            ("a drop of up to", new.max_drop_of(*cell), old.max_drop_of(*cell), -1),
+        ):
+            if now is not None and then is not None and sign * now < sign * then:
+                found.append(f"{what} {now:g} for {_name(*cell)} instead of {then:g}")
     if new.alpha > old.alpha:
         found.append(f"an alpha of {new.alpha:g} instead of {old.alpha:g}")
     if new.max_missing > old.max_missing:

@@ -73,8 +73,8 @@ class ClusterMean:
         share = 1 - alpha ** (1 / self.n_clusters)
         return self.value - share * (self.value - self.least), self.value + share * (self.most - self.value)
 
-    def smallest_effect(self, alpha: float, power: float = POWER) -> float:
-        """Return the smallest distance from a bound that a test detects with a power.
+    def smallest_effect(self, alpha: float) -> float:
+        """Return the smallest distance from a bound that a test detects with 80 % power.
 
         (t at 1 - alpha + t at the power) · standard error (Bloom 1995, Evaluation Review 19, 547); NaN where
         all clusters are alike.
@@ -83,7 +83,7 @@ class ClusterMean:
 
         if not self.se > 0:
             return math.nan
-        return float(stdtrit(self.df, 1 - alpha) + stdtrit(self.df, power)) * self.se
+        return float(stdtrit(self.df, 1 - alpha) + stdtrit(self.df, POWER)) * self.se
 
 
 def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, least: float, most: float) -> ClusterMean:

@@ -9,22 +9,22 @@ if TYPE_CHECKING:
 
 
 def proportional_shares(sizes: Sequence[int], n: int) -> list[int]:
-    """Divide ``n`` among strata by their sizes, each getting one at least.
+    """Allocate ``n`` units to strata in proportion to their sizes, at least one to each.
 
-    A stratum whose share is below one gets one; the rest is divided among the others by the method of the
-    largest remainder (Hamilton's), in exact arithmetic. Of equal remainders the first stratum's goes first.
+    A stratum with a share below one gets one; the others share the rest by the largest-remainder method, in
+    exact arithmetic (ties: the first stratum).
 
     Parameters
     ----------
     sizes
-        Units of each stratum, each 1 or more.
+        Units of each stratum, 1 or more.
     n
-        Units to give away: from the number of strata to the sum of ``sizes``.
+        From the number of strata to the sum of ``sizes``.
     """
     given = [0] * len(sizes)
     open_ = list(range(len(sizes)))
     left, total = n, sum(sizes)
-    # To give a small stratum its one makes the share of the others smaller, so it is looked at again.
+    # Rounding a small stratum up makes the shares of the others smaller, so the test is repeated.
     while small := [i for i in open_ if left * sizes[i] < total]:
         for i in small:
             given[i] = 1
@@ -41,12 +41,9 @@ def proportional_shares(sizes: Sequence[int], n: int) -> list[int]:
 
 
 def equal_shares(sizes: Sequence[int], n: int) -> list[int]:
-    """Divide ``n`` among strata as equally as their sizes allow; what does not divide goes to the first.
+    """Allocate ``n`` units to strata as equally as their sizes allow, a remainder to the first.
 
-    Parameters
-    ----------
-    sizes, n
-        As of `proportional_shares`.
+    ``sizes`` and ``n`` are as for `proportional_shares`.
     """
     given = [0] * len(sizes)
     left = n

@@ -1,7 +1,7 @@
-"""Golden sets: a small part of a data set, drawn so that every kind of case is in it, for people to label.
+"""Golden sets: a small sample of a data set, stratified covering every kind of case.
 
-The set is the ground that a judge is calibrated on. One drawn at random is mostly the common easy case; so it
-is drawn stratum by stratum, and the set says what it was drawn from and how.
+Judges are calibrated on it. A simple random sample is mostly the common easy case; so the sample is drawn by
+stratum, and the set keeps what it was drawn from and how.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import DataError, nearest
@@ -24,24 +25,24 @@ if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.folder import Format
 
 PROVENANCE = "golden"
-"""The key under `extra` of a data set that says what a golden set was drawn from, and how."""
+"""The key under `extra` of a data set that says how a golden set was drawn."""
 
 DOMINANT = 0.8
-"""The share of the set at which one kind of case is too much of it."""
+"""From this share of the set on, one value of a column is warned of."""
 
 _EMPTY = "(empty)"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stratum:
-    """Units that agree in the columns by which a golden set is drawn."""
+    """Units with the same values in the columns of the strata."""
 
     cell: Mapping[str, str]
     """Column → value."""
     units: int
-    """How many there are in the data set."""
+    """In the data set."""
     chosen: int
-    """How many of them are in the golden set."""
+    """In the golden set."""
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value or _EMPTY}" for name, value in self.cell.items())
@@ -49,16 +50,16 @@ class Stratum:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Golden:
-    """A golden set and how it came about."""
+    """A golden set and its strata."""
 
     data: ExplanationSet
-    """The set; under ``extra['golden']`` it says what it was drawn from."""
+    """With ``extra['golden']``: what it was drawn from, and how."""
     strata: tuple[Stratum, ...]
     warnings: tuple[str, ...]
-    """Sentences for whoever is to rely on the set."""
+    """Sentences on values that dominate the set."""
 
     def lines(self) -> list[str]:
-        """Return a line a stratum."""
+        """Return one line per stratum."""
         return [f"{s}: {s.chosen:,} of {s.units:,}" for s in self.strata]
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,21 +76,20 @@ class Golden:
 def sample(data: ExplanationSet, n: int, by: Sequence[str], *, seed: int = 0, equal: bool = False) -> Golden:
     """Draw a stratified golden set.
 
-    The seed puts the units of a stratum in an order that depends on their keys alone, not on their rows; the
-    first of them are drawn.
+    The draw depends on the seed and on the keys of the units, not on their order.
 
     Parameters
     ----------
     data
-        The data set. Ratings, profiles and recorded scores of the units that are drawn come along.
+        The data set; ratings, profiles and recorded scores of the drawn units come along.
     n
         Units to draw.
     by
-        Columns of the explanations or of the users; units that agree in all of them are a stratum.
+        Columns of the explanations or of the users; each combination of values is a stratum.
     seed
         Of the draw.
     equal
-        Give every stratum the same number of units, as far as it has them, rather than its share.
+        Equal allocation, as far as strata have units, instead of proportional.
 
     Raises
     ------
@@ -97,21 +97,21 @@ def sample(data: ExplanationSet, n: int, by: Sequence[str], *, seed: int = 0, eq
         If a column is unknown, or ``n`` is below the number of strata or above the number of units.
     """
     labels = _labels(data, by)
-    sizes: dict[tuple[str, ...], int] = {}
-    for label in labels:
-        sizes[label] = sizes.get(label, 0) + 1
+    sizes = Counter(labels)
     _check_size(n, len(data), len(sizes), by)
     names = sorted(sizes)
-    counts = [sizes[name] for name in names]
-    shares = dict(zip(names, (equal_shares if equal else proportional_shares)(counts, n), strict=True))
-
-    members: dict[tuple[str, ...], list[int]] = {name: [] for name in names}
+    shares = (equal_shares if equal else proportional_shares)([sizes[name] for name in names], n)
+    left = dict(zip(names, shares, strict=True))
     keys = list(zip(*(data.explanations[k] for k in data.keys), strict=True))
+    chosen = []
     for position in sorted(range(len(data)), key=lambda i: _ticket(seed, keys[i])):
-        members[labels[position]].append(position)
-    chosen = sorted(p for name in names for p in members[name][: shares[name]])
-    strata = tuple(Stratum(dict(zip(by, name, strict=True)), sizes[name], shares[name]) for name in names)
-    drawn = _part(data, chosen)
+        if left[labels[position]]:
+            left[labels[position]] -= 1
+            chosen.append(position)
+    strata = tuple(
+        Stratum(dict(zip(by, name, strict=True)), sizes[name], share)
+        for name, share in zip(names, shares, strict=True)
+    )
     provenance = {
         "parent": {"name": data.name, "fingerprint": data.fingerprint, "units": len(data)},
         "by": list(by),
@@ -119,9 +119,8 @@ def sample(data: ExplanationSet, n: int, by: Sequence[str], *, seed: int = 0, eq
         "allocation": "equal" if equal else "proportional",
         "strata": [{"values": dict(s.cell), "units": s.units, "chosen": s.chosen} for s in strata],
     }
-    made = dataclasses.replace(
-        drawn, name=f"{data.name} (golden)", extra={**data.extra, PROVENANCE: provenance}
-    )
+    extra = {**data.extra, PROVENANCE: provenance}
+    made = dataclasses.replace(_part(data, sorted(chosen)), name=f"{data.name} (golden)", extra=extra)
     return Golden(made, strata, tuple(_dominant(strata, by, n, equal=equal)))
 
 
@@ -140,21 +139,10 @@ def write_sample(
 
     Parameters
     ----------
-    path
-        What `metaeval.load` takes.
-    n, by, seed, equal
-        As of `sample`.
-    out
-        The folder; it is there in full or not at all.
-    suffix
-        Format of the tables: ``csv``, ``parquet`` or ``jsonl``.
-    force
-        Replace a data set that is there.
-
-    Raises
-    ------
-    DataError
-        As `metaeval.load`, `sample` and `metaeval.kinds.explanations.data.loading.save` do.
+    path, n, by, seed, equal
+        As of `metaeval.load` and `sample`.
+    out, suffix, force
+        As of `metaeval.kinds.explanations.data.loading.save`; all three raise `DataError`.
     """
     from metaeval.kinds.explanations.data.loading import load, save
 
@@ -203,12 +191,12 @@ def _check_size(n: int, units: int, strata: int, by: Sequence[str]) -> None:
 
 
 def _ticket(seed: int, key: tuple[str, ...]) -> bytes:
-    """Return a unit's place in the draw: random to look at, and the same on every machine."""
+    """Return a sort key for the draw: pseudo-random, and the same on every machine."""
     return hashlib.sha256(json.dumps([seed, *key]).encode()).digest()
 
 
 def _part(data: ExplanationSet, positions: list[int]) -> ExplanationSet:
-    """Return the units at some positions, with all that is said of them."""
+    """Return the units at some positions, with their ratings, profiles and scores."""
     keys = list(data.keys)
     explanations = data.explanations.iloc[positions].reset_index(drop=True)
     units = explanations[keys]
@@ -229,12 +217,12 @@ def _part(data: ExplanationSet, positions: list[int]) -> ExplanationSet:
 
 
 def _dominant(strata: Sequence[Stratum], by: Sequence[str], n: int, *, equal: bool) -> list[str]:
-    """Return a warning for each value that most of the set has; a stratum is no larger than its values."""
+    """Return a warning for each column whose most frequent value dominates the set."""
     found = []
     for name in by:
-        counts: dict[str, int] = {}
+        counts: Counter[str] = Counter()
         for stratum in strata:
-            counts[stratum.cell[name]] = counts.get(stratum.cell[name], 0) + stratum.chosen
+            counts[stratum.cell[name]] += stratum.chosen
         value = max(counts, key=counts.__getitem__)
         if counts[value] >= DOMINANT * n:
             advice = (

@@ -1,4 +1,4 @@
-"""Labels of a golden set to a spreadsheet: a row a unit, a column an aspect to fill in."""
+"""Golden set → spreadsheet: one row per unit, one column per aspect to fill in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 UNIT = "unit"
-"""The column with a short name of each unit: programs turn an id such as 007 or 1-2 into something else."""
+"""The column with a short name of each unit: spreadsheet programs change ids such as 007 or 1-2."""
 
 TEXT = "explanation"
 
@@ -28,7 +28,7 @@ _DIGITS = 12
 
 
 def unit_names(data: ExplanationSet) -> list[str]:
-    """Return a short name for every unit, made of its key; no program takes it for a number or a date."""
+    """Return a short name for every unit from its key, which no program takes for a number or a date."""
     digests = [hashlib.sha256(json.dumps(key).encode()).hexdigest() for key in keys_of(data)]
     digits = _DIGITS
     while len({d[:digits] for d in digests}) < len(digests):
@@ -47,31 +47,26 @@ def export_labels(
     separator: str = "comma",
     force: bool = False,
 ) -> ExplanationSet:
-    """Write a table for people to label: a row a unit, a column an aspect, labels that are there filled in.
+    """Write a table to label: one row per unit, one column per aspect with the rater's labels so far.
 
     Parameters
     ----------
     folder
-        The data set.
+        The data set, which is returned.
     path
         The CSV file to write; see `metaeval.trust.labelling.spreadsheet`.
     rater
-        Whose labels they are to be.
+        The name of the rater.
     aspects
-        Aspects to label; all, if there is none.
+        Aspects to label; all, if empty.
     show
         Further columns of the explanations to show, such as ``reference``.
     blind
-        Leave the keys out and mix the rows, so that nobody sees who wrote what.
+        Leave the keys out and mix the rows, so that raters do not see the generators.
     separator
-        ``comma``, ``semicolon`` (decimal commas then, as programs in many countries have it) or ``tab``.
+        ``comma``, ``semicolon`` (with decimal commas) or ``tab``.
     force
-        Replace a file that is there, with the labels in it.
-
-    Returns
-    -------
-    ExplanationSet
-        The data set.
+        Replace an existing file, with the labels in it.
 
     Raises
     ------
@@ -111,7 +106,7 @@ def export_labels(
 
 
 def shown_units(data: ExplanationSet, columns: Sequence[str]) -> dict[tuple[str, ...], list[str]]:
-    """Return the cells that show each unit, by its key: its short name, then columns of the explanations."""
+    """Return key → cells of each unit: its short name, then columns of the explanations."""
     shown = data.explanations[list(columns)].astype(object)
     texts = shown.where(shown.notna(), "").itertuples(index=False, name=None)
     units = zip(keys_of(data), unit_names(data), texts, strict=True)
@@ -119,7 +114,7 @@ def shown_units(data: ExplanationSet, columns: Sequence[str]) -> dict[tuple[str,
 
 
 def read(folder: str | os.PathLike[str]) -> ExplanationSet:
-    """Return the data set in a folder; raise `DataError` with every problem if there is any."""
+    """Return the data set in a folder, or raise `DataError` with every problem."""
     data, problems = read_folder(Path(folder))
     if data is None:
         raise DataError(problems, listed_by=checked_by(folder))
@@ -147,7 +142,7 @@ def column_of(data: ExplanationSet, aspect: str) -> str:
 
 
 def labels_of(data: ExplanationSet, rater: str, aspects: Sequence[str]) -> dict[tuple[str, ...], float]:
-    """Return (*key, aspect) → rating, of what the rater has rated."""
+    """Return (*key, aspect) → rating of a rater."""
     rows = data.ratings[(data.ratings["rater"] == rater) & data.ratings["aspect"].isin(list(aspects))]
     names = zip(*(rows[c] for c in (*data.keys, "aspect")), strict=True)
     return {name: r for name, r in zip(names, rows["rating"].tolist(), strict=True) if not math.isnan(r)}

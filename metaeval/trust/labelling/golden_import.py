@@ -1,4 +1,4 @@
-"""Labels of a golden set, back from a spreadsheet: what does not fit is said with its row and column."""
+"""Spreadsheet with labels → ratings of a golden set; errors name the row and the column."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ _THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Labelled:
-    """What `import_labels` brought."""
+    """The result of `import_labels`."""
 
     data: ExplanationSet
     """The data set with the labels among its ratings."""
     rater: str
     units: Mapping[str, int]
-    """Aspect → units that the file labels."""
+    """Aspect → units labelled in the file."""
     new: int
     replaced: int
     same: int
-    """Labels that were there already, as they are in the file."""
+    """Labels equal to those already there."""
     unused: tuple[str, ...]
     """Columns of the file that are no aspect, key or text of the data set."""
 
     def lines(self) -> list[str]:
-        """Return what was read, for people."""
+        """Return a summary in lines."""
         done = ", ".join(f"{aspect} {n:,}" for aspect, n in self.units.items() if n) or "none"
         lines = [
             f"labels of {self.rater!r}, of {counted(len(self.data), 'unit')}: {done}",
@@ -70,11 +70,12 @@ class Labelled:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as plain JSON values."""
-        counts = {"new": self.new, "replaced": self.replaced, "same": self.same}
         return {
             "rater": self.rater,
             "labelled": dict(self.units),
-            **counts,
+            "new": self.new,
+            "replaced": self.replaced,
+            "same": self.same,
             "unused": list(self.unused),
             "fingerprint": self.data.fingerprint,
         }
@@ -88,30 +89,29 @@ def import_labels(
     replace: bool = False,
     out: str | os.PathLike[str] | None = None,
 ) -> Labelled:
-    """Take labels that people filled in into the ratings of a data set.
+    """Add the labels of a filled-in table to the ratings of a data set.
 
-    An empty cell is not labelled: it adds nothing, and takes no label away. A decimal comma is a point.
+    An empty cell neither adds nor removes a label. A decimal comma is read as a point.
 
     Parameters
     ----------
     folder
-        The data set; its file of ratings is replaced, in full or not at all, unless there is an ``out``.
+        The data set; its file of ratings is replaced, unless ``out`` is given.
     path
-        The table, as `metaeval.trust.labelling.golden_files.export_labels` wrote it and a spreadsheet program
+        The table that `metaeval.trust.labelling.golden_files.export_labels` wrote, as a spreadsheet program
         saved it.
     rater
-        Whose labels they are.
+        The name of the rater.
     replace
-        Replace labels of this rater that are there and differ.
+        Replace labels of this rater that differ.
     out
         The folder of a new data set with the labels; ``folder`` is then left as it is.
 
     Raises
     ------
     DataError
-        With every problem found, by row and column: a unit that is unknown or stands twice, a text that was
-        changed, a label that is no number or not on the scale, or differs from one that is there. Nothing is
-        written then.
+        With every problem found, and nothing is written: a unit that is unknown or duplicate, a changed text,
+        a label that is no number, off the scale, or different from one that is there.
     """
     if out is not None:
         refuse_if_in_the_way(Path(out), force=False)
@@ -132,7 +132,16 @@ def import_labels(
     old = [there.get((*label.key, label.aspect)) for label in labels]
     differ = [(n, o) for n, o in zip(labels, old, strict=True) if o is not None and o != n.value]
     if not replace:
-        problems += [_differs(sheet.name, new, value, rater) for new, value in differ]
+        problems += [
+            Problem(
+                sheet.name,
+                new.row,
+                new.column,
+                f"is {new.value:g}, and {rater!r} gave it {value:g} already; correct it, or take the labels "
+                "of the file with --replace",
+            )
+            for new, value in differ
+        ]
     if problems:
         raise DataError(sorted(problems, key=lambda p: (p.row or 0, p.column or "")))
     changes = {(*n.key, n.aspect): n.value for n, o in zip(labels, old, strict=True) if o != n.value}
@@ -164,7 +173,7 @@ class _Label(NamedTuple):
 def _labels(
     sheet: Spreadsheet, units: Sequence[int | Problem], aspects: Mapping[str, str], data: ExplanationSet
 ) -> tuple[list[_Label], list[Problem]]:
-    """Return the labels in the columns of aspects, and what is wrong with others."""
+    """Return the labels in the columns of aspects, and the problems of cells that hold none."""
     labels: list[_Label] = []
     problems: list[Problem] = []
     keys = keys_of(data)
@@ -178,16 +187,8 @@ def _labels(
     return labels, problems
 
 
-def _differs(file: str, new: _Label, old: float, rater: str) -> Problem:
-    message = (
-        f"is {new.value:g}, and {rater!r} gave it {old:g} already; correct it, or take the labels of "
-        "the file with --replace"
-    )
-    return Problem(file, new.row, new.column, message)
-
-
 def _units(sheet: Spreadsheet, data: ExplanationSet) -> list[int | Problem]:
-    """Return for each row the position of its unit, or what is wrong."""
+    """Return the position of each row's unit, or the problem."""
     known: list[tuple[str, ...]]
     if UNIT in sheet.columns:
         named, known = [UNIT], [(name,) for name in unit_names(data)]
@@ -229,7 +230,7 @@ def _stranger(
 
 
 def _changed_texts(sheet: Spreadsheet, units: Sequence[int | Problem], data: ExplanationSet) -> list[Problem]:
-    """Return a problem for each row whose text is not that of its unit: what was labelled is another text."""
+    """Return a problem for each row whose text is not that of its unit."""
     if TEXT not in sheet.columns or TEXT not in data.explanations:
         return []
     at = sheet.columns.index(TEXT)
@@ -249,12 +250,12 @@ def _changed_texts(sheet: Spreadsheet, units: Sequence[int | Problem], data: Exp
 
 
 def _plain(text: str) -> str:
-    """Return a text without what programs change when they save it: line ends, blanks around, composition."""
+    """Return a text without what spreadsheet programs change: line ends, outer blanks, composition."""
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 def _label(cell: str, scale: Scale) -> float | str | None:
-    """Return the label in a cell, None if it is empty, or what is wrong with it."""
+    """Return the label in a cell, None if it is empty, or a sentence on what is wrong with it."""
     text = unicodedata.normalize("NFKC", unprotected(cell)).strip().replace("−", "-")
     if not text:
         return None
@@ -267,7 +268,7 @@ def _label(cell: str, scale: Scale) -> float | str | None:
 
 
 def _with_labels(data: ExplanationSet, rater: str, new: Mapping[tuple[str, ...], float]) -> pd.DataFrame:
-    """Return the ratings with new labels: in their rows where there are some, else in rows at the end."""
+    """Return the ratings with new labels: replaced in place, else appended."""
     left = dict(new)
     ratings = data.ratings.copy()
     values = ratings["rating"].tolist()
@@ -282,7 +283,7 @@ def _with_labels(data: ExplanationSet, rater: str, new: Mapping[tuple[str, ...],
     more = pd.DataFrame([dict(zip(columns, name, strict=True)) for name in left])
     more = more.assign(rater=rater, rating=list(left.values()))
     for column in ratings.columns.difference(more.columns):
-        more[column] = ""  # what else a rating says, nobody said of these
+        more[column] = ""  # further columns of ratings are unknown
     return pd.concat([ratings, more[list(ratings.columns)]], ignore_index=True)
 
 

@@ -1,4 +1,4 @@
-"""Tables that people fill in with a spreadsheet program: written as it opens them, read as it saves them.
+"""CSV tables for spreadsheet programs: written as they open them, read as they save them.
 
 Excel saves UTF-8 with a byte-order mark, or UTF-16 with tabs ("Unicode text"); where the comma is the decimal
 sign, the separator is a semicolon. Rows end in CRLF, cells hold line breaks, empty columns and rows trail.
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 SEPARATORS: dict[str, str] = {"comma": ",", "semicolon": ";", "tab": "\t"}
-"""What may stand between cells, by name."""
+"""Name → separator of cells."""
 
 _MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins as the mark of UTF-16 does, so it comes before it
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins with the mark of UTF-16, so it is tried first
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -40,13 +40,13 @@ class Spreadsheet:
     """A table as a spreadsheet program saved it, every cell as text."""
 
     name: str
-    """Name of the file, as the user knows it."""
+    """Of the file."""
     columns: tuple[str, ...]
-    """Their names, all different but for empty ones."""
+    """Unique, or empty."""
     rows: tuple[tuple[str, ...], ...]
-    """As many cells each as there are columns; rows without any text are left out."""
+    """One cell per column; rows without any text are left out."""
     numbers: tuple[int, ...]
-    """For each row its number in the program: 1-based, header counted."""
+    """The row numbers that the program shows: 1-based, header counted."""
 
 
 def write_sheet(
@@ -57,12 +57,8 @@ def write_sheet(
 ) -> None:
     """Write a table that opens in a spreadsheet program: UTF-8 with a byte-order mark, every cell in quotes.
 
-    Names of columns are `protected`; cells are written as they are, for the caller knows that -2 is a number.
-
-    Raises
-    ------
-    DataError
-        If there is no such separator.
+    Names of columns are `protected`; cells are written as they are, since -2 may be a number. An unknown
+    separator raises `DataError`.
     """
     if separator not in SEPARATORS:
         raise DataError(f"the separator may be {', '.join(SEPARATORS)}, not {separator!r}")
@@ -85,7 +81,7 @@ def read_sheet(path: str | os.PathLike[str], known: Collection[str]) -> Spreadsh
     path
         The file: UTF-8, or UTF-16 or UTF-32 with its mark.
     known
-        Names of columns. The separator is the one with which the first row names most of them.
+        Names of columns; of all separators, the one that finds most of them in the first row is taken.
 
     Raises
     ------
@@ -100,11 +96,16 @@ def read_sheet(path: str | os.PathLike[str], known: Collection[str]) -> Spreadsh
     text = _decoded(content, name)
     line = _SEPARATOR_LINE.match(text)
     if line:
-        # A line for Excel alone, which it does not show; rows are counted without it.
+        # Excel does not show this line, so rows are counted without it.
         text = text[line.end() :]
     separators = [line["separator"]] if line else list(SEPARATORS.values())
     readings = [_records(text, s, name) for s in separators]
-    records, broken = max(readings, key=lambda r: _fit(r[0], known))
+
+    def fit(records: list[list[str]]) -> tuple[int, int]:
+        header = records[0] if records else []
+        return sum(_named(cell) in known for cell in header), len(header)
+
+    records, broken = max(readings, key=lambda reading: fit(reading[0]))
     if broken is not None:
         raise DataError([broken])
     if not records or not any(cell.strip() for cell in records[0]):
@@ -124,20 +125,15 @@ def _decoded(content: bytes, name: str) -> str:
 
 
 def _records(text: str, separator: str, name: str) -> tuple[list[list[str]], Problem | None]:
-    """Return the rows up to the first that cannot be read, and what is wrong with that one."""
+    """Return the rows up to the first that cannot be read, and its problem."""
     records: list[list[str]] = []
     try:
-        # Not as a list at once: the header, and the row before the wrong one, are still of use.
+        # Extended row by row, so that the rows before a wrong one are kept.
         records.extend(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error as error:
         message = f"is not valid CSV: {error}; look for a stray quotation mark"
         return records, Problem(name, len(records) + 1, None, message)
     return records, None
-
-
-def _fit(records: list[list[str]], known: Collection[str]) -> tuple[int, int]:
-    header = records[0] if records else []
-    return sum(_named(cell) in known for cell in header), len(header)
 
 
 def _named(cell: str) -> str:

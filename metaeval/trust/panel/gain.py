@@ -1,7 +1,7 @@
-"""How much a panel gains over its best member, chosen on some users and judged, as the panel, on the others.
+"""How much a panel gains over its best member, which is chosen on some users and tested on held-out ones.
 
-The member that agrees best with all users does so partly by chance, and nobody knows beforehand who it will
-be. So it is chosen without those on whom it is judged (cross-fitting): that is what a panel has to beat.
+The member that agrees best with all users does so partly by chance (held-out optimism). So it is chosen
+without the users on whom it and the panel are compared (cross-fitting).
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from metaeval.stats.resampling.bootstrap import Statistic
 
 PANELS: tuple[type[Ensemble], ...] = (Mean, Median, Majority)
-"""Of two members all three are the mean, and only that one is looked at."""
+"""With two members all three are equal, and `Mean` alone is used."""
 COEFFICIENT = "pearson"
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """One way to make a panel, beside its best member, at one level for one aspect."""
+    """A panel against its best member, at one level for one aspect."""
 
     level: str
     aspect: str
-    """An aspect, or ``average``: the best member is then the best on average."""
+    """An aspect, or ``average``, which has a best member of its own."""
     panel: str
     """``Mean``, ``Median`` or ``Majority``."""
     best: str
@@ -49,28 +49,28 @@ class Gain:
     in_sample: float
     """Its agreement on all users, on whom it was chosen."""
     best_member: float
-    """Mean agreement on held-out users of the member that was best on the others."""
+    """Mean agreement on held-out users of the member that is best on the others."""
     of_panel: float
-    """Mean agreement of the panel on the same held-out users."""
+    """Mean agreement of the panel on the same users."""
     gain: float
-    """The panel less the best member."""
+    """``of_panel`` minus ``best_member``."""
     ci_low: float
     ci_high: float
     same: float
-    """Share of the splits in which the member that was chosen was the best on all."""
+    """Share of the splits that choose the best member on all users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """How members are chosen and judged."""
+    """Options of the cross-fitting."""
 
     resamples: int = 1_000
-    """Bootstrap resamples of the held-out clusters, on whom what was chosen is judged."""
+    """Bootstrap resamples of the held-out clusters."""
     folds: int = 5
     repeats: int = 2
-    """How often the clusters are split into folds anew."""
+    """Random splits into folds."""
     cluster: str | None = None
-    """What is resampled, as `Prepared.clusters` takes it; what the first key names, if None."""
+    """As for `Prepared.clusters`; default: the first key."""
     confidence: float = 0.95
     seed: int = 0
 
@@ -124,7 +124,7 @@ def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iter
     same = np.zeros(on_all.shape[1])
     for held in splits.T:
         chosen = np.argmax(_known(agreement.at(whole * (1 - held)[:, None])[:k]), axis=0)
-        # The choices stay as they are: made anew in resamples they would err twice, in favour of the panel.
+        # Choices are not repeated within resamples, which would favour the panel.
         judged = agreement.at(weights * held[:, None])
         member = np.take_along_axis(judged[:k], chosen[None], axis=0)
         values = np.concatenate([member, judged[k:]])
@@ -136,10 +136,10 @@ def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iter
     means = np.divide(totals, judged_by, out=np.full(shape, np.nan), where=judged_by > 0)
     gains = means[1:] - means[0]
     drawn, without = np.split(gains[..., 1:], [how.resamples], axis=-1)
-    # A fold has a few clusters only, of which a bootstrap varies too little: the jackknife makes up for it.
+    # A bootstrap of a fold's few clusters varies too little, so intervals are widened by the jackknife.
     low, high = interval(gains[..., 0], drawn, without, n_clusters=clusters.n, confidence=how.confidence)
     if data.groupings[level].between:
-        # Of the correlation of resampled means, which are noisier than means, intervals would not hold.
+        # Resampled means are noisier than means, so intervals of their correlation would be wrong.
         low, high = np.full((2, *low.shape), np.nan)
     for a, aspect in enumerate(agreement.aspects):
         for p, panel in enumerate(panels):
@@ -159,16 +159,16 @@ def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iter
 
 
 def panels_of(data: Prepared) -> tuple[type[Ensemble], ...]:
-    """Return the ways to make a panel that can differ."""
+    """Return the kinds of panels that differ for these members."""
     return PANELS if len(data.evaluators) > 2 else PANELS[:1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Agreement:
-    """The agreement of members, then panels, with the truth, as a function of the clusters' weights."""
+    """The agreement of members, then panels, with the truth, as statistics of cluster weights."""
 
     statistics: Sequence[Statistic]
-    """By member or panel: of each aspect, and of several their average."""
+    """One per member or panel, with a value for each aspect, and the average of several."""
     aspects: list[str]
 
     @classmethod

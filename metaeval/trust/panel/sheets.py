@@ -1,4 +1,4 @@
-"""What a panel's members disagree on, and what the panel is worth, as sheets."""
+"""Sheets of a panel of judges: where its members disagree, and what it gains over the best of them."""
 
 from __future__ import annotations
 
@@ -21,28 +21,35 @@ if TYPE_CHECKING:
     from metaeval.trust.panel.gain import Fitting, Gain
 
 SCORE = "score @ "
-"""Before a member's name: the column with its score."""
-_MEASURES = ("split", "range", "sd", "off_majority", "n_members")
+"""Begins the name of the column with a member's scores."""
+_ASPECT = Column("aspect", "Aspect")
+_SPLIT = (
+    Column("split", "Ordinal disagreement", "number"),
+    Column("range", "Range", "number"),
+    Column("sd", "Standard deviation", "number"),
+    Column("off_majority", "Off the majority", "share"),
+)
+_MEASURES = (*(c.name for c in _SPLIT), "n_members")
 
 
 def split_units(scores: pd.DataFrame, members: Sequence[str], least: float, most: float) -> pd.DataFrame:
-    """Measure the disagreement of a panel over every unit and aspect.
+    """Measure the disagreement of a panel on every unit and aspect.
 
     Parameters
     ----------
     scores
-        Key columns, ``evaluator``, ``aspect``, ``score``; NaN for none.
+        Key columns, ``evaluator``, ``aspect``, ``score``; NaN for a missing one.
     members
-        The evaluators that make the panel.
+        The evaluators of the panel.
     least, most
         The ends of the scale.
 
     Returns
     -------
     DataFrame
-        A row a unit and aspect that two members or more scored, the most disputed first: key columns,
-        ``aspect``, ``split``, ``range``, ``sd``, ``off_majority`` (see `metaeval.trust.panel.splits.Splits`),
-        ``n_members``, and a column ``score @ NAME`` a member.
+        One row per unit and aspect that two or more members scored, the largest disagreement first: key
+        columns, ``aspect``, the fields of `metaeval.trust.panel.splits.Splits`, and each member's
+        ``score @ NAME``.
     """
     keys = list(key_columns(scores))
     own = scores[scores["evaluator"].isin(list(members))]
@@ -53,44 +60,31 @@ def split_units(scores: pd.DataFrame, members: Sequence[str], least: float, most
     of_members = wide.rename(columns=lambda name: f"{SCORE}{name}").reset_index(drop=True)
     measures = pd.DataFrame({name: getattr(found, name) for name in _MEASURES})
     whole = pd.concat([wide.index.to_frame(index=False), measures, of_members], axis=1)
-    # Equal ones are ordered by their names, whatever the order of the run.
+    # Ties are ordered by name, whatever the order of the run.
     order = ["split", "range", "sd"]
-    rising = [*(False for _ in order), *(True for _ in names)]
+    rising = [False] * len(order) + [True] * len(names)
     return whole[found.n_members >= 2].sort_values(
         [*order, *names], ascending=rising, kind="stable", ignore_index=True
     )
 
 
 def agreement_sheet(units: pd.DataFrame, members: Sequence[str], *, simulated: Simulation = REAL) -> Sheet:
-    """Sum up how far a panel agrees, by aspect.
-
-    Returns
-    -------
-    Sheet
-        ``panel``: ``aspect``, ``n_units``, ``unanimous`` (share of the units), ``split``, ``range``, ``sd``
-        and ``off_majority`` (means over the units).
-    """
+    """Return ``panel``: the means of `split_units` by aspect, and the share of ``unanimous`` units."""
     groups = units.groupby("aspect", sort=True, observed=True)
     frame = groups.agg(
         n_units=("split", "size"),
         unanimous=("range", lambda of_units: float((of_units == 0).mean())),
-        split=("split", "mean"),
-        range=("range", "mean"),
-        sd=("sd", "mean"),
-        off_majority=("off_majority", "mean"),
+        **{c.name: (c.name, "mean") for c in _SPLIT},
     ).reset_index()
     return Sheet(
         "panel",
         "How far the panel agrees",
         frame,
         (
-            Column("aspect", "Aspect"),
+            _ASPECT,
             Column("n_units", "Units", "count"),
             Column("unanimous", "All give the same", "share"),
-            Column("split", "Ordinal disagreement", "number"),
-            Column("range", "Range", "number"),
-            Column("sd", "Standard deviation", "number"),
-            Column("off_majority", "Off the majority", "share"),
+            *_SPLIT,
         ),
         (
             f"The panel: {', '.join(members)}.",
@@ -109,13 +103,9 @@ def disagreements_sheet(
     called: Mapping[str, str] | None = None,
     simulated: Simulation = REAL,
 ) -> Sheet:
-    """Return the units on which a panel splits most, each once, by the aspect on which it splits most.
+    """Return ``disagreements``: the ``n`` units of `split_units` that split the panel most.
 
-    Returns
-    -------
-    Sheet
-        ``disagreements``: the columns of `split_units`, for at most ``n`` units. ``called`` says what the
-        values of key columns are called; by their names, if left out.
+    Each unit is listed with the aspect that splits it most. ``called`` maps key columns to nouns.
     """
     keys = list(units.columns[: units.columns.get_loc("aspect")])
     titles = nouns_of(keys) | dict(called or {})
@@ -126,11 +116,8 @@ def disagreements_sheet(
         frame,
         (
             *(Column(k, titles[k].capitalize()) for k in keys),
-            Column("aspect", "Aspect"),
-            Column("split", "Ordinal disagreement", "number"),
-            Column("range", "Range", "number"),
-            Column("sd", "Standard deviation", "number"),
-            Column("off_majority", "Off the majority", "share"),
+            _ASPECT,
+            *_SPLIT,
             *(Column(f"{SCORE}{name}", name, "number") for name in members),
         ),
         ("Of each unit the aspect on which the members differ most, with their scores for it.",),
@@ -146,13 +133,7 @@ def gain_sheet(
     between: Collection[str] = (),
     simulated: Simulation = REAL,
 ) -> Sheet:
-    """Return what panels gain over their best member; ``between`` are levels that correlate means.
-
-    Returns
-    -------
-    Sheet
-        ``gain``: the fields of `metaeval.trust.panel.gain.Gain`.
-    """
+    """Return ``gain``: the fields of `metaeval.trust.panel.gain.Gain`; ``between`` are levels of means."""
     frame = pd.DataFrame([asdict(gain) for gain in gains]).replace([np.inf, -np.inf], np.nan)
     return Sheet(
         "gain",
@@ -160,7 +141,7 @@ def gain_sheet(
         frame,
         (
             Column("level", "Level"),
-            Column("aspect", "Aspect"),
+            _ASPECT,
             Column("panel", "Panel"),
             Column("best", "Best member on all"),
             Column("in_sample", "On those it was chosen on", "hundred"),

@@ -1,4 +1,4 @@
-"""How far the members of a panel of judges disagree on each unit."""
+"""The disagreement of a panel of judges on each unit."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splits:
-    """How far members differ over each of N units; NaN for units that fewer than two of them scored."""
+    """Disagreement on each of N units, shape (N,); NaN where fewer than two members gave a score."""
 
     n_members: Ints
     """Members that scored the unit."""
     range: Floats
-    """Highest less lowest score, in points of the scale."""
+    """Highest minus lowest score."""
     sd: Floats
-    """Standard deviation over the members, who are all there are (divided by n)."""
+    """Population standard deviation over the members."""
     off_majority: Floats
-    """Share of the members who did not give the score that most gave."""
+    """Share of the members who did not give the modal score."""
     split: Floats
     """Ordinal disagreement: 0 if all gave the same score, 1 if half gave each end of the scale."""
 
 
 def splits(scores: Floats, least: float, most: float) -> Splits:
-    """Measure the disagreement of K members over N units.
+    """Measure the disagreement of K members on N units.
 
     Parameters
     ----------
     scores
-        Shape (K, N); NaN where a member gave none.
+        Shape (K, N); NaN for a missing score.
     least, most
         The ends of the scale.
 
@@ -41,8 +41,7 @@ def splits(scores: Floats, least: float, most: float) -> Splits:
     -----
     Ordinal disagreement is D of Leik (1966, Pacific Sociological Review 9, 85), 2 Σ min(F, 1 - F) / (m - 1)
     over the m ratings of a scale, F being the share of the members at or below one. The sum is the mean
-    absolute deviation from the median. So D is twice that over the length of the scale, also for scores that
-    lie between the ratings.
+    absolute deviation from the median, so D = 2 · deviation / (most - least), for any scores on the scale.
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 2 or not most > least:
@@ -61,7 +60,7 @@ def splits(scores: Floats, least: float, most: float) -> Splits:
         total: Floats = np.where(there, of_members, 0.0).sum(axis=0) / np.maximum(n, 1)
         return total
 
-    median = ordered[np.maximum(n - 1, 0) // 2, columns]  # any median has the same mean deviation
+    median = ordered[last // 2, columns]  # any median has the same mean deviation
     votes = (values[:, None] == values[None]).sum(axis=0)
     most_votes = np.where(there, votes, 0).max(axis=0, initial=0)
     return Splits(

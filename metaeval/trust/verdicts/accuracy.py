@@ -8,11 +8,10 @@ import numpy as np
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, nearest
-from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, comparisons_of, pair_keys
-from metaeval.trust.verdicts.rates import clusters_of, shares_of, shown_first_counts
+from metaeval.trust.verdicts.rates import FIRST_NOTE, FIRST_SHARE, intervals_note, with_first_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NAMED = (WINNERS.index(FIRST), WINNERS.index(SECOND))
-_SHARES = ("accuracy", "first_share")
 ALL = "all"
-"""The group that holds all pairs."""
+"""The group of all pairs."""
 
 
 def accuracy_sheet(
@@ -33,7 +31,7 @@ def accuracy_sheet(
     Parameters
     ----------
     verdicts
-        As `metaeval.evaluators.verdicts` says, with ``gold``: ``first``, ``second``, ``tie``, or empty.
+        See `metaeval.evaluators.verdicts`; with ``gold``: ``first``, ``second``, ``tie``, or empty.
     by
         Columns that name a group.
     resamples, seed
@@ -42,13 +40,12 @@ def accuracy_sheet(
     Returns
     -------
     Sheet
-        A row an evaluator, aspect and group. A verdict is right if it is the gold one. A missing verdict
-        counts as wrong, and in ``missing``.
+        One row per evaluator, aspect and group. A missing verdict counts as wrong, and in ``missing``.
 
     Raises
     ------
     DataError
-        If there is no gold preference, or a pair has two, or no column of that name.
+        If there is no gold preference, a pair has two, or a column is unknown.
     """
     import pandas as pd
 
@@ -67,11 +64,11 @@ def accuracy_sheet(
     frame = pd.DataFrame(rows)
     place = {name: i for i, name in enumerate(dict.fromkeys(frame["evaluator"]))}
     frame = frame.sort_values("evaluator", key=lambda c: c.map(place), kind="stable", ignore_index=True)
-    return _sheet(frame, by, len(compared) - len(known), _how(verdicts, resamples, seed))
+    return _sheet(frame, by, len(compared) - len(known), intervals_note(verdicts, resamples, seed))
 
 
 def _with_gold(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Return the comparisons with their gold codes and groups."""
+    """Return the comparisons with the codes of their gold preferences, and their groups."""
     if "gold" not in verdicts:
         raise DataError(
             "the verdicts have no column 'gold'; say in the map where the right ones stand, and import again"
@@ -98,23 +95,19 @@ def _with_gold(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def _rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield a row an evaluator, all of them on the same resamples."""
-    cluster, n_clusters = clusters_of(comparisons)
+    """Yield one row per evaluator, all with the same resamples."""
     evaluators = comparisons["evaluator"].astype(str).to_numpy()
     names = list(dict.fromkeys(evaluators))
     here = np.stack([evaluators == name for name in names], axis=1)
     gold = comparisons["gold"].to_numpy()
     one, two = (comparisons[c].to_numpy() for c in ("shown_first", "shown_second"))
     right = np.stack([one == gold, two == gold])
-    for_first, named = shown_first_counts(comparisons)
-    hits = np.concatenate([here * right.sum(axis=0)[:, None], here * for_first[:, None]], axis=1)
-    of = np.concatenate([here * 2, here * named[:, None]], axis=1)
-    shares = shares_of(hits, of, cluster, n_clusters, resamples=resamples, seed=seed)
+    hits = here * right.sum(axis=0)[:, None]
+    shares = with_first_shares(comparisons, here, hits, here * 2, resamples=resamples, seed=seed)
     missing = (np.stack([one, two]) == NO_VERDICT).sum(axis=0)
     same = (one == two) & np.isin(one, _NAMED)
-    for at, name in enumerate(names):
-        mine = here[:, at]
-        row: dict[str, Any] = {
+    for mine, name, (accuracy, first_share) in zip(here.T, names, shares, strict=True):
+        yield {
             "evaluator": name,
             "pairs": int(mine.sum()),
             "right_first": int(right[0, mine].sum()),
@@ -122,18 +115,9 @@ def _rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict
             "right_both": int((right[0] & right[1])[mine].sum()),
             "same_winner": int(same[mine].sum()),
             "missing": int(missing[mine].sum()),
+            **accuracy.row("accuracy"),
+            **first_share.row("first_share"),
         }
-        for what, place in zip(_SHARES, (at, at + len(names)), strict=True):
-            row |= shares[place].row(what)
-        yield row
-
-
-def _how(verdicts: pd.DataFrame, resamples: int, seed: int) -> str:
-    whom = f"{noun(pair_keys(verdicts)[0])}s"
-    return (
-        f"Brackets hold 95 % bootstrap intervals (percentiles, widened for few clusters; {resamples:,} "
-        f"resamples of {whom}, seed {seed}); one without width says that all were alike, no more."
-    )
 
 
 def _sheet(frame: pd.DataFrame, by: Sequence[str], without: int, how: str) -> Sheet:
@@ -145,7 +129,7 @@ def _sheet(frame: pd.DataFrame, by: Sequence[str], without: int, how: str) -> Sh
         "Swapped: the side that comes second by its name was shown first.",
         "Accuracy: right verdicts of both orders over all that were due.",
         "Same winner: pairs on which both orders name the same text.",
-        "For the first shown: of all verdicts that name a text, those for the one shown first; 50 % is even.",
+        FIRST_NOTE,
         *([f"{counted(without, 'comparison')} without a gold preference left out."] if without else []),
         how,
     ]
@@ -160,6 +144,6 @@ def _sheet(frame: pd.DataFrame, by: Sequence[str], without: int, how: str) -> Sh
         Column("same_winner", "Same winner", "count"),
         Column("missing", "Missing verdicts", "count"),
         Column("accuracy", "Accuracy", "share", "accuracy_low", "accuracy_high"),
-        Column("first_share", "For the first shown", "share", "first_share_low", "first_share_high"),
+        FIRST_SHARE,
     )
     return Sheet("accuracy", "Verdicts against gold preferences", frame, columns, tuple(notes))

@@ -1,4 +1,4 @@
-"""Shares of verdicts, with intervals from resampled users, or items in verdicts without users."""
+"""Shares of verdicts, with bootstrap intervals; users are resampled, or items in verdicts without users."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND
+from metaeval.engine.sheet import Column
 from metaeval.evaluators.verdicts import WINNERS, pair_keys
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap, each
 from metaeval.stats.resampling.cluster_sums import mean_of, summed
@@ -15,10 +17,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.coefficients.tables import Ints
     from metaeval.stats.resampling.bootstrap import Estimate
 
 _FIRST, _SECOND = WINNERS.index(FIRST), WINNERS.index(SECOND)
+FIRST_SHARE = Column("first_share", "For the first shown", "share", "first_share_low", "first_share_high")
+FIRST_NOTE = (
+    "For the first shown: of all verdicts that name a text, those for the one shown first; 50 % is even."
+)
 
 
 def clusters_of(comparisons: pd.DataFrame) -> tuple[Ints, int]:
@@ -29,6 +35,15 @@ def clusters_of(comparisons: pd.DataFrame) -> tuple[Ints, int]:
     return codes.astype(np.int64), len(names)
 
 
+def intervals_note(verdicts: pd.DataFrame, resamples: int, seed: int) -> str:
+    """Say how the intervals of shares and strengths were made."""
+    return (
+        f"Brackets hold 95 % bootstrap intervals (percentiles, widened for few clusters; {resamples:,} "
+        f"resamples of {noun(pair_keys(verdicts)[0])}s, seed {seed}); one without width says that all were "
+        "alike, no more."
+    )
+
+
 def shares_of(
     hits: ArrayLike, of: ArrayLike, cluster: Ints, n_clusters: int, *, resamples: int, seed: int
 ) -> list[Estimate[float]]:
@@ -37,7 +52,7 @@ def shares_of(
     Parameters
     ----------
     hits, of
-        Counts of each row, shape (rows, shares): a share is the sum of ``hits`` over that of ``of``.
+        Counts, shape (rows, shares): a share is the sum of ``hits`` over that of ``of``.
     cluster, n_clusters
         The cluster of each row, shape (rows,), in ``range(n_clusters)``.
     resamples, seed
@@ -49,20 +64,25 @@ def shares_of(
     return each(bootstrap(mean_of(above, below), resampler, stretch=False))
 
 
-def shown_first_counts(comparisons: pd.DataFrame) -> tuple[Floats, Floats]:
-    """Return, for each comparison, verdicts for the text shown first, and verdicts that name a text.
+def with_first_shares(
+    comparisons: pd.DataFrame, part: ArrayLike, hits: ArrayLike, of: ArrayLike, *, resamples: int, seed: int
+) -> list[tuple[Estimate[float], Estimate[float]]]:
+    """Return a share for each part of the comparisons, and that of its verdicts for the text shown first.
 
     Parameters
     ----------
     comparisons
         As `metaeval.evaluators.verdicts.comparisons_of` returns them.
-
-    Returns
-    -------
-    for_first, named
-        Shape (comparisons,): 0, 1 or 2.
+    part, hits, of
+        Shape (comparisons, parts): what belongs to each part, and the counts of the first share.
+    resamples, seed
+        Of the clusters.
     """
-    one, two = (comparisons[c].to_numpy() for c in ("shown_first", "shown_second"))
-    for_first = (one == _FIRST).astype(np.float64) + (two == _SECOND)
-    named = sum(np.isin(v, (_FIRST, _SECOND)).astype(np.float64) for v in (one, two))
-    return for_first, np.asarray(named)
+    here = np.asarray(part)
+    one, two = (comparisons[c].to_numpy()[:, None] for c in ("shown_first", "shown_second"))
+    for_first = here * ((one == _FIRST).astype(np.float64) + (two == _SECOND))
+    named = here * sum(np.isin(v, (_FIRST, _SECOND)).astype(np.float64) for v in (one, two))
+    hits, of = (np.concatenate(both, axis=1) for both in ((hits, for_first), (of, named)))
+    shares = shares_of(hits, of, *clusters_of(comparisons), resamples=resamples, seed=seed)
+    n = here.shape[1]
+    return list(zip(shares[:n], shares[n:], strict=True))

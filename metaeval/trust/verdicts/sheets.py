@@ -1,4 +1,4 @@
-"""Verdicts on pairs → sheets: what became of the pairs, and the generators in order."""
+"""Sheets of verdicts on pairs: the outcomes of the pairs, and the ranking of the generators."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.base.errors import DataError
-from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.strengths import METHODS
-from metaeval.evaluators.verdicts import FLIP, FLIPS, OUTCOMES, comparisons_of, pair_keys
+from metaeval.evaluators.verdicts import FLIP, FLIPS, OUTCOMES, comparisons_of
 from metaeval.stats.ranking.comparisons import ELO_K, PRIOR
-from metaeval.trust.verdicts.rates import clusters_of, shares_of, shown_first_counts
+from metaeval.trust.verdicts.rates import FIRST_NOTE, FIRST_SHARE, intervals_note, with_first_shares
 from metaeval.trust.verdicts.strengths import rank_by_verdicts
 
 if TYPE_CHECKING:
@@ -27,17 +26,23 @@ if TYPE_CHECKING:
 
 _FIRST, _SECOND, _TIE = (OUTCOMES.index(o) for o in (FIRST, SECOND, TIE))
 _SHORT = {"bradley-terry": "bt", "elo": "elo", "win-rate": "win_rate"}
-_INTERVALS = (
-    "Brackets hold 95 % bootstrap intervals (percentiles, widened for few clusters; {resamples:,} resamples "
-    "of {whom}, seed {seed}); one without width says that all were alike, no more."
+_PAIRS = (
+    Column("evaluator", "Evaluator"),
+    Column("aspect", "Aspect"),
+    Column("pairs", "Pairs asked", "count"),
+    Column("wins", "Consistent wins", "count"),
+    Column("ties", "Ties", "count"),
+    Column("flips", "Flips", "count"),
+    Column("failed", "Failed", "count"),
+    Column("flip_share", "Share of flips", "share", "flip_share_low", "flip_share_high"),
+    FIRST_SHARE,
 )
-
 _OF_PAIRS = (
     "Every pair is asked about in both orders.",
     "A win, or a tie, counts only if both orders say so; a flip is a pair on which they differ.",
     "A pair has failed where an order has no verdict.",
     "Share of flips: of the pairs with two verdicts.",
-    "For the first shown: of all verdicts that name a text, those for the one shown first; 50 % is even.",
+    FIRST_NOTE,
 )
 _OF_RANKING = (
     "Bradley–Terry: log strengths, their mean 0; a difference d is odds of exp(d) to 1 of winning.",
@@ -56,30 +61,29 @@ def pairwise_sheets(
     seed: int = 0,
     simulated: Simulation = REAL,
 ) -> list[Sheet]:
-    """Return what became of the pairs, and the generators as each evaluator ranks them.
+    """Return the outcomes of the pairs, and the generators as each evaluator ranks them.
 
     Parameters
     ----------
     verdicts
-        As `metaeval.evaluators.verdicts` says.
+        See `metaeval.evaluators.verdicts`.
     flips
-        Evaluator → what a flip is for it; ``tie`` where it is not named.
+        Evaluator → how it counts a flip; default: ``tie``.
     resamples, seed
         Of users, or of items in data without users.
     simulated
-        What is: the data, or which evaluators.
+        Whether the data are, and which evaluators.
 
     Raises
     ------
     DataError
-        If there are no verdicts, or they are not what they should be.
+        If there are no verdicts, or they are not valid.
     """
     import pandas as pd
 
     if verdicts.empty:
         raise DataError("there are no verdicts on pairs")
-    whom = f"{noun(pair_keys(verdicts)[0])}s"
-    how = _INTERVALS.format(resamples=resamples, whom=whom, seed=seed)
+    how = intervals_note(verdicts, resamples, seed)
     found = comparisons_of(verdicts)
     rows: list[dict[str, Any]] = []
     ranked: list[pd.DataFrame] = []
@@ -102,55 +106,32 @@ def pairwise_sheets(
     frames = [pd.DataFrame(rows), pd.concat(ranked, ignore_index=True)]
     for frame in frames:
         frame["evaluator"] = frame["evaluator"].astype(str).map(simulated.label)
-    return [_pairs_sheet(frames[0], how, shown), _ranking_sheet(frames[1], how, rules, shown)]
+    notes = (*_OF_PAIRS, how)
+    pairs = Sheet("pairs", "What became of the pairs", frames[0], _PAIRS, notes, shown)
+    return [pairs, _ranking_sheet(frames[1], how, rules, shown)]
 
 
 def _pairs_rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield what became of the pairs of one evaluator, aspect by aspect."""
-    cluster, n_clusters = clusters_of(comparisons)
+    """Yield the outcomes of one evaluator's pairs, aspect by aspect."""
     aspects = comparisons["aspect"].astype(str).to_numpy()
     outcome = comparisons["outcome"].to_numpy()
     names = [str(a) for a in comparisons["aspect"].unique()]
     here = np.stack([aspects == a for a in names], axis=1)
     valid = (outcome >= 0)[:, None] & here
-    for_first, named = shown_first_counts(comparisons)
-    hits = np.concatenate([valid & (outcome == FLIP)[:, None], here * for_first[:, None]], axis=1)
-    of = np.concatenate([valid, here * named[:, None]], axis=1)
-    shares = shares_of(hits, of, cluster, n_clusters, resamples=resamples, seed=seed)
-    for at, name in enumerate(names):
-        kinds = outcome[here[:, at]]
-        row = {
+    hits = valid & (outcome == FLIP)[:, None]
+    shares = with_first_shares(comparisons, here, hits, valid, resamples=resamples, seed=seed)
+    for mine, name, (flip_share, first_share) in zip(here.T, names, shares, strict=True):
+        kinds = outcome[mine]
+        yield {
             "aspect": name,
             "pairs": len(kinds),
             "wins": int(np.isin(kinds, (_FIRST, _SECOND)).sum()),
             "ties": int((kinds == _TIE).sum()),
             "flips": int((kinds == FLIP).sum()),
             "failed": int((kinds < 0).sum()),
+            **flip_share.row("flip_share"),
+            **first_share.row("first_share"),
         }
-        for what, place in (("flip_share", at), ("first_share", at + len(names))):
-            row |= shares[place].row(what)
-        yield row
-
-
-def _pairs_sheet(frame: pd.DataFrame, how: str, simulated: Simulation) -> Sheet:
-    return Sheet(
-        "pairs",
-        "What became of the pairs",
-        frame,
-        (
-            Column("evaluator", "Evaluator"),
-            Column("aspect", "Aspect"),
-            Column("pairs", "Pairs asked", "count"),
-            Column("wins", "Consistent wins", "count"),
-            Column("ties", "Ties", "count"),
-            Column("flips", "Flips", "count"),
-            Column("failed", "Failed", "count"),
-            Column("flip_share", "Share of flips", "share", "flip_share_low", "flip_share_high"),
-            Column("first_share", "For the first shown", "share", "first_share_low", "first_share_high"),
-        ),
-        (*_OF_PAIRS, how),
-        simulated,
-    )
 
 
 def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[Flips], simulated: Simulation) -> Sheet:
@@ -179,7 +160,7 @@ def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[Flips], simulated: 
 
 
 def _ranks(strengths: Any) -> Any:  # noqa: ANN401 - float64 of shape (generators,)
-    """Return ranks from 1; strengths that differ by rounding alone share one, and NaN has none."""
+    """Return ranks from 1; strengths that differ by rounding errors alone are tied, and NaN has no rank."""
     rounded = np.round(strengths, 9)
     ranks = 1.0 + (rounded[None, :] > rounded[:, None]).sum(axis=1)
     return np.where(np.isnan(rounded), np.nan, ranks)

@@ -1,4 +1,4 @@
-"""Generators ranked by verdicts on pairs: Bradley and Terry's model, Elo and win rate, with intervals."""
+"""Strengths of generators from verdicts on pairs: Bradley–Terry, Elo and win rate, with intervals."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.base.records import AVERAGE, FIRST, SECOND, TIE
+from metaeval.base.records import AVERAGE
 from metaeval.evaluators.strengths import BRADLEY_TERRY, ELO, METHODS, WIN_RATE, elo_order
-from metaeval.evaluators.verdicts import FLIP, OUTCOMES, points
+from metaeval.evaluators.verdicts import points
 from metaeval.stats.ranking import comparisons as numbers
 from metaeval.stats.ranking.comparisons import Games
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from metaeval.evaluators.verdicts import Flips
     from metaeval.stats.coefficients.tables import Floats, Ints
 
-_FIRST, _SECOND, _TIE = (OUTCOMES.index(o) for o in (FIRST, SECOND, TIE))
+_KINDS = ("won", "lost", "ties", "flips", "failed")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strengths:
-    """How strong the generators are in the eyes of one evaluator, on one aspect."""
+    """Strengths of the generators by one evaluator's verdicts on one aspect."""
 
     aspect: str
     """An aspect, or ``average``: the mean over aspects."""
@@ -37,16 +37,15 @@ class Strengths:
     low: Floats
     high: Floats
     counts: pd.DataFrame
-    """A row a generator: ``pairs``, ``won``, ``lost``, ``ties``, ``flips``, ``failed``."""
-    n_clusters: int
+    """One row per generator: ``pairs``, ``won``, ``lost``, ``ties``, ``flips``, ``failed``."""
 
 
 def rank_by_verdicts(
     comparisons: pd.DataFrame, *, flips: Flips = "tie", resamples: int = 1_000, seed: int = 0
 ) -> list[Strengths]:
-    """Return the strengths of the generators in the eyes of one evaluator.
+    """Return the strengths of the generators by one evaluator's verdicts.
 
-    A resample draws users (items, in data without users) with all their comparisons, on all aspects alike.
+    The bootstrap resamples users (items, in data without users), alike for all aspects.
 
     Parameters
     ----------
@@ -55,12 +54,12 @@ def rank_by_verdicts(
     flips
         ``tie``: half a point for each side; ``drop``: not counted.
     resamples, seed
-        Of the clusters; the seed is that of the order for Elo, too.
+        Of the clusters; the seed also orders the comparisons for Elo.
 
     Returns
     -------
     list of Strengths
-        One an aspect; with several aspects, their average last.
+        One per aspect; with several aspects, their average last.
     """
     cluster, n_clusters = clusters_of(comparisons)
     names = np.unique(comparisons[["first", "second"]].to_numpy(str))
@@ -81,14 +80,14 @@ def rank_by_verdicts(
     if len(aspects) > 1:
         counted.append((AVERAGE, comparisons))
     return [
-        Strengths(aspect, tuple(names), values[i], low[i], high[i], _counts(part, names), n_clusters)
+        Strengths(aspect, tuple(names), values[i], low[i], high[i], _counts(part, names))
         for i, (aspect, part) in enumerate(counted)
     ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Strengths:
-    """The strengths of the generators by every method, as a function of the clusters' weights."""
+    """The strengths by every method, as a statistic of cluster weights."""
 
     points: Floats
     """Shape (n_clusters, generators, generators), as `metaeval.stats.ranking.comparisons.Games.matrix`."""
@@ -114,25 +113,15 @@ class _Strengths:
 
 
 def _counts(comparisons: pd.DataFrame, names: Any) -> pd.DataFrame:  # noqa: ANN401 - str of shape (generators,)
-    """Return what became of each generator's pairs, a row a generator."""
+    """Count the outcomes of each generator's pairs, one row per generator."""
     import pandas as pd
 
     outcome = comparisons["outcome"].to_numpy()
-    sides = [
-        (comparisons["first"].to_numpy(str), outcome == _FIRST, outcome == _SECOND),
-        (comparisons["second"].to_numpy(str), outcome == _SECOND, outcome == _FIRST),
-    ]
-    rows: dict[str, Ints] = {}
-    for who, won, lost in sides:
-        place = np.searchsorted(names, who)
-        kinds = {
-            "pairs": np.ones(len(who)),
-            "won": won,
-            "lost": lost,
-            "ties": outcome == _TIE,
-            "flips": outcome == FLIP,
-            "failed": outcome < 0,
-        }
-        for kind, there in kinds.items():
-            rows[kind] = rows.get(kind, 0) + np.bincount(place, there, len(names)).astype(np.int64)
-    return pd.DataFrame(rows)
+    # By the code of the outcome, as `metaeval.evaluators.verdicts.OUTCOMES`; the last is -1.
+    of_first = np.array(["ties", "won", "lost", "flips", "failed"])[outcome]
+    of_second = np.array(["ties", "lost", "won", "flips", "failed"])[outcome]
+    generators = np.concatenate([comparisons[side].to_numpy(str) for side in ("first", "second")])
+    table = pd.crosstab(generators, np.concatenate([of_first, of_second]))
+    table = table.reindex(index=names, columns=list(_KINDS), fill_value=0).rename_axis(columns=None)
+    table.insert(0, "pairs", table.sum(axis=1))
+    return table.reset_index(drop=True)

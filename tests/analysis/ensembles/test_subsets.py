@@ -76,8 +76,8 @@ def test_accuracies_are_those_of_the_mean_evaluators(units) -> None:
 def test_sizes_sum_up_the_subsets() -> None:
     found = ensembles(data({"a": 1.0, "b": 2.0, "c": 4.0, "d": 4.0}), how=FEW)
     size = found.members.sum(axis=1)
-    assert [s.n_subsets for s in found.sizes[:4]] == [4, 6, 4, 1]
-    for s in found.sizes:
+    assert [s.n_subsets for s in found.sizes[:4].itertuples()] == [4, 6, 4, 1]
+    for s in found.sizes.itertuples():
         values = found.accuracy[found.levels.index(s.level), found.aspects.index(s.aspect)]
         assert s.mean == pytest.approx(values[size == s.n_judges].mean())
         assert s.spread == pytest.approx(values[size == s.n_judges].std())
@@ -88,12 +88,12 @@ def test_sizes_sum_up_the_subsets() -> None:
 
 def test_judges_with_independent_noise_gain_and_noise_gains_nothing() -> None:
     found = ensembles(data({"a": 2.0, "b": 2.0, "noise": math.inf}, users=40), how=FEW)
-    of_user = {c.judge: c for c in found.contributions if c.level == "user"}
+    of_user = {c.judge: c for c in found.contributions.itertuples() if c.level == "user"}
     assert of_user["a"].joining > 0
     assert of_user["noise"].shapley < 0.1 * of_user["a"].shapley
     together = found.accuracy[found.levels.index("user"), -1, -1]
     assert sum(c.shapley for c in of_user.values()) == pytest.approx(together)
-    best = next(p for p in found.points if p.best and p.level == "user")
+    best = next(p for p in found.points.itertuples() if p.best and p.level == "user")
     assert best.judges == ("a", "b")
     assert best.cheapest
 
@@ -102,21 +102,21 @@ def test_copies_of_one_judge_are_worth_one() -> None:
     one = data({"a": 2.0, "b": 2.0, "c": 2.0}, users=40)
     copies = replace(one, scores=np.repeat(one.scores[:1], 3, axis=0))
     found = ensembles(copies, how=FEW)
-    assert [e.effective for e in found.errors] == pytest.approx([1.0] * 3)
+    assert [e.effective for e in found.errors.itertuples()] == pytest.approx([1.0] * 3)
     # A copy adds no accuracy: the cheapest ensemble is the best one, a single judge.
-    assert {p.judges for p in found.points} == {("a",)}
+    assert {p.judges for p in found.points.itertuples()} == {("a",)}
     assert all(
-        c.cross_fitted == pytest.approx(found.choices[0].cross_fitted)
-        for c in found.choices
+        c.cross_fitted == pytest.approx(found.choices["cross_fitted"][0])
+        for c in found.choices.itertuples()
         if c.level == "dataset"
     )
     independent = ensembles(one, how=FEW)
-    assert independent.errors[-1].effective > 2
+    assert independent.errors["effective"].iloc[-1] > 2
 
 
 def test_errors_of_the_average_are_from_the_mean_correlation() -> None:
     found = ensembles(data({"a": 1.0, "b": 2.0, "c": 4.0}), how=FEW)
-    *aspects, average = found.errors
+    *aspects, average = found.errors.itertuples()
     assert average.aspect == AVERAGE
     assert average.mean_correlation == pytest.approx(np.mean([e.mean_correlation for e in aspects]))
 
@@ -141,7 +141,7 @@ def test_costs_decide_what_is_cheapest() -> None:
     study = data({"dear": 1.5, "cheap": 1.0, "poor": 20.0}, users=40)
     costs = Costs({"dear": 1.0, "cheap": 0.01, "poor": 0.001}, "usd")
     found = ensembles(study, costs=costs, how=FEW)
-    points = [p for p in found.points if p.level == "user"]
+    points = [p for p in found.points.itertuples() if p.level == "user"]
     assert [p.cost for p in points] == sorted(p.cost for p in points)
     assert points[0].judges == ("poor",)
     assert points[0].worse
@@ -156,7 +156,12 @@ def test_the_best_of_many_worthless_judges_looks_too_good() -> None:
     study = data({f"n{j}": math.inf for j in range(8)}, users=30)
     found = [ensembles(study, how=replace(FEW, seed=seed)) for seed in range(5)]  # how users are split
     for level in LEVELS:
-        best = [c for f in found for c in f.choices if c.level == level and c.rule == "best of any size"]
+        best = [
+            c
+            for f in found
+            for c in f.choices.itertuples()
+            if c.level == level and c.rule == "best of any size"
+        ]
         assert best[0].in_sample > 0.05
         assert np.mean([c.cross_fitted for c in best]) < best[0].in_sample * 0.8
         assert np.mean([c.optimism for c in best]) > 0
@@ -164,7 +169,7 @@ def test_the_best_of_many_worthless_judges_looks_too_good() -> None:
 
 def test_what_is_sure_has_no_optimism() -> None:
     found = ensembles(data({"a": 0.5, "b": math.inf}, users=30), how=FEW)
-    for choice in found.choices:
+    for choice in found.choices.itertuples():
         if choice.rule != "best of size 2":
             assert choice.judges == ("a",)
             assert choice.same == 1.0
@@ -176,9 +181,9 @@ def test_what_is_sure_has_no_optimism() -> None:
 def test_the_seed_decides() -> None:
     study = data({"a": 1.0, "b": 1.1, "c": 1.2})
     one, again, other = (ensembles(study, how=replace(FEW, seed=s)) for s in (0, 0, 1))
-    assert str(one.points) == str(again.points)
-    assert str(one.choices) == str(again.choices)
-    assert str(one.points) != str(other.points)
+    assert one.points.equals(again.points)
+    assert one.choices.equals(again.choices)
+    assert not one.points.equals(other.points)
 
 
 def test_without_users_items_are_resampled_and_a_note_says_so() -> None:
@@ -193,7 +198,7 @@ def test_without_users_items_are_resampled_and_a_note_says_so() -> None:
 def test_one_aspect_has_no_average() -> None:
     found = ensembles(data({"a": 1.0, "b": 2.0}), aspects=["a1"], how=FEW)
     assert found.aspects == ("a1",)
-    assert {s.aspect for s in found.sizes} == {"a1"}
+    assert set(found.sizes["aspect"]) == {"a1"}
     whole = ensembles(data({"a": 1.0, "b": 2.0}), how=FEW)
     assert (found.accuracy[:, 0] == whole.accuracy[:, 1]).all()
 
@@ -204,8 +209,8 @@ def test_a_judge_that_is_constant_has_no_accuracy_and_adds_nothing() -> None:
     found = ensembles(constant, how=FEW)
     assert np.isnan(found.accuracy[..., 1]).all()
     assert found.accuracy[..., 0] == pytest.approx(found.accuracy[..., 2])
-    assert {p.judges for p in found.points} == {("a",)}
-    assert math.isnan(found.errors[0].effective)
+    assert {p.judges for p in found.points.itertuples()} == {("a",)}
+    assert math.isnan(found.errors["effective"][0])
     sheets = {s.name: s for s in ensemble_sheets(found)}
     assert "n_undefined" in [c.name for c in sheets["sizes"].columns]
     assert "An undefined accuracy counts as 0." in sheets["judges"].notes

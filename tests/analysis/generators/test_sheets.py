@@ -3,12 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
-from scipy.stats import kendalltau
 
-from metaeval.analysis.generators.agreement import kendall_of_draws
 from metaeval.analysis.generators.estimates import estimates_sheet
 from metaeval.analysis.generators.ranking import rank_generators
 from metaeval.analysis.generators.sheets import best_evaluator, ranking_sheets, trusted
@@ -181,19 +176,6 @@ def test_against_refitting_every_resample():
     assert compared.agreement[0].top_agreement == pytest.approx(same_top)
     assert all(a.no_interval for a in compared.agreement)  # 3 generators, 8 users
     assert all(np.isnan(a.tau_ci_low) for a in compared.agreement)
-
-
-values = st.one_of(st.integers(0, 3).map(float), st.just(np.nan))
-
-
-@given(hnp.arrays(float, (2, 6, 3), elements=values))
-@settings(max_examples=100)
-def test_kendall_of_draws(pair):
-    for x, y, found in zip(pair[0].T, pair[1].T, kendall_of_draws(pair[0], pair[1]), strict=True):
-        there = ~np.isnan(x + y)
-        constant = len(np.unique(x[there])) < 2 or len(np.unique(y[there])) < 2
-        expected = np.nan if constant else kendalltau(x[there], y[there]).statistic
-        assert found == pytest.approx(expected, nan_ok=True)
 
 
 def test_ratings_beside_an_evaluator_are_of_its_units():

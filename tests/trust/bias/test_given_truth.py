@@ -92,7 +92,7 @@ def test_frames_are_matched_whatever_their_order() -> None:
     assert plain.second == pytest.approx(plain.truth - 0.5)
     assert plain.scores[0, 0] == pytest.approx(scores["score"])
     assert plain.length == pytest.approx(length["length"])
-    assert (plain.n_clusters, plain.clustered_by, plain.generators) == (3, "user", ("a", "b"))
+    assert (plain.n_clusters, plain.generators) == (3, ("a", "b"))
     mixed = [f.sample(frac=1, random_state=n) for n, f in enumerate(frames())]
     other = JudgedUnits.matched(mixed[0], mixed[1], ["j"], length=mixed[2], second=mixed[3])
     order = np.lexsort([other.length])
@@ -109,4 +109,4 @@ def test_few_other_ratings_are_none() -> None:
 def test_without_users_items_are_the_clusters() -> None:
     scores, truth, length, _ = (f[f["user_id"] == "u0"].drop(columns="user_id") for f in frames())
     data = JudgedUnits.matched(scores, truth, ["j"], length=length)
-    assert (data.n_clusters, data.clustered_by) == (2, "item")
+    assert data.n_clusters == 2

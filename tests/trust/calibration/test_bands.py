@@ -7,7 +7,7 @@ import math
 import pytest
 
 from metaeval.base.errors import MetaevalError
-from metaeval.trust.calibration.bands import Bands, is_usable
+from metaeval.trust.calibration.bands import USABLE, Bands
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from metaeval.trust.calibration.bands import Bands, is_usable
 def test_the_verdict_is_by_the_lower_end(estimate, low, words) -> None:
     found = Bands().verdict(estimate, low)
     assert found == words
-    assert is_usable(found) == (low >= 0.6)
+    assert (found == USABLE) == (low >= 0.6)
 
 
 def test_bands_may_be_others() -> None:

@@ -35,19 +35,9 @@ _MAX_HINTED = 5000  # the search for the nearest name is quadratic, so it is lef
 
 
 def build(manifest: Manifest, tables: Mapping[str, Table]) -> tuple[ExplanationSet | None, list[Problem]]:
-    """Check the tables of a data set and put them together.
+    """Return the data set that the tables make and no problem, or None and every problem found.
 
-    Parameters
-    ----------
-    manifest
-        What ``dataset.yaml`` says.
-    tables
-        ``explanations`` and ``ratings``, and where there are any ``scores`` and ``users``.
-
-    Returns
-    -------
-    tuple
-        The data set and no problem, or None and every problem found.
+    The tables are ``explanations`` and ``ratings`` and, where there are any, ``scores`` and ``users``.
     """
     checker = _Checker(manifest, tables)
     frames = checker.run()
@@ -210,18 +200,9 @@ class _Checker:
 def duplicates(
     table: Table, frame: pd.DataFrame, what: str, codes: NDArray[np.int64] | None = None
 ) -> list[Problem]:
-    """Return a problem for each row of ``frame`` that an earlier row equals.
+    """Return a problem for each row of ``table`` that an earlier row equals in the columns of ``frame``.
 
-    Parameters
-    ----------
-    table
-        Where the rows come from.
-    frame
-        The columns that name a row.
-    what
-        What a row is, for the message.
-    codes
-        The rows as numbers, if known: two are equal if and only if the rows are.
+    ``what`` says what a row is; ``codes``, if known, are equal if and only if the rows are.
     """
     if codes is None:
         codes = _combine(np.zeros(len(frame), dtype=np.int64), *(frame[c] for c in frame))

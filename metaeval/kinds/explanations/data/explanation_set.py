@@ -29,7 +29,7 @@ class ExplanationSet:
     Parameters
     ----------
     explanations
-        One row a unit: the key columns, ``explanation`` (absent if ``texts`` is false) and optional
+        One row per unit: the key columns, ``explanation`` (absent if ``texts`` is false) and optional
         ``item_title``, ``reference``, ``reference_2``, …. Keys and texts are strings.
     ratings
         Long: key columns, ``rater``, ``aspect``, ``rating`` (float). A row whose rating is NaN is a
@@ -39,7 +39,7 @@ class ExplanationSet:
     scale
         The rating scale, one for all aspects.
     users
-        One row a user: ``user_id`` and profile fields; None if there is none.
+        One row per user: ``user_id`` and profile fields; None if there is none.
     scores
         Scores recorded from other tools, long: key columns, ``evaluator``, ``aspect`` ("" = all), ``score``.
     """

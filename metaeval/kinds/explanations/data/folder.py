@@ -40,30 +40,18 @@ def checked_by(path: object) -> str:
 
 
 def read_folder(folder: Path) -> tuple[ExplanationSet | None, list[Problem]]:
-    """Read and check a data-set folder.
-
-    Returns
-    -------
-    tuple
-        The data set and no problem, or None and every problem found.
-
-    Raises
-    ------
-    DataError
-        If ``folder`` is no folder.
-    """
+    """Return the data set in a folder and no problem, or None and every problem found."""
     if not folder.is_dir():
         if folder.exists():
             raise DataError(f"the data set {str(folder)!r} is a file; name the folder it lies in")
         near = [p.name for p in folder.parent.iterdir() if p.is_dir()] if folder.parent.is_dir() else []
         raise DataError(f"the data set {str(folder)!r} does not exist{nearest(folder.name, near)}")
-    manifest: Manifest | None = None
-    problems: list[Problem]
     if (folder / FILE).is_file():
         manifest, problems = read_manifest(folder)
     else:
         hint = nearest(FILE, [p.name for p in folder.iterdir() if p.suffix in {".yaml", ".yml"}])
-        problems = [Problem(FILE, None, None, f"is missing; a data set is a folder with it{hint}")]
+        message = f"is missing; a data set is a folder with it{hint}"
+        manifest, problems = None, [Problem(FILE, None, None, message)]
     tables: dict[str, Table] = {}
     for kind in _TABLES:
         path, found = _find(folder, kind)
@@ -86,10 +74,9 @@ def _find(folder: Path, kind: str) -> tuple[Path | None, list[Problem]]:
         both = " and ".join(p.name for p in paths)
         return None, [Problem(paths[0].name, None, None, f"{both} are both there; keep one")]
     if not paths and kind in _NEEDED:
-        names = [f"{kind}.{f}" for f in FORMATS]
-        hint = nearest(f"{kind}.csv", [p.name for p in folder.iterdir() if p.stem not in _TABLES])
-        message = f"is missing; it may also be {' or '.join(n for n in names if n != f'{kind}.csv')}{hint}"
-        return None, [Problem(f"{kind}.csv", None, None, message)]
+        name, others = f"{kind}.csv", " or ".join(f"{kind}.{f}" for f in FORMATS if f != "csv")
+        hint = nearest(name, [p.name for p in folder.iterdir() if p.stem not in _TABLES])
+        return None, [Problem(name, None, None, f"is missing; it may also be {others}{hint}")]
     return (paths[0] if paths else None), []
 
 

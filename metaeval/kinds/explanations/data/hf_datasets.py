@@ -1,9 +1,8 @@
 """Data sets and scores to and from the `datasets` library.
 
-A data set becomes a ``datasets.DatasetDict`` with its tables (``explanations``, ``ratings`` and, where there
-are any, ``users`` and ``scores``) and a table ``dataset`` of one row, which holds the text of
-``dataset.yaml``. As a table, that text is kept on disk, in Parquet files and on the hub alike. It is also the
-description of every table.
+A data set becomes a ``datasets.DatasetDict``: its tables (``explanations``, ``ratings`` and, where there are
+any, ``users`` and ``scores``) and a table ``dataset`` of one row with the text of ``dataset.yaml``, which is
+kept so on disk, in Parquet files and on the hub. The text is also the description of every table.
 """
 
 from __future__ import annotations
@@ -51,11 +50,6 @@ def to_datasets(data: ExplanationSet | ScoreTable) -> datasets.DatasetDict | dat
         A data set: it becomes the tables ``explanations``, ``ratings``, ``users``, ``scores`` (those that it
         has) and ``dataset``, one row that holds its name, aspects, scale, licence and so on. Or scores: their
         signatures and kinds are the labels of a column ``about``, so that each is kept once.
-
-    Raises
-    ------
-    DataError
-        If it is neither.
     """
     import datasets
 
@@ -64,8 +58,9 @@ def to_datasets(data: ExplanationSet | ScoreTable) -> datasets.DatasetDict | dat
     if not isinstance(data, ExplanationSet):
         raise DataError(f"to_datasets takes a data set or scores, not a {type(data).__name__}")
     about = Manifest.of(data).to_yaml()
+    link = data.source if data.source.startswith(("https://", "http://")) else ""
     # Shown on the hub; the text has the licence and the source, too.
-    info = {"description": about, "license": data.licence, "homepage": _link(data.source)}
+    info = {"description": about, "license": data.licence, "homepage": link}
     tables = {
         name: datasets.Dataset.from_pandas(frame, info=datasets.DatasetInfo(**info), preserve_index=False)
         for name in TABLES
@@ -118,13 +113,7 @@ def scores_from_dataset(found: datasets.Dataset) -> ScoreTable:
 
 
 def read_datasets(found: Mapping[str, Any]) -> tuple[ExplanationSet | None, list[Problem]]:
-    """Return the data set in a ``datasets.DatasetDict`` and no problem, or None and every problem found.
-
-    Raises
-    ------
-    DataError
-        If it is no such thing, a table is missing, or nothing says what was asked.
-    """
+    """Return the data set in a ``datasets.DatasetDict`` and no problem, or None and every problem found."""
     import datasets
 
     tables = {str(n): found[n] for n in found} if isinstance(found, Mapping) else {}
@@ -177,23 +166,16 @@ def _about(tables: Mapping[str, datasets.Dataset]) -> str:
 def _scores_to_dataset(table: ScoreTable) -> datasets.Dataset:
     import datasets
 
-    names = [
-        json.dumps(
-            {
-                "evaluator": name,
-                "kind": str(table.kinds[name]) if name in table.kinds else None,
-                "signature": dict(table.signatures.get(name, {})),
-                "data_simulated": table.simulated,
-            },
-            ensure_ascii=False,
-            sort_keys=True,
-        )
+    said = [
+        {
+            "evaluator": name,
+            "kind": str(table.kinds[name]) if name in table.kinds else None,
+            "signature": dict(table.signatures.get(name, {})),
+            "data_simulated": table.simulated,
+        }
         for name in table.evaluators
     ]
+    names = [json.dumps(one, ensure_ascii=False, sort_keys=True) for one in said]
     made = datasets.Dataset.from_pandas(table.frame, preserve_index=False)
     of_rows = table.frame["evaluator"].map({name: code for code, name in enumerate(table.evaluators)})
     return made.add_column(_OF_EVALUATOR, of_rows.tolist(), feature=datasets.ClassLabel(names=names))
-
-
-def _link(source: str) -> str:
-    return source if source.startswith(("https://", "http://")) else ""

@@ -78,13 +78,7 @@ def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> ExplanationSet:
 
 
 def inspect(path: str | os.PathLike[str] | datasets.DatasetDict) -> Inspection:
-    """Return a data set, or everything that is wrong with it.
-
-    Raises
-    ------
-    DataError
-        If ``path`` is nothing that `load` takes.
-    """
+    """Return the data set that `load` takes, or everything that is wrong with it."""
     data, problems = _read(path)
     return Inspection(data, tuple(problems))
 

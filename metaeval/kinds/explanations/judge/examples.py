@@ -1,13 +1,14 @@
-"""Which rated explanation a judge is shown beside the one it judges (the paper's Algorithm 1).
+"""The rated explanation that a judge is shown beside the one it judges (the paper's Algorithm 1).
 
-Every explanation that is shown to a judge anywhere is left out of its scores, so that no rating leaks. The
-paper's printed algorithm scores it too; that is not done here.
+An explanation that is shown to a judge anywhere is not scored by it, so that no rating leaks. The paper's
+printed algorithm scores it too.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -29,13 +30,13 @@ Key: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """The example of each unit, by its key; a unit that is not there has none."""
+    """The example of each unit, by its key; any other unit has none."""
 
     of_unit: Mapping[Key, Example] = field(default_factory=dict)
     shown: frozenset[Key] = frozenset()
-    """Units that are shown to the judge, and so are not scored by it."""
+    """Units that are shown to the judge, and not scored by it."""
     without: int = 0
-    """Units for which there is no example by the rule, and that are judged without one."""
+    """Number of units that have no example by the rule, and are judged without one."""
 
 
 def choose_examples(data: ExplanationSet, aspects: Sequence[str], mode: str, seed: int) -> Examples:
@@ -48,17 +49,17 @@ def choose_examples(data: ExplanationSet, aspects: Sequence[str], mode: str, see
     aspects
         An example has a rating for each of them.
     mode
-        ``one-shot``: one pair of user and item, chosen at random, for all; ``personalized``: for every user
-        an item of their own; ``shuffled``: each user gets another's, the control of ``personalized``.
-        The example is the explanation by the same generator. Where the generator wrote none for the chosen
-        item, another item of that user is taken, in an order drawn beforehand.
+        ``one-shot``: one pair of user and item, drawn, for all; ``personalized``: an item of each user's own;
+        ``shuffled``: that of another user, the control of ``personalized``. The example is the explanation by
+        the same generator; where there is none for the item, another item of that user is taken, in drawn
+        order.
     seed
-        Of the draws. A user's draw depends on the seed and the user alone, not on who else is in the data.
+        Of the draws. A user's draw depends on the seed and the user alone.
 
     Raises
     ------
     DataError
-        If there are no users, or too few of them, or no ratings of theirs.
+        If there are no users, too few of them, or no ratings of theirs.
     """
     if mode == NONE:
         return Examples()
@@ -82,25 +83,21 @@ def choose_examples(data: ExplanationSet, aspects: Sequence[str], mode: str, see
     else:
         giver = _others(users, seed)
 
-    of_unit: dict[Key, Example] = {}
-    shown: set[Key] = set()
-    found: dict[tuple[str, str], Key | None] = {}
+    @functools.cache
+    def example_of(source: str, generator: str) -> Key | None:
+        keys = ((source, item, generator) for item in items[source])
+        return next((key for key in keys if key in rated), None)
+
     units = list(rows_of(data.explanations, data.keys))
-    for user, _, generator in units:
-        source = giver.get(user)
-        if source is not None and (source, generator) not in found:
-            keys = ((source, item, generator) for item in items[source])
-            found[source, generator] = next((k for k in keys if k in rated), None)
-    for user, item, generator in units:
-        key = found.get((giver.get(user, ""), generator))
-        if key is not None:
-            shown.add(key)
-            of_unit[user, item, generator] = rated[key]
-    own = mode != ONE_SHOT  # a shuffled example is presented just as a personalized one: that is the control
+    key_of = {
+        unit: key for unit in units if unit[0] in giver and (key := example_of(giver[unit[0]], unit[-1]))
+    }
+    shown = frozenset(key_of.values())
+    own = mode != ONE_SHOT  # a shuffled example is presented as a personalized one, to be its control
     return Examples(
-        {unit: _presented(example, own) for unit, example in of_unit.items() if unit not in shown},
-        frozenset(shown),
-        sum(unit not in of_unit and unit not in shown for unit in units),
+        {unit: replace(rated[key], own=own) for unit, key in key_of.items() if unit not in shown},
+        shown,
+        sum(unit not in key_of and unit not in shown for unit in units),
     )
 
 
@@ -140,7 +137,3 @@ def _others(users: Sequence[str], seed: int) -> dict[str, str]:
         raise DataError("examples='shuffled' needs two users or more who rated; use examples='none'")
     circle = _drawn(users, seed, "shuffled")
     return dict(zip(circle, [*circle[1:], circle[0]], strict=True))
-
-
-def _presented(example: Example, own: bool) -> Example:
-    return Example(example.explanation, example.ratings, example.item_title, own)

@@ -36,7 +36,7 @@ class _Prepared(NamedTuple):
 class Judge(UnitJudge, ShowsProfile):
     """A language model as an evaluator: it is shown an explanation and rates its aspects.
 
-    Scores are on the data set's scale; whatever does not hold a complete, valid answer is a typed failure.
+    Scores are on the data set's scale; a reply that is not complete and valid is a typed failure.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Judge(UnitJudge, ShowsProfile):
         self.check_word("examples", MODES)
 
     def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
-        """Return model, address, prompt with its hash, examples, settings and the version of the parser."""
+        """Return the judge's settings, whether it is told profiles, and which examples it is shown."""
         return {**super().signature(data), "profile": self.profile, "examples": self.examples}
 
     def fields(self, data: ExplanationSet, aspects: Sequence[str]) -> list[Number]:
@@ -67,13 +67,7 @@ class Judge(UnitJudge, ShowsProfile):
         return [Number(a, data.scale, aliases[a], reason) for a in aspects]
 
     def prepared(self, data: ExplanationSet, aspects: Sequence[str]) -> _Prepared:
-        """Return template, examples and texts.
-
-        Raises
-        ------
-        DataError
-            If the data have not what the prompt or the examples need.
-        """
+        """Return template, examples and texts; raise `DataError` if the data lack what they need."""
         if "explanation" not in data.explanations:
             raise DataError(f"data set {data.name!r} has no explanation texts, so there is nothing to judge")
         examples = choose_examples(data, aspects, self.examples, self.seed)
@@ -87,7 +81,7 @@ class Judge(UnitJudge, ShowsProfile):
     def messages(
         self, data: ExplanationSet, unit: int, aspects: Sequence[str], prepared: _Prepared
     ) -> list[tuple[str, str]] | Status:
-        """Return what the model is told of an explanation; an example is not judged, nor is a blank text."""
+        """Return what the model is told of an explanation; an example or a blank text is not judged."""
         key = prepared.keys[unit]
         if key in prepared.examples.shown:
             return Status.EXAMPLE
@@ -105,5 +99,5 @@ class Judge(UnitJudge, ShowsProfile):
         )
 
     def outcome(self, prepared: _Prepared) -> Mapping[str, Any]:
-        """Return how many units had no example by the rule, and were judged without one."""
+        """Return how many units were judged without an example because the rule gives none."""
         return {"without_example": prepared.examples.without}

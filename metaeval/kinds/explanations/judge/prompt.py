@@ -86,7 +86,7 @@ def messages(
     profile: Mapping[str, object] | None = None,
     reply: str = "auto",
 ) -> list[tuple[str, str]]:
-    """Fill a judge's prompt for one unit.
+    """Fill a judge's prompt for one unit; return role and text of each message.
 
     Parameters
     ----------
@@ -102,11 +102,6 @@ def messages(
         A rated explanation to show.
     profile
         The user's profile, as `profile_of` returns it.
-
-    Returns
-    -------
-    list of tuple
-        Role and text of each message.
 
     Raises
     ------
@@ -144,13 +139,7 @@ def messages(
 
 
 def profile_of(data: ExplanationSet, user_id: str) -> dict[str, str]:
-    """Return the profile of a user, field → text; fields without a value are left out.
-
-    Raises
-    ------
-    DataError
-        If the data set has no profiles.
-    """
+    """Return a user's profile, field → text, without empty fields; raise `DataError` if no user has one."""
     if data.users is None:
         raise DataError(f"data set {data.name!r} has no users file, so there are no profiles to show")
     rows = data.users[data.users["user_id"] == user_id].to_dict("records")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from metaeval.base.errors import DataError, SpecError
 from metaeval.base.records import FIRST, SECOND, TIE, ScoreTable
@@ -12,7 +12,7 @@ from metaeval.evaluators.arguments import check_integer
 from metaeval.evaluators.grid import Grid, frame_of
 from metaeval.evaluators.strengths import METHODS
 from metaeval.evaluators.verdicts import FLIPS
-from metaeval.judging.model_evaluator import ModelEvaluator
+from metaeval.judging.model_evaluator import ModelEvaluator, Question
 from metaeval.judging.settings import current
 from metaeval.kinds.explanations.judge.prompt import aliases_of
 from metaeval.kinds.explanations.pairwise.outcome import Compared
@@ -36,57 +36,42 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.evaluators.verdicts import Flips
-    from metaeval.judging.settings import Judging
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.pairwise.pairings import Match, PairGroup
-    from metaeval.llm.calls.request import Request
-    from metaeval.llm.replies.fields import Field, Given
+    from metaeval.llm.replies.fields import Given
 
 PER = ("unit", "generator")
 ANSWERS: Mapping[Given, Sequence[str]] = {TIE: ("0",), FIRST: ("1",), SECOND: ("2",)}
 """What a reply says of an aspect: which of the texts is better, by the order in which they are shown."""
 
 
-class PairQuestion(NamedTuple):
-    """One order of one pair, and the aspects that one reply is to compare."""
-
-    match: int
-    """Position of the pair among those asked about."""
-    order: int
-    """0 if the text of the first generator is shown first, 1 if that of the second is."""
-    aspects: tuple[int, ...]
-    """Positions of the aspects among those that are scored."""
-    fields: Sequence[Field]
-    request: Request
-
-
 @dataclass(frozen=True, repr=False)
 class Pairwise(ModelEvaluator, ShowsProfile):
     """A language model that is shown two explanations of an item for a user, and says which is better.
 
-    Every pair is asked about in both orders. A win counts only if both orders agree; where they differ it is
-    a flip. Verdicts are aggregated into a strength, which is the score.
+    Every pair is shown in both orders. A win counts only if both orders agree; where they differ it is a
+    flip. The score is a strength, estimated from the verdicts.
 
     Parameters
     ----------
     prompt
-        ``pairwise`` (all aspects in one call), ``pairwise-single`` (a call an aspect), or one's own file.
+        ``pairwise`` (all aspects in one call), ``pairwise-single`` (one call per aspect), or one's own file.
     pairs
         ``all`` pairs of generators for each user and item; ``sampled``: ``n`` of them, drawn; ``swiss``:
-        ``rounds`` rounds, in which those meet that did about as well so far.
+        ``rounds`` Swiss rounds, in which generators with similar records meet.
     n, rounds
-        For ``sampled`` and ``swiss``, and for them alone.
+        For ``sampled`` and ``swiss`` alone.
     aggregate
         ``bradley-terry``, ``elo`` or ``win-rate``.
     per
-        ``unit``: strength among the explanations of the same user and item; ``generator``: among all, so that
-        all units of a generator have the same, asked about or not.
+        ``unit``: strength among the explanations of the same user and item; ``generator``: one strength for
+        all units of a generator, compared or not.
     flips
         ``tie``: half a point for each; ``drop``: not counted.
     model, profile, temperature, replicate, reply, base_url, attempts, max_tokens
         As for `Judge`.
     seed
-        Of the draw of pairs, of the order of equals, and of the order in which Elo takes the comparisons.
+        Of the draw of pairs, of the order of equals, and of the order of comparisons for Elo.
     """
 
     prompt: str = "pairwise"
@@ -111,38 +96,24 @@ class Pairwise(ModelEvaluator, ShowsProfile):
 
     def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
         """Return the judge's settings, how pairs are chosen and how verdicts are aggregated."""
-        return {
-            **super().signature(data),
-            "profile": self.profile,
-            "pairs": self.pairs,
-            "n": self.n,
-            "rounds": self.rounds,
-            "aggregate": self.aggregate,
-            "per": self.per,
-            "flips": self.flips,
-        }
+        own = ("profile", "pairs", "n", "rounds", "aggregate", "per", "flips")
+        return {**super().signature(data), **{name: getattr(self, name) for name in own}}
 
     def fields(self, data: ExplanationSet, aspects: Sequence[str]) -> list[Choice]:
         """Return for each aspect which of the two texts is better."""
         aliases = aliases_of(data, aspects)
         return [Choice(a, ANSWERS, aliases[a]) for a in aspects]
 
-    def questions(self, data: ExplanationSet, aspects: Sequence[str]) -> Iterator[PairQuestion]:
+    def questions(self, data: ExplanationSet, aspects: Sequence[str]) -> Iterator[Question]:
         """Yield what is to be asked; nothing is sent.
 
-        Who meets whom in the later rounds of a Swiss tournament depends on the replies; here every verdict
-        is taken for a tie, so that at least the number of questions is about right.
-
-        Raises
-        ------
-        DataError, PromptError
-            If the data have not what the prompt needs.
+        The later rounds of a Swiss tournament depend on the replies; here every verdict counts as a tie, so
+        that the number of questions is about right.
         """
         groups = self._groups(data)
         matches: list[Match] = []
         for round_ in range(self.rounds or 1):
-            played = {(m.first, m.second) for m in matches}
-            chosen = self._chosen(groups, round_, {}, played)
+            chosen = self._chosen(groups, round_, {}, {(m.first, m.second) for m in matches})
             yield from self._questions(data, aspects, chosen, len(matches))
             matches += chosen
 
@@ -153,10 +124,10 @@ class Pairwise(ModelEvaluator, ShowsProfile):
     def score(self, data: ExplanationSet, aspects: Sequence[str]) -> ScoreTable:
         """Ask the model about the pairs, and return each unit's strength, or why there is none.
 
-        The table has the columns that those of `Judge` have; a call's cost is shared by its two units. Its
-        ``verdicts`` hold a row an order, pair and aspect. The signature's ``outcome`` says:
-        ``comparisons`` of ``possible`` pairs, ``calls_saved``, and how many pairs × aspects were ``wins``,
-        ``ties``, ``flips`` and ``failed``.
+        The table has the columns of `Judge`'s; a call's cost is shared by its two units. Its ``verdicts``
+        hold one row per order, pair and aspect. The signature's ``outcome`` says: ``comparisons`` of
+        ``possible`` pairs, ``calls_saved``, and how many pairs × aspects were ``wins``, ``ties``, ``flips``
+        and ``failed``.
 
         Raises
         ------
@@ -183,7 +154,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
                 **compared.counts(),
             },
         }
-        verdicts = compared.frame(aspects, name)
+        verdicts = compared.frame(name)
         return ScoreTable(frame, {name: signature}, {name: self.kind}, verdicts=verdicts)
 
     def _grid(self, compared: Compared) -> Grid:
@@ -208,7 +179,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
         standings: Mapping[int, float],
         played: set[tuple[int, int]],
     ) -> list[Match]:
-        """Return the pairs of a round; there is more than one in a Swiss tournament alone."""
+        """Return the pairs of a round; only a Swiss tournament has more than one."""
         if self.pairs == SWISS:
             return swiss_matches(groups, standings, played, self.seed + round_)
         if self.pairs == SAMPLED:
@@ -217,7 +188,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
 
     def _questions(
         self, data: ExplanationSet, aspects: Sequence[str], matches: Sequence[Match], start: int
-    ) -> Iterator[PairQuestion]:
+    ) -> Iterator[Question]:
         template = load_prompt(self.prompt)
         frames = self.frames(data, aspects, pair=True)
         named = {part: [aspects[a] for a in part] for part in frames}
@@ -237,32 +208,20 @@ class Pairwise(ModelEvaluator, ShowsProfile):
                         profile=profile(match.first),
                         reply=self.reply,
                     )
-                    yield PairQuestion(at, order, part, fields, request.asking(told))
+                    yield Question((at, order), part, fields, request.asking(told))
 
     def _compared(self, data: ExplanationSet, aspects: Sequence[str]) -> Compared:
         groups = self._groups(data)
-        compared = Compared(data, len(aspects))
+        compared = Compared(data, aspects)
         with current() as settings:
             for round_ in range(self.rounds or 1):
                 matches = self._chosen(groups, round_, compared.standings(), compared.played)
-                if not matches:  # everybody has met
+                if not matches:  # all have met
                     break
-                self._ask_about(matches, data, aspects, compared, settings)
+                questions = self._questions(data, aspects, matches, len(compared.matches))
+                compared.expect(matches)
+                total = 2 * len(matches) * len(self.parts(aspects))
+                with closing(self.ask(questions, settings, total=total)) as answers:
+                    for question, found in answers:
+                        compared.take(question, found)
         return compared
-
-    def _ask_about(
-        self,
-        matches: Sequence[Match],
-        data: ExplanationSet,
-        aspects: Sequence[str],
-        compared: Compared,
-        settings: Judging,
-    ) -> None:
-        start = len(compared.matches)
-        compared.expect(matches)
-        questions = self._questions(data, aspects, matches, start)
-        total = 2 * len(matches) * len(self.parts(aspects))
-        with closing(self.ask(questions, settings, total=total)) as answers:
-            for question, found in answers:
-                asked = {a: aspects[a] for a in question.aspects}
-                compared.take((question.match, question.order), asked, found)

@@ -1,4 +1,4 @@
-"""What a pairwise judge's replies come to: verdicts, their outcomes, scores of units, and what they cost."""
+"""What becomes of a pairwise judge's replies: verdicts, scores of units, and costs."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from metaeval.evaluators.grid import CodeArray, FloatArray
     from metaeval.evaluators.verdicts import Flips
+    from metaeval.judging.model_evaluator import Question
     from metaeval.judging.outcome import Answered
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.pairwise.pairings import Match
@@ -39,46 +40,38 @@ _ORDERS = (FIRST, SECOND)
 class Compared(Outcome):
     """What comparing has brought so far; arrays of verdicts have shape (pairs, orders, aspects)."""
 
-    def __init__(self, data: ExplanationSet, n_aspects: int) -> None:
+    def __init__(self, data: ExplanationSet, aspects: Sequence[str]) -> None:
         super().__init__()
-        self.data, self.n_aspects = data, n_aspects
+        self.data, self.aspects = data, aspects
         self.matches: list[Match] = []
-        shape = (0, len(_ORDERS), n_aspects)
+        shape = (0, len(_ORDERS), len(aspects))
         self.winners = np.zeros(shape, np.int8)
         self.codes = np.zeros(shape, np.int8)
         self.call = np.zeros(shape, dtype=object)
-        self.cost = {c: np.zeros((len(data), n_aspects)) for c in COSTS}
+        self.cost = {c: np.zeros((len(data), len(aspects))) for c in COSTS}
 
     def expect(self, matches: Sequence[Match]) -> None:
         """Make room for further pairs."""
         self.matches += matches
-        shape = (len(matches), len(_ORDERS), self.n_aspects)
+        shape = (len(matches), len(_ORDERS), len(self.aspects))
         self.winners = np.concatenate([self.winners, np.full(shape, NO_VERDICT, np.int8)])
         self.codes = np.concatenate([self.codes, np.full(shape, _MISSING, np.int8)])
         self.call = np.concatenate([self.call, np.full(shape, "", dtype=object)])
 
-    def take(self, at: tuple[int, int], asked: dict[int, str], found: Answered) -> None:
-        """Note the verdicts of a reply, or why it has none; its cost is shared by both units and all aspects.
-
-        Parameters
-        ----------
-        at
-            Position of the pair, and 0 or 1: whose text was shown first.
-        asked
-            Position → name of the aspects that were asked for.
-        found
-            The reply, and what was read from it, by the order in which the texts were shown.
-        """
+    def take(self, question: Question, found: Answered) -> None:
+        """Note the verdicts of a reply, or why it has none; both units and all aspects share its cost."""
         self.meet(found)
-        cells = (*at, list(asked))
-        self.codes[cells] = CODES[found.status]
+        match, order = question.about
+        aspects = list(question.aspects)
+        self.codes[match, order, aspects] = CODES[found.status]
         if found.read is not None:
-            said = np.array([WINNERS.index(str(found.read[name])) for name in asked.values()], np.int8)
-            self.winners[cells] = np.where(said == 0, 0, 3 - said) if at[1] else said
-        self.call[cells] = found.call
-        shared = (np.array(self.matches[at[0]][1:])[:, None], np.array(list(asked)))
+            said = np.array([WINNERS.index(str(found.read[self.aspects[a]])) for a in aspects], np.int8)
+            # A reply says 1 for the text shown first, which is the second generator's in the other order.
+            self.winners[match, order, aspects] = np.where(said == 0, 0, 3 - said) if order else said
+        self.call[match, order, aspects] = found.call
+        shared = np.ix_(self.matches[match][1:], aspects)
         for column, spent in found.cost.items():
-            self.cost[column][shared] += spent / (2 * len(asked))
+            self.cost[column][shared] += spent / (2 * len(aspects))
 
     @property
     def outcomes(self) -> CodeArray:
@@ -91,7 +84,7 @@ class Compared(Outcome):
         return {(m.first, m.second) for m in self.matches}
 
     def standings(self) -> dict[int, float]:
-        """Return the mean points of each unit a comparison, over all aspects; flips count as ties."""
+        """Return the mean points per comparison of each unit, over all aspects; flips count as ties."""
         won = points(self.outcomes)
         total: dict[int, list[float]] = {}
         for match, row in zip(self.matches, won, strict=True):
@@ -102,7 +95,7 @@ class Compared(Outcome):
         return {unit: round(sum(p) / len(p), 9) for unit, p in total.items() if p}
 
     def counts(self) -> dict[str, int]:
-        """Return how many pairs and aspects were won alike in both orders, tied, flipped and failed."""
+        """Return how many pairs × aspects were wins, ties, flips and failures."""
         found = self.outcomes
         of_code = {name: int((found == code).sum()) for code, name in enumerate(OUTCOMES[:-1])}
         wins = of_code[FIRST] + of_code[SECOND]
@@ -116,31 +109,28 @@ class Compared(Outcome):
     def grid(self, method: str, per: str, flips: Flips, seed: int) -> Grid:
         """Return the scores of units: their strengths, or those of their generators.
 
-        A unit without a comparison that counts has the status of its first failure. Where comparisons were
-        not asked for want of budget, no score is made of the others.
+        A unit without a comparison that counts has the status of its first failure. If the budget ended
+        before all comparisons were asked, generators have no score.
 
         Parameters
         ----------
         method
             One of `metaeval.evaluators.strengths.METHODS`.
         per
-            ``unit``, or ``generator``: all units of one that have a text get its strength.
+            ``unit``, or ``generator``: all its units with a text get its strength.
         flips, seed
-            What a flip is; and of the order of comparisons, for Elo.
+            How flips count; of the order of comparisons, for Elo.
         """
         names, generator = np.unique(self.data.explanations["generator"].to_numpy(str), return_inverse=True)
         group, first, second = np.array(self.matches, dtype=np.int64).reshape(-1, 3).T
         won = points(self.outcomes, flips)
-        grid = Grid(
-            np.full((len(self.data), self.n_aspects), np.nan),
-            np.full((len(self.data), self.n_aspects), _MISSING, np.int8),
-        )
-        grid.codes[:] = self._failures(first, second)
+        codes = self._failures(first, second)
+        grid = Grid(np.full(codes.shape, np.nan), codes)
         of_unit = np.full(len(self.data), -1)
         of_unit[first], of_unit[second] = group, group
         has_text = [bool(t) for t in explanations_of(self.data, "the judge")]
         scored = np.flatnonzero(of_unit >= 0 if per == "unit" else has_text)
-        for aspect in range(self.n_aspects):
+        for aspect in range(len(self.aspects)):
             counted = np.flatnonzero(~np.isnan(won[:, aspect]))
             games = Games(
                 generator[first[counted]], generator[second[counted]], won[counted, aspect], len(names)
@@ -159,8 +149,8 @@ class Compared(Outcome):
         return grid
 
     def _failures(self, first: Any, second: Any) -> CodeArray:  # noqa: ANN401 - int64 of shape (pairs,)
-        """Return the first failure of each unit and aspect, that of the budget before all others."""
-        found = np.full((len(self.data), self.n_aspects), _MISSING, np.int8)
+        """Return the first failure of each unit and aspect; that of the budget counts before all others."""
+        found = np.full((len(self.data), len(self.aspects)), _MISSING, np.int8)
         for at in range(len(self.matches) - 1, -1, -1):
             for unit in (first[at], second[at]):
                 for codes in self.codes[at, ::-1]:
@@ -170,7 +160,7 @@ class Compared(Outcome):
 
     def calls(self) -> Any:  # noqa: ANN401 - str of shape (units, aspects)
         """Return the key of the first call about each unit and aspect; empty if there was none."""
-        found = np.full((len(self.data), self.n_aspects), "", dtype=object)
+        found = np.full((len(self.data), len(self.aspects)), "", dtype=object)
         for match, call in zip(reversed(self.matches), self.call[::-1], strict=True):
             for unit in (match.first, match.second):
                 for keys in call[::-1]:
@@ -183,7 +173,7 @@ class Compared(Outcome):
         asked[[unit for match in self.matches for unit in match[1:]]] = True
         return {column: np.where(asked[:, None], spent, np.nan) for column, spent in self.cost.items()}
 
-    def frame(self, aspects: Sequence[str], evaluator: str) -> pd.DataFrame:
+    def frame(self, evaluator: str) -> pd.DataFrame:
         """Return the verdicts, long, as `metaeval.evaluators.verdicts` says."""
         import pandas as pd
 
@@ -194,7 +184,7 @@ class Compared(Outcome):
         frame = explanations[list(self.data.keys[:-1])].take(first).reset_index(drop=True)
         for name, unit in ((FIRST, first), (SECOND, second)):
             frame[name] = explanations["generator"].take(unit).array
-        frame["aspect"] = pd.Series(list(aspects)).take(aspect).array
+        frame["aspect"] = pd.Series(list(self.aspects)).take(aspect).array
         frame["evaluator"] = evaluator
         frame["order"] = pd.Series(list(_ORDERS)).take(order).array
         frame["winner"] = pd.Series(list(WINNERS)).take(self.winners.ravel() % len(WINNERS)).array

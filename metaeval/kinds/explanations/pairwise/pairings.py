@@ -1,4 +1,4 @@
-"""Which explanations of the same item for the same user are compared with each other."""
+"""Which explanations of the same item for the same user are compared."""
 
 from __future__ import annotations
 
@@ -43,15 +43,7 @@ class PairGroup:
 
 
 def groups_of(data: ExplanationSet, units: Iterable[int]) -> list[PairGroup]:
-    """Return the groups of units that can be compared, in the order of the data.
-
-    Parameters
-    ----------
-    data
-        The explanations.
-    units
-        Positions of the units that have a text.
-    """
+    """Return the groups of the units at some positions that can be compared, in the order of the data."""
     width = len(data.keys) - 1  # the generator comes last
     rows = list(rows_of(data.explanations, data.keys))
     found: dict[tuple[str, ...], list[int]] = {}
@@ -68,9 +60,9 @@ def all_matches(groups: Sequence[PairGroup]) -> list[Match]:
 
 
 def sampled_matches(groups: Sequence[PairGroup], n: int, seed: int) -> list[Match]:
-    """Return ``n`` pairs of each group, or all if it has no more.
+    """Return ``n`` pairs of each group, or all if it has fewer.
 
-    A group's draw depends on the seed and its user and item alone, not on what else is in the data.
+    A group's draw depends on the seed and its user and item alone.
     """
     found = []
     for at, group in enumerate(groups):
@@ -82,19 +74,19 @@ def sampled_matches(groups: Sequence[PairGroup], n: int, seed: int) -> list[Matc
 def swiss_matches(
     groups: Sequence[PairGroup], points: Mapping[int, float], played: set[tuple[int, int]], seed: int
 ) -> list[Match]:
-    """Return the next round of a Swiss tournament in every group.
+    """Return the next Swiss round in every group: generators with similar records meet.
 
-    Within a group the units are put in the order of their points; from the top, each meets the next below it
-    whom it has not met. Who finds nobody sits the round out.
+    Within a group, units are sorted by points; from the top, each meets the next below that it has not met.
+    An odd one out gets a bye.
 
     Parameters
     ----------
     groups
         What is compared.
     points
-        Unit → mean points a comparison so far; a unit without one counts as 0.5.
+        Unit → mean points per comparison so far; 0.5 for a unit without one.
     played
-        Pairs of units, in the order of their generators' names, that have met.
+        Pairs of units that have met, in the order of their generators' names.
     seed
         Of the order among equals, which is drawn for each group.
     """

@@ -48,12 +48,12 @@ def pair_messages(
     profile: Mapping[str, str] | None = None,
     reply: str = "auto",
 ) -> list[tuple[str, str]]:
-    """Fill a pairwise prompt.
+    """Fill a pairwise prompt; return role and text of each message.
 
     Parameters
     ----------
     template, data, aspects, profile, reply
-        As for `metaeval.kinds.explanations.judge.prompt.messages`, which also says what is returned.
+        As for `metaeval.kinds.explanations.judge.prompt.messages`.
     texts
         The two explanations, in the order in which they are shown.
     item_title

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from operator import or_
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metaeval.evaluators.arguments import check_choice, check_flag, check_integer
 from metaeval.kinds.explanations.text.pairs import PairEvaluator
-from metaeval.kinds.explanations.text.tokenizers import TOKENIZERS, bleu_tokenizer, check_tokenizer
+from metaeval.kinds.explanations.text.tokenizers import TOKENIZERS, bleu_tokenizer, check_tokenizer, ngrams_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sacrebleu.metrics.bleu import BLEU as SacreBLEU  # noqa: N811 - an abbreviation, not a constant
-
+LONGEST = 4
 SMOOTHINGS = ("exp", "floor", "add-k", "none")
 
 
@@ -46,7 +46,7 @@ class BLEU(PairEvaluator):
     lowercase: bool = False
 
     def __post_init__(self) -> None:
-        check_integer("BLEU", "n", self.n, 1, 4)
+        check_integer("BLEU", "n", self.n, 1, LONGEST)
         check_choice("BLEU", "tokenize", self.tokenize, TOKENIZERS)
         check_choice("BLEU", "smooth", self.smooth, SMOOTHINGS)
         check_flag("BLEU", "lowercase", self.lowercase)
@@ -54,11 +54,20 @@ class BLEU(PairEvaluator):
 
     def score_pair(self, explanation: str, references: Sequence[str]) -> float | None:
         """Return the score; references of which the tokenizer leaves nothing are left out."""
-        hypothesis = self._tokens(explanation)
-        targets = [t for t in map(self._tokens, references) if t]
-        if not hypothesis or not targets:
+        counted = _counted(explanation, tuple(references), self.tokenize, self.lowercase)
+        if counted is None:
             return None
-        score = _scorer(self.n, self.smooth).sentence_score(hypothesis, targets).score
+        from sacrebleu.metrics.bleu import BLEU as SacreBLEU  # noqa: N811 - an abbreviation, not a constant
+
+        score = SacreBLEU.compute_bleu(
+            [*counted.matched[: self.n]],
+            [*counted.found[: self.n]],
+            counted.tokens,
+            counted.reference_tokens,
+            smooth_method=self.smooth,
+            effective_order=True,
+            max_ngram_order=self.n,
+        ).score
         return min(float(score), 100.0)  # the mean of logarithms may round to a little above 100
 
     def settings(self) -> dict[str, Any]:
@@ -73,15 +82,32 @@ class BLEU(PairEvaluator):
             "range": [0, 100],
         }
 
-    def _tokens(self, text: str) -> str:
-        return " ".join(bleu_tokenizer(self.tokenize)(text.lower() if self.lowercase else text))
+
+class _Counted(NamedTuple):
+    """What the BLEU of a text is made of: n-grams by length, and numbers of tokens."""
+
+    matched: tuple[int, ...]
+    found: tuple[int, ...]
+    tokens: int
+    reference_tokens: int
+    """Of the reference whose length is closest; of the shorter, if two are."""
 
 
-@lru_cache(maxsize=16)
-def _scorer(n: int, smooth: str) -> SacreBLEU:
-    from sacrebleu.metrics.bleu import BLEU as SacreBLEU  # noqa: N811 - as above
-
-    # The texts come tokenized; `force` keeps sacrebleu from warning of that.
-    return SacreBLEU(
-        max_ngram_order=n, smooth_method=smooth, effective_order=True, tokenize="none", force=True
-    )
+@lru_cache(maxsize=2**14)  # BLEU(n=1) and BLEU(n=4) count the same n-grams
+def _counted(
+    explanation: str, references: tuple[str, ...], tokenize: str, lowercase: bool
+) -> _Counted | None:
+    tokens = bleu_tokenizer(tokenize)
+    hypothesis, *targets = (tokens(t.lower() if lowercase else t) for t in (explanation, *references))
+    targets = [t for t in targets if t]
+    if not hypothesis or not targets:
+        return None
+    matched, found = [], []
+    for n in range(1, LONGEST + 1):
+        ngrams = ngrams_of(hypothesis, n)
+        # Of several references, an n-gram counts as often as where it is most frequent.
+        wanted = reduce(or_, (ngrams_of(target, n) for target in targets))
+        matched.append(sum(min(count, wanted[ngram]) for ngram, count in ngrams.items() if ngram in wanted))
+        found.append(ngrams.total())
+    closest = min((abs(len(hypothesis) - len(t)), len(t)) for t in targets)[1]
+    return _Counted(tuple(matched), tuple(found), len(hypothesis), closest)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from metaeval.evaluators.arguments import check_choice, check_flag
 from metaeval.kinds.explanations.text.pairs import PairEvaluator
-from metaeval.kinds.explanations.text.tokenizers import TOKENIZERS, check_tokenizer, rouge_tokenizer
+from metaeval.kinds.explanations.text.tokenizers import (
+    TOKENIZERS,
+    check_tokenizer,
+    ngrams_of,
+    rouge_tokenizer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +85,7 @@ class ROUGE(PairEvaluator):
             hits, given, wanted = lcs_length(candidate, target), len(candidate), len(target)
         else:
             order = min(int(self.variant), max(len(candidate), len(target)))
-            found, sought = _ngrams(candidate, order), _ngrams(target, order)
+            found, sought = ngrams_of(candidate, order), ngrams_of(target, order)
             hits = sum(min(count, sought[ngram]) for ngram, count in found.items() if ngram in sought)
             given, wanted = max(found.total(), 1), max(sought.total(), 1)
         precision, recall = hits / given, hits / wanted
@@ -109,7 +113,3 @@ def lcs_length(a: Sequence[str], b: Sequence[str]) -> int:
         matches = row & places.get(token, 0)
         row = ((row + matches) | (row - matches)) & full
     return len(a) - row.bit_count()
-
-
-def _ngrams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
-    return Counter(zip(*(tokens[start:] for start in range(n)), strict=False))

@@ -22,6 +22,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import unicodedata
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -117,6 +118,7 @@ def _auto_bleu(text: str) -> list[str]:
     return _auto_bleu_line(text).split()
 
 
+@lru_cache(maxsize=2**14)  # each variant of ROUGE asks for the tokens of the same texts
 def _auto_rouge(text: str) -> list[str]:
     folded = text.lower()
     if folded.isascii():
@@ -124,6 +126,11 @@ def _auto_rouge(text: str) -> list[str]:
     else:
         found = _LETTERS_AND_DIGITS.findall(unicodedata.normalize("NFC", folded))
     return list(map(str, found))
+
+
+def ngrams_of(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
+    """Return how often each n tokens in a row occur."""
+    return Counter(zip(*(tokens[start:] for start in range(n)), strict=False))
 
 
 @lru_cache(maxsize=len(TOKENIZERS))

@@ -1,4 +1,4 @@
-"""How far pairwise judges are apart that differ in the wording of the prompt or the repetition alone."""
+"""How far the verdicts of judges differ that differ in the prompt alone, or in the replicate alone."""
 
 from __future__ import annotations
 
@@ -24,18 +24,16 @@ PROMPT, REPLICATE = PARTS = ("prompt", "replicate")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VerdictsBetween:
-    """How far the verdicts of two judges are apart on the pairs that both answered in both orders."""
+    """How far two judges differ on the pairs that both answered in both orders."""
 
     judges: tuple[str, str]
     differ_in: str
     """``prompt`` or ``replicate``."""
     aspect: str
     identical: Measured
-    """The share of verdicts that are the same, order by order."""
+    """The share of equal verdicts, order by order."""
     shift: Measured
-    """The share of verdicts for the text shown first: the second's less the first's. Tested.
-
-    A tie is half a verdict."""
+    """The share of verdicts for the text shown first, second judge minus first; tested. A tie is one half."""
     n_pairs: int
 
 
@@ -48,7 +46,7 @@ def verdicts_between(
 ) -> Iterator[VerdictsBetween]:
     """Compare every two judges whose signatures differ in one part alone, aspect by aspect.
 
-    Judges without a pair in common are left out. ``resamples`` and ``seed`` are those of the clusters.
+    Judges without a common pair are left out. ``resamples`` and ``seed`` are of the clusters.
     """
     of = {(p.judge, p.aspect): p for p in pairs}
     judges = list(dict.fromkeys(p.judge for p in pairs))
@@ -76,7 +74,7 @@ def _between(
         for order in ("first", "second")
     )
     alike = ((first == first_other) * 1.0 + (second == second_other)) / 2
-    # Values are what the pair's first text won, so in the second order the one shown first won the rest.
+    # Values are the share of the pair's first text, so in the second order the text shown first has the rest.
     later = (first_other - second_other - first + second) / 2
     n, same, moved = totals([np.ones(len(met)), alike, later], clusters)
     yield VerdictsBetween(

@@ -1,9 +1,8 @@
-"""Verbosity and self-preference of a pairwise judge: what length and family do to who wins.
+"""Verbosity and self-preference of a pairwise judge: the effects of length and family on verdicts.
 
-The response is the share of a win of a pair's first text, the mean over both orders, minus one half. It is
-regressed through the origin on differences between the two texts: in the binary logarithm of the length, in
-the truth, and in whether the generator is of the judge's family. The mean over both orders removes the effect
-of position.
+The response is the first text's share of a win, the mean over both orders (which removes the effect of
+position), minus one half. It is regressed through the origin on differences between the two texts: in the
+binary logarithm of the length, in the truth, and in whether the generator is of the judge's family.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairwiseEffects:
-    """Shares of a win, between 0 and 1, that something other than the truth is worth."""
+    """Effects other than that of the truth, as shares of a win from 0 to 1."""
 
     judge: str
     aspect: str
@@ -50,7 +49,7 @@ def pairwise_effects(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> PairwiseEffects:
-    """Measure what length and family do to a judge's verdicts, given the truth.
+    """Measure the effects of length and family on a judge's verdicts, given the truth.
 
     Parameters
     ----------
@@ -96,7 +95,7 @@ def pairwise_effects(
 
 
 def _difference(frame: pd.DataFrame, of_unit: pd.DataFrame, name: str, keys: list[str]) -> Floats:
-    """Return the value of each pair's first text less that of its second; NaN where one has none."""
+    """Return the value of each pair's first text minus that of its second; NaN where one is missing."""
     shared = [k for k in keys if k in frame.columns]
     (compared,) = (k for k in keys if k not in shared)
     values = of_unit.astype(dict.fromkeys(keys, str))

@@ -1,7 +1,7 @@
 """Position: whether a pairwise judge prefers what it is shown first.
 
-Every pair is asked in both orders. A flip is a pair on which the two orders differ, as everywhere
-(`metaeval.evaluators.verdicts.outcomes`): one of them has said what the texts alone do not.
+Every pair is asked in both orders. A flip is a pair on which the two orders differ
+(`metaeval.evaluators.verdicts.outcomes`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from metaeval.trust.bias.clustered import Measured
 
 _VALUES = np.array([{TIE: 0.5, FIRST: 1.0, SECOND: 0.0, "": np.nan}[winner] for winner in WINNERS])
-"""What the first text of a pair has won, by the code of the winner."""
+"""The points of a pair's first text, by the code of the winner."""
 _SHOWN = ["shown_first", "shown_second"]
 
 
@@ -39,11 +39,11 @@ class VerdictPairs:
     judge: str
     aspect: str
     frame: pd.DataFrame
-    """The key columns of the pair, and what its first text won when ``shown_first`` and ``shown_second``."""
+    """Key columns of the pair, and the points of its first text when ``shown_first`` and ``shown_second``."""
     n_left_out: int
-    """Pairs with an answer in one order or in none."""
+    """Pairs without an answer in both orders."""
     cluster: str = ""
-    """The key column whose values are resampled whole; the first, if left out."""
+    """The key column whose values are resampled whole; default: the first."""
 
     def clusters(self) -> Clusters:
         """Return the cluster of each pair, numbered by name."""
@@ -54,7 +54,7 @@ class VerdictPairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Position:
-    """What the place of a text does to the verdict."""
+    """The effect of the order of a pair on verdicts."""
 
     judge: str
     aspect: str
@@ -69,19 +69,19 @@ class Position:
 
 
 def pairs_of(verdicts: pd.DataFrame, cluster: str = "") -> list[VerdictPairs]:
-    """Take verdicts apart by evaluator and aspect, and match the two orders of each pair.
+    """Match the two orders of each pair, by evaluator and aspect.
 
     Parameters
     ----------
     verdicts
         Long, as described in `metaeval.evaluators.verdicts`.
     cluster
-        The key column whose values are resampled whole; the first, if left out.
+        The key column whose values are resampled whole; default: the first.
 
     Raises
     ------
     DataError
-        If a column is missing, a word is not known, or an order of a pair stands twice.
+        If a column is missing, a word is not known, or an order of a pair is duplicate.
     """
     both = comparisons_of(verdicts)
     keys = [*pair_keys(verdicts), "first", "second"]

@@ -32,25 +32,14 @@ class Reader(Protocol):
     """Reads the files of one tool."""
 
     def __call__(self, source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
-        """Return the scores in a file.
+        """Return the scores in a file; ``aspects`` maps the name or code of each aspect to its name.
 
-        Parameters
-        ----------
-        source
-            The file, as the user names it.
-        score_map
-            The map of the user, for tools without names of their own.
-        aspects
-            Name or code of an aspect → its name.
+        The map of the user is for tools without names of their own.
         """
         ...
 
 
-READERS: Mapping[str, Reader] = {
-    "promptfoo": promptfoo.read,
-    "inspect": inspect_logs.read,
-    "table": table.read,
-}
+READERS: dict[str, Reader] = {"promptfoo": promptfoo.read, "inspect": inspect_logs.read, "table": table.read}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

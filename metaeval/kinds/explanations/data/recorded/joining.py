@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from metaeval.sources.tables.table import Table
 
 
-class Joined(NamedTuple):
-    """The rows for a data set, and the tool's names of scores that were not used."""
-
-    frame: pd.DataFrame
-    """Key columns, ``evaluator``, ``aspect``, ``score`` and ``status``, in an order of its own."""
-    unused: tuple[str, ...]
-
-
-def join(recording: Recording, score_map: ScoreMap, data: ExplanationSet, map_name: str) -> Joined:
+def join(
+    recording: Recording, score_map: ScoreMap, data: ExplanationSet, map_name: str
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Match the scores of ``recording`` with the units of ``data``; a unit may have no row.
+
+    Returns
+    -------
+    tuple
+        Key columns, ``evaluator``, ``aspect``, ``score`` and ``status``, in the order of
+        evaluators, aspects and units; and the tool's names of scores that were not used.
 
     Raises
     ------
@@ -71,7 +71,11 @@ def join(recording: Recording, score_map: ScoreMap, data: ExplanationSet, map_na
     if not frame[SCORE].notna().any():
         raise DataError([Problem(table.name, None, None, _no_score(recording, data))])
     used = {s.column for s in sources}
-    return Joined(_ordered(frame, data), tuple(n for n in recording.names if n not in used))
+    order = {aspect: i for i, aspect in enumerate(["", *data.aspects])}
+    by = frame.assign(_aspect=frame[ASPECT].map(order))
+    by = by.sort_values([EVALUATOR, "_aspect", "unit"], kind="stable", ignore_index=True)
+    found = by[[*data.keys, EVALUATOR, ASPECT, SCORE, "status"]]
+    return found, tuple(n for n in recording.names if n not in used)
 
 
 def _with_evaluator(recording: Recording, score_map: ScoreMap) -> Table:
@@ -81,29 +85,24 @@ def _with_evaluator(recording: Recording, score_map: ScoreMap) -> Table:
         return table
     names = placeholders(score_map.evaluator)
     given = [str(c) for c in table.frame.columns]
-    texts: dict[str, NDArray[np.object_]] = {}
     for name in names:
         if name not in given:
             raise DataError(
                 f"the evaluator's name {score_map.evaluator!r} needs the column {name!r}, "
                 f"which {table.name} does not have{nearest(name, given)}"
             )
-        texts[name] = sound(text_column(table, name))
+    texts = {name: sound(text_column(table, name)) for name in names}
     made = [fill(score_map.evaluator, {n: str(texts[n][i]) for n in names}) for i in range(len(table.frame))]
-    if recording.named:
-        _refuse_one_name_for_two(table.frame[EVALUATOR].tolist(), made, score_map.evaluator)
-    frame = table.frame.assign(**{EVALUATOR: pd.Series(made, index=table.frame.index, dtype=object)})
-    return replace(table, frame=frame)
-
-
-def _refuse_one_name_for_two(own: list[str], made: list[str], template: str) -> None:
     by_made: dict[str, str] = {}
-    for name, new in zip(own, made, strict=True):
+    for name, new in zip(table.frame[EVALUATOR] if recording.named else made, made, strict=True):
         if by_made.setdefault(new, name) != name:
             raise DataError(
-                f"the name {template!r} makes one evaluator {new!r} of {by_made[new]!r} and {name!r}; "
+                f"the name {score_map.evaluator!r} makes one evaluator {new!r} of {by_made[new]!r} "
+                f"and {name!r}; "
                 "tell them apart, such as by {provider} and {prompt}, or {model} and {scorer}"
             )
+    frame = table.frame.assign(**{EVALUATOR: pd.Series(made, index=table.frame.index, dtype=object)})
+    return replace(table, frame=frame)
 
 
 def _wanted(rows: pd.DataFrame, *, typed: bool) -> NDArray[np.bool_]:
@@ -117,11 +116,12 @@ def _wanted(rows: pd.DataFrame, *, typed: bool) -> NDArray[np.bool_]:
         return np.ones(len(rows), dtype=np.bool_)
     pairs = set(tuples(rows[scored], [EVALUATOR, ASPECT]))
     evaluators = {evaluator for evaluator, _ in pairs}
-    expected = np.array(
-        [p in pairs or p[0] not in evaluators for p in tuples(rows, [EVALUATOR, ASPECT])], dtype=np.bool_
+    expected = pd.Series(
+        [p in pairs or p[0] not in evaluators for p in tuples(rows, [EVALUATOR, ASPECT])],
+        index=rows.index,
+        dtype=bool,
     )
-    wanted: NDArray[np.bool_] = scored.to_numpy() | (rows["status"].notna().to_numpy() & expected)
-    return wanted
+    return np.asarray(scored | (rows["status"].notna() & expected), dtype=np.bool_)
 
 
 def _check_names(pile: Table, data: ExplanationSet, problems: list[Problem]) -> None:
@@ -139,10 +139,7 @@ def _check_names(pile: Table, data: ExplanationSet, problems: list[Problem]) -> 
 
 
 def _one_each(pile: Table, keys: list[str], problems: list[Problem], *, mean: bool) -> pd.DataFrame:
-    """Return one row for each unit, evaluator and aspect.
-
-    Equal scores are merged; a score takes precedence over a failure.
-    """
+    """Return one row per unit, evaluator and aspect: equal scores are one, a score goes before a failure."""
     frame = pile.frame
     scores = frame[SCORE].to_numpy(dtype=np.float64)
     groups: dict[tuple[int, str, str], list[int]] = {}
@@ -165,14 +162,9 @@ def _one_each(pile: Table, keys: list[str], problems: list[Problem], *, mean: bo
             unit = row_text(frame, first, keys)
             of = f"{unit}, evaluator {evaluator!r}" + (f", aspect {aspect!r}" if aspect else "")
             there = f"{float(scores[first])} in row {pile.rows[first]}"
+            rest = f"here and {there}; keep one, or say `repeated: mean` in a map"
             problems += [
-                pile.problem(
-                    i,
-                    SCORE,
-                    f"the score of ({of}) is {float(scores[i])} here and {there}; "
-                    "keep one, or say `repeated: mean` in a map",
-                )
-                for i in differing
+                pile.problem(i, SCORE, f"the score of ({of}) is {float(scores[i])} {rest}") for i in differing
             ]
     found = frame.iloc[kept].assign(**{SCORE: np.array(values, dtype=np.float64)})
     absent = np.where(found["status"].isna(), Status.MISSING.value, found["status"].astype(str))
@@ -185,12 +177,3 @@ def _no_score(recording: Recording, data: ExplanationSet) -> str:
         f"holds no score for the data set{names}; its aspects are {', '.join(data.aspects)}: "
         "name the scores under `aspects` or `scores` of a map"
     )
-
-
-def _ordered(frame: pd.DataFrame, data: ExplanationSet) -> pd.DataFrame:
-    """Sort the rows by evaluator, aspect and unit."""
-    order = {aspect: i for i, aspect in enumerate(["", *data.aspects])}
-    by = frame.assign(_aspect=frame[ASPECT].map(order))
-    by = by.sort_values([EVALUATOR, "_aspect", "unit"], kind="stable", ignore_index=True)
-    columns = [*data.keys, EVALUATOR, ASPECT, SCORE, "status"]
-    return by[columns]

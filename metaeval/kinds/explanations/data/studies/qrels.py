@@ -81,26 +81,20 @@ def import_qrels(
     ----------
     people
         The labels that count as the truth; each must be on the scale.
-    out
-        The data-set folder to write.
     judges
         Files, or patterns such as ``submissions/*.txt``; a judge has the name of its file, without the
         suffix. A label that is not on the scale is kept as ``out_of_range`` and not used, what is no number
         as ``unparsed``; a unit without a line has no score.
     scale
         The least and the greatest label, both whole.
-    aspect
-        What was judged.
     name
         Of the data set; the name of the people's file, if None.
-    force
-        Replace a data set that is there.
 
     Raises
     ------
     DataError
         With every line that has not four fields, every unit that stands twice in a file, and every label of
-        people that is no number or not on the scale.
+        people that is not on the scale.
     """
     refuse_if_in_the_way(Path(out), force=force)
     truth, whole = Path(people), Scale(*scale)

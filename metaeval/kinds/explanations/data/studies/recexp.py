@@ -8,6 +8,7 @@ The users' ids in the released pickle are personal data. They are compared, repl
 from __future__ import annotations
 
 import html
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,17 +16,20 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, sound
+from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.check import build
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.manifest import Manifest, ScaleModel
+from metaeval.sources.download import download
 from metaeval.sources.tables.columns import number_column
 from metaeval.sources.tables.pickles import read_frame
 from metaeval.sources.tables.table import Table, from_frame, read_table
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
@@ -35,6 +39,15 @@ PICKLE, SELECTED, ANNOTATED, PROFILES = FILES = (
     "third_party.csv",
     "user_demo.csv",
 )
+
+_COMMIT = "6c2f3eb"
+BASE_URL = f"https://github.com/Xiaoyu-SZ/LLMasEvaluator/raw/{_COMMIT}/data/"
+DIGESTS: Mapping[str, str] = {
+    PICKLE: "8ecb15590dad73a68c07ca7addb3eee70ddb5a8ba875d5776ecc0cb11fa46183",
+    SELECTED: "2b58ccce486103155fcf078bc9bd0815761969312f405cc84d23218a8e4aa791",
+    ANNOTATED: "bd03812b80a440bd7b9f3d3304247fc366e7c423f93d6ce984c772d4ea5f8751",
+    PROFILES: "1ab75811ac0244ac8e24d36ec15404290591f2b4125e35ba792ed36721cd950a",
+}
 
 _ASPECTS = {  # the statements of section 2.2.2 of the paper
     "persuasiveness": "This explanation is convincing to me",
@@ -55,54 +68,74 @@ _NEEDED = {
 }
 
 
-def import_recexp(
-    source: str | os.PathLike[str], out: str | os.PathLike[str], *, force: bool = False
+def fetch_recexp(
+    out: str | os.PathLike[str],
+    *,
+    base_url: str = BASE_URL,
+    digests: Mapping[str, str] = DIGESTS,
+    force: bool = False,
 ) -> ExplanationSet:
-    """Make a data set of the released files of the study.
+    """Download the files of the RecSys 2024 explanation study and make a data set of them at ``out``.
+
+    The files are in a temporary folder, which is removed after the import: the pickle holds personal data.
 
     Parameters
     ----------
-    source
-        The folder with the four files.
-    out
-        The data-set folder to write.
-    force
-        Replace a data set that is there.
-
-    Returns
-    -------
-    ExplanationSet
-        As written: the texts as people saw them (HTML removed), the user's own explanation as ``reference``,
-        the ratings of the user and of the annotators ``1`` and ``2``, and the profiles of those who took
-        part. A rating that a user did not give stays missing.
+    base_url
+        Where the files are; ends with a slash.
+    digests
+        Name of each file → its SHA-256.
 
     Raises
     ------
     DataError
-        If a file is missing or not as released in layout, or ``out`` is in the way.
+        If a file cannot be had, or is not the one that was released; nothing is written then.
     """
     refuse_if_in_the_way(Path(out), force=force)
-    data = read_recexp(Path(source))
+    with tempfile.TemporaryDirectory(prefix="metaeval-fetch-") as folder:
+        with progress("downloading", len(digests)) as advance:
+            for name, digest in digests.items():
+                download(base_url + name, digest, Path(folder) / name)
+                advance()
+        return import_recexp(folder, out, force=force)
+
+
+def import_recexp(
+    source: str | os.PathLike[str], out: str | os.PathLike[str], *, force: bool = False
+) -> ExplanationSet:
+    """Make a data set of the four released files in the folder ``source``, write it to ``out`` and return it.
+
+    It has the texts as people saw them (HTML removed), the user's own explanation as ``reference``, the
+    ratings of the user and of the annotators ``1`` and ``2``, and the profiles of those who took part. A
+    rating that a user did not give stays missing.
+
+    Raises
+    ------
+    DataError
+        If a file is missing or not laid out as released, or ``out`` is in the way.
+    """
+    refuse_if_in_the_way(Path(out), force=force)
+    data = _read(Path(source))
     save(data, out, force=force)
     return data
 
 
-def read_recexp(folder: Path) -> ExplanationSet:
-    """Read the released files of the study; see `import_recexp`."""
+def _read(folder: Path) -> ExplanationSet:
     if not folder.is_dir():
         raise DataError(f"there is no folder {str(folder)!r}; give the one that holds {', '.join(FILES)}")
-    absent = [
-        Problem(name, None, None, f"is not in {str(folder)!r}")
-        for name in FILES
-        if not (folder / name).is_file()
-    ]
+    absent = [name for name in FILES if not (folder / name).is_file()]
     if absent:
-        raise DataError(absent)
+        raise DataError([Problem(name, None, None, f"is not in {str(folder)!r}") for name in absent])
     pickled = from_frame(read_frame(folder / PICKLE), PICKLE)
     selected, annotated, profiles = (
         sound(read_table(folder / name)) for name in (SELECTED, ANNOTATED, PROFILES)
     )
-    problems = [p for t in (pickled, selected, annotated, profiles) for p in _columns(t)]
+    problems = [
+        Problem(table.name, None, column, "is missing; the file is not laid out as released")
+        for table in (pickled, selected, annotated, profiles)
+        for column in _NEEDED[table.name]
+        if column not in table.frame.columns
+    ]
     if problems:
         raise DataError(problems)
     _check_alignment(pickled, selected)
@@ -125,7 +158,7 @@ def read_recexp(folder: Path) -> ExplanationSet:
     manifest = Manifest(
         name="recexp",
         licence="none stated",
-        source="data/ of github.com/Xiaoyu-SZ/LLMasEvaluator at 6c2f3eb",
+        source=f"data/ of github.com/Xiaoyu-SZ/LLMasEvaluator at {_COMMIT}",
         language="zh",
         aspects=_ASPECTS,
         scale=ScaleModel(min=1, max=5, integer=True),
@@ -140,14 +173,6 @@ def seen_text(source: str) -> str:
     if "<" not in source and "&" not in source:
         return source.strip()
     return str(BeautifulSoup(source, "html.parser").get_text()).strip()
-
-
-def _columns(table: Table) -> list[Problem]:
-    return [
-        Problem(table.name, None, column, "is missing; the file is not laid out as released")
-        for column in _NEEDED[table.name]
-        if column not in table.frame.columns
-    ]
 
 
 def _check_alignment(table: Table, selected: Table) -> None:

@@ -64,9 +64,7 @@ def import_table(
     map_file
         Which column is what; see `metaeval.kinds.explanations.data.tables.map`.
     out
-        The data-set folder to write.
-    force
-        Replace a data set that is there.
+        The data-set folder to write; with ``force`` it replaces one that is there.
     cache
         Where the ``datasets`` library keeps its copy.
 
@@ -85,19 +83,23 @@ def import_table(
 def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> TableImport:
     """Return the data set that ``table_map`` makes of ``table``."""
     given = [str(c) for c in table.frame.columns]
-    ratings = [(e, s) for e in table_map.ratings for s in sources_of(e, table_map, given, map_name)]
-    scores = [(e, s) for e in table_map.scores for s in sources_of(e, table_map, given, map_name)]
+    ratings = [s for e in table_map.ratings for s in sources_of(e, table_map, given, map_name)]
+    scores = [s for e in table_map.scores for s in sources_of(e, table_map, given, map_name)]
     named = {*table_map.units.values(), *table_map.users.values()}
     absent = [_not_there(c, given, map_name) for c in sorted(named) if c not in given]
     if absent:
         raise DataError(absent)
-    value_columns = [s.column for _, s in (*ratings, *scores)]
-    _refuse_twice(value_columns, map_name)
-    sources = [s for _, s in (*ratings, *scores)]
-    long = any(isinstance(x, FromColumn) for s in sources for x in (s.who, s.aspect))
+    value_columns = [s.column for s in (*ratings, *scores)]
+    twice = next((c for c in value_columns if value_columns.count(c) > 1), None)
+    if twice is not None:
+        message = f"the column {twice!r} fits more than one entry; narrow one of them with `where`"
+        raise DataError([Problem(map_name, None, None, message)])
+    selectors = {
+        x.column for s in (*ratings, *scores) for x in (s.who, s.aspect) if isinstance(x, FromColumn)
+    }
+    long = bool(selectors)
 
-    units = table.frame[list(table_map.units.values())].copy()
-    units.columns = list(table_map.units)
+    units = _renamed(table, table_map.units)
     problems: list[Problem] = []
     keys: dict[str, Any] = {}
     for key in (k for k in KEYS if k in units.columns):
@@ -110,19 +112,17 @@ def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> Tab
         "explanations": _once(table, units.assign(**keys), list(keys), table_map.units, problems, long=long)
     }
     if table_map.users:
-        users = table.frame[list(table_map.users.values())].copy()
-        users.columns = list(table_map.users)
+        users = _renamed(table, table_map.users)
         users.insert(0, "user_id", keys["user_id"])
         labels = {**table_map.users, "user_id": table_map.units["user_id"]}
         tables["users"] = _once(table, users, ["user_id"], labels, problems, long=True)
     piler = Piler(table, table_map, pd.DataFrame(keys), {k: table_map.units[k] for k in keys}, problems)
-    tables["ratings"] = piler.pile([s for _, s in ratings], "rater", "rating")
+    tables["ratings"] = piler.pile(ratings, "rater", "rating")
     if scores:
-        tables["scores"] = piler.pile([s for _, s in scores], "evaluator", "score")
+        tables["scores"] = piler.pile(scores, "evaluator", "score")
     if problems:
         raise DataError(problems)
     data = sound(build(table_map.manifest(), tables))
-    selectors = {x.column for s in sources for x in (s.who, s.aspect) if isinstance(x, FromColumn)}
     unmapped = tuple(c for c in given if c not in {*named, *value_columns, *selectors})
     return TableImport(data, unmapped)
 
@@ -160,19 +160,15 @@ def sources_of(entry: Entry, table_map: TableMap, given: list[str], map_name: st
 
 def _source(entry: Entry, table_map: TableMap, column: str, values: dict[str, str], map_name: str) -> _Source:
     who = entry.named(column, values)
-    aspect: str | FromColumn
     if isinstance(entry.aspect, FromColumn):
-        aspect = entry.aspect
-    else:
-        name = (
-            values.get("aspect") or values.get("code") if entry.aspect is None else fill(entry.aspect, values)
-        )
-        names = table_map.aspect_names
-        if name and name not in names:
-            message = unknown("unknown aspect", name, table_map.aspects, "allowed")
-            raise DataError([Problem(map_name, None, None, message)])
-        aspect = names[name] if name else ""
-    return _Source(column, who, aspect)
+        return _Source(column, who, entry.aspect)
+    given = values.get("aspect") or values.get("code")
+    name = given if entry.aspect is None else fill(entry.aspect, values)
+    names = table_map.aspect_names
+    if name and name not in names:
+        message = unknown("unknown aspect", name, table_map.aspects, "allowed")
+        raise DataError([Problem(map_name, None, None, message)])
+    return _Source(column, who, names[name] if name else "")
 
 
 def _not_there(column: str, given: list[str], map_name: str) -> Problem:
@@ -180,11 +176,8 @@ def _not_there(column: str, given: list[str], map_name: str) -> Problem:
     return Problem(map_name, None, None, message)
 
 
-def _refuse_twice(columns: list[str], map_name: str) -> None:
-    twice = next((c for c in columns if columns.count(c) > 1), None)
-    if twice is not None:
-        message = f"the column {twice!r} fits more than one entry; narrow one of them with `where`"
-        raise DataError([Problem(map_name, None, None, message)])
+def _renamed(table: Table, columns: Mapping[str, str]) -> pd.DataFrame:
+    return table.frame[list(columns.values())].set_axis(list(columns), axis="columns")
 
 
 def _once(
@@ -205,8 +198,7 @@ def _once(
         cells = frame[column].astype(object).where(frame[column].notna(), "").map(str).to_numpy()
         for i in np.flatnonzero(cells != cells[start][first]):
             message = f"differs from row {table.rows[start[first[i]]]}, which is about the same {keys[-1]}"
-            label = labels.get(column, column)
-            problems.append(Problem(table.name, int(table.rows[i]), label, message))
+            problems.append(Problem(table.name, int(table.rows[i]), labels.get(column, column), message))
     return Table(table.name, frame.iloc[start].reset_index(drop=True), table.rows[start], labels)
 
 

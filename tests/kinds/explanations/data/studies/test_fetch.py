@@ -10,7 +10,7 @@ import pytest
 
 from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data import loading
-from metaeval.kinds.explanations.data.studies.fetch import DIGESTS, fetch_recexp
+from metaeval.kinds.explanations.data.studies.recexp import DIGESTS, fetch_recexp
 from metaeval.sources.download import download
 from tests.kinds.explanations.data import released
 

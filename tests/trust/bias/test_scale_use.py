@@ -8,8 +8,7 @@ import pytest
 from metaeval.analysis.agreement.distributions import edges_of
 from metaeval.base.records import Scale
 from metaeval.stats.resampling.bootstrap import Resampler
-from metaeval.trust.bias.leniency import leniency
-from metaeval.trust.bias.range_use import range_use
+from metaeval.trust.bias.scale_use import leniency, range_use
 from tests.trust.simulated_studies import drawn
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from metaeval.base.errors import MetaevalError
 from metaeval.trust.calibration.identity import identity
-from metaeval.trust.calibration.record import Calibration, write_calibration
-from metaeval.trust.gate.judge import judge_notes
+from metaeval.trust.calibration.record import Calibration, judge_notes, write_calibration
 
 if TYPE_CHECKING:
     from pathlib import Path
