@@ -37,15 +37,15 @@ class CallEstimate:
 
     judge: str
     requests: int
-    """Different ones: what is equal is asked once."""
+    """Number of different requests."""
     in_store: int
     """Requests among them whose reply is there already."""
     tokens: int
-    """About how many tokens the prompts of the others have."""
+    """Approximate tokens of the other prompts."""
     reply_tokens: int
-    """About how many tokens their replies have."""
+    """Approximate tokens of their replies."""
     basis: Basis
-    """Where that is from: replies to this ``judge``, replies of its ``model``, or a ``guess``."""
+    """Source of that number: replies to this ``judge``, replies of its ``model``, or a ``guess``."""
     usd_likely: float | None
     """What they are likely to cost, one attempt each; None if the price is not known."""
     usd: float | None

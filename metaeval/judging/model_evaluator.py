@@ -149,7 +149,7 @@ class ModelEvaluator(BaseEvaluator):
     def frames(
         self, data: DataOfKind, aspects: Sequence[str], **simulate: object
     ) -> dict[tuple[int, ...], tuple[Sequence[Field], Request]]:
-        """Return the fields of each of the `parts`, and a request; ``simulate``: see `instructions`."""
+        """Return the fields of each of the `parts`, and a request; ``simulate``: see ``instructions``."""
         fields = {part: self.fields(data, [aspects[a] for a in part]) for part in self.parts(aspects)}
         return {part: (of, self._bare_request(of, simulate)) for part, of in fields.items()}
 

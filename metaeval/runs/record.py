@@ -36,7 +36,7 @@ class Facts(BaseModel):
 
     def content(self, only: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the facts as plain JSON values: those that were set, or these keys in this order."""
-        found = self.model_dump(include=set(only) if only else None, exclude_unset=not only)
+        found = self.model_dump(mode="json", include=set(only) if only else None, exclude_unset=not only)
         return {key: found[key] for key in only} if only else found
 
 

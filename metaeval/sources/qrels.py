@@ -21,7 +21,7 @@ _FIELDS = ["query", "iteration", "document", "label"]
 def read_qrels(path: Path) -> tuple[pd.DataFrame, list[Problem]]:
     """Return ``line``, ``query``, ``document`` and ``label``, all but the line as text, and every problem.
 
-    Labels stay text: what a judge wrote in place of a label is told to the user as it stands.
+    Labels stay text, so that a report can show what a judge wrote in place of a label.
 
     Raises
     ------

@@ -77,11 +77,11 @@ def import_verdicts(
         columns["gold"] = _gold(how.gold, how, reader, source.parent)
     frame = pd.DataFrame(columns | {name: reader.text(name) for name in how.keep})
     same = frame[FIRST] == frame[SECOND]
-    reader.blame(same, None, lambda i: f"names {frame[FIRST].iloc[i]!r} on both sides of the pair")
+    reader.report(same, None, lambda i: f"names {frame[FIRST].iloc[i]!r} on both sides of the pair")
     frame = _in_order_of_names(frame)
     by = [*(k for k in KEYS if k in frame), FIRST, SECOND, "aspect", "evaluator", "order"]
     message = "is a second verdict on the same pair in the same order; there must be one"
-    reader.blame(frame.duplicated(by), None, lambda _: message)
+    reader.report(frame.duplicated(by), None, lambda _: message)
     return sound((frame, reader.problems))
 
 
@@ -98,12 +98,12 @@ def read_verdicts(path: str | os.PathLike[str]) -> pd.DataFrame:
         reader.need(name, "; make a file of verdicts with `metaeval verdicts import`")
     frame = pd.DataFrame({name: reader.text(name) for name in reader.given})
     for name in _NAMES:
-        reader.blame(frame[name] == "", name, lambda _: "is empty")
+        reader.report(frame[name] == "", name, lambda _: "is empty")
     for name, allowed in _ALLOWED.items():
         if name in frame:
             words = ", ".join(w or "empty" for w in allowed)
             said = [f"is {value!r}; it may be {words}" for value in frame[name]]
-            reader.blame(~frame[name].isin(allowed), name, said.__getitem__)
+            reader.report(~frame[name].isin(allowed), name, said.__getitem__)
     ordered = [k for k in (*KEYS, FIRST, SECOND) if k in reader.given]
     frame = sound((frame, reader.problems))[[*ordered, *(c for c in reader.given if c not in ordered)]]
     return frame if "aspect" in frame else frame.assign(aspect="")
@@ -130,7 +130,7 @@ class _Reader:
             message = f"there is no column {column!r}{nearest(column, self.given)}{else_said}"
             raise DataError([Problem(self.table.name, None, None, message)])
 
-    def blame(self, wrong: object, column: str | None, message: Callable[[int], str]) -> None:
+    def report(self, wrong: object, column: str | None, message: Callable[[int], str]) -> None:
         """Add a problem for each row that is wrong."""
         rows = np.flatnonzero(np.asarray(wrong, dtype=bool)).tolist()
         self.problems += [self.table.problem(i, column, message(i)) for i in rows]
@@ -146,7 +146,7 @@ class _Reader:
         """Join several columns to one text; an empty cell is a problem."""
         texts = [self.text(column) for column in columns]
         for column, values in zip(columns, texts, strict=True):
-            self.blame(values == "", column, lambda _: "is empty")
+            self.report(values == "", column, lambda _: "is empty")
         return np.array([separator.join(row) for row in zip(*texts, strict=True)], dtype=object)
 
     def meant(self, sides: Sides) -> Texts:
@@ -154,7 +154,7 @@ class _Reader:
         meanings, given = sides.meanings, self.text(sides.column)
         known = ", ".join(w or "empty" for w in meanings)
         unknown = [word(value) not in meanings for value in given]
-        self.blame(unknown, sides.column, lambda i: f"is {given[i]!r}; the map knows {known}")
+        self.report(unknown, sides.column, lambda i: f"is {given[i]!r}; the map knows {known}")
         return np.array([meanings.get(word(value), "") for value in given], dtype=object)
 
 
@@ -169,7 +169,7 @@ def _gold(gold: Gold, how: VerdictMap, reader: _Reader, folder: Path) -> Texts:
     found: dict[tuple[str, ...], str] = {}
     differs = [found.setdefault(key, right) != right for key, right in zip(keys, rights, strict=True)]
     message = "differs from what an earlier row says of the same pair"
-    other.blame(differs, gold.column, lambda _: message)
+    other.report(differs, gold.column, lambda _: message)
     if other.problems:
         raise DataError(other.problems)
     return np.array(

@@ -1,7 +1,8 @@
-"""Whether a judge is told the profile of the user whose place it takes."""
+"""The argument ``profile`` of judges: whether they are told the user's profile."""
 
 from __future__ import annotations
 
+import functools
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class ShowsProfile:
-    """An argument of judges of explanations.
+    """The argument that judges of explanations share.
 
     Parameters
     ----------
@@ -36,12 +37,5 @@ class ShowsProfile:
         if not self.profile:
             return lambda _: None
         users = data.explanations["user_id"].tolist() if "user_id" in data.keys else [""] * len(data)
-        found: dict[str, Mapping[str, str]] = {}
-
-        def of_unit(unit: int) -> Mapping[str, str]:
-            user = str(users[unit])
-            if user not in found:
-                found[user] = profile_of(data, user)
-            return found[user]
-
-        return of_unit
+        of_user = functools.cache(lambda user: profile_of(data, user))
+        return lambda unit: of_user(str(users[unit]))

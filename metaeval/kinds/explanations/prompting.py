@@ -78,13 +78,13 @@ def prompting(
     intervals
         A sentence on how the intervals were made.
     simulated
-        What is: the data, or which evaluators.
+        What is simulated: the data, or which evaluators.
 
     Returns
     -------
     Sheet or None
-        A row an evaluator, aspect, level and coefficient, with ``model`` (and prompt) and ``way``. None
-        unless a model and prompt was asked in two ways or more.
+        One row per evaluator, aspect, level and coefficient, with ``model`` (and prompt) and ``way``. None
+        unless one model and prompt was asked in two ways or more.
     """
     names = judge_names(signatures)
     ways: dict[str, set[str]] = {}

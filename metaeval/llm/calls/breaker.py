@@ -34,7 +34,7 @@ class Breaker:
     patience
         Seconds without an answer, counted from when the first failed call was sent.
     clock, sleep
-        Return the time in seconds; wait.
+        As in `metaeval.llm.calls.caller.Caller`.
     network
         Whether there is a server that may be down; if not, every request passes.
     """

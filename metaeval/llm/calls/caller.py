@@ -57,7 +57,8 @@ class Caller:
         sleep: Callable[[float], Awaitable[None]],
         draw: Callable[[], float],
     ) -> None:
-        self._make, self._limits, self._purse, self._prices = clients, limits, purse, prices
+        self._make, self._limits, self._prices = clients, limits, prices
+        self.purse = purse
         self._clock, self._sleep, self._draw = clock, sleep, draw
         self._requests = Pace(limits.requests_per_minute)
         self._tokens = Pace(limits.tokens_per_minute)
@@ -115,16 +116,6 @@ class Caller:
             notes.append(f"{self._paced} held back by the limits per minute")
         return next(filter(None, notes), "")
 
-    @property
-    def calls(self) -> int:
-        """How many requests were sent, repeated ones included."""
-        return self._purse.calls
-
-    @property
-    def spent(self) -> float:
-        """What counts against the budget, in USD."""
-        return self._purse.spent
-
     async def close(self) -> None:
         """Close all connections."""
         for client in self._clients.values():
@@ -146,9 +137,9 @@ class Caller:
         self, request: Request, model: _Model, seconds: float, since: float
     ) -> tuple[Reply | CallError, float]:
         """Send a request once, within the budget; return the reply or the error, and the seconds it took."""
-        reserved = await self._purse.reserve(request)
+        reserved = await self.purse.reserve(request)
         if reserved is None:
-            return Reply(error=CallFailure("budget", self._purse.empty)), 0.0
+            return Reply(error=CallFailure("budget", self.purse.empty)), 0.0
         spent = 0
         try:
             estimate = tokens_about(request) + (reply_limit(request) or 0)
@@ -175,7 +166,7 @@ class Caller:
                 model.breaker.refuse()
             return outcome, took
         finally:
-            self._purse.settle(reserved, spent)
+            self.purse.settle(reserved, spent)
 
     async def _try(self, client: Client, request: Request, left: float) -> Reply | CallError:
         seconds = min(self._limits.reply_seconds, left)

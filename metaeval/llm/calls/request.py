@@ -14,8 +14,8 @@ from metaeval.base.errors import MetaevalError
 from metaeval.llm.providers import address_of
 
 FailureKind: TypeAlias = Literal["transport", "rejected", "denied", "budget"]
-"""Why there is no reply: the way to the provider failed to the end; it would not take this request; it takes
-none of ours (key, model, quota); it was not sent, because it might have cost more than was allowed."""
+"""Why there is no reply: all tries failed; the provider rejects this request, or all of ours (key, model,
+quota); it was not sent, because it might have cost more than the budget."""
 
 _FORBIDDEN = {"model", "messages", "n", "stream", "api_key", "authorization", "headers", "extra_headers"}
 

@@ -191,7 +191,11 @@ class RequestRun:
                 return
             if self._offline:
                 await work.read(self._requests)
-                self._check(work)
+                if work.missing:
+                    raise MetaevalError(
+                        f"{work.missing:,} of {work.seen:,} replies are not in the store {self._store.path}; "
+                        f"import them with `metaeval store import`, or run without --offline"
+                    )
             else:
                 await work.ask(self._requests, caller, self._limits.concurrency)
                 caller.check()
@@ -201,10 +205,3 @@ class RequestRun:
     def _emit(self, answers: list[Answer]) -> None:
         self._emitted += len(answers)
         self._out.put(answers)
-
-    def _check(self, work: Work) -> None:
-        if work.missing:
-            raise MetaevalError(
-                f"{work.missing:,} of {work.seen:,} replies are not in the store {self._store.path}; "
-                f"import them with `metaeval store import`, or run without --offline"
-            )

@@ -278,7 +278,7 @@ class Work:
                 self._tally.unpriced += usd is None
                 reply = await self._store.put_soon(request, reply)
         finally:
-            self._tally.calls, self._tally.spent = caller.calls, caller.spent
+            self._tally.calls, self._tally.spent = caller.purse.calls, caller.purse.spent
             if not kept:
                 self._store.release(request.key)
         return reply

@@ -53,7 +53,7 @@ class OpenAIClient:
     """Sends requests through the SDK's aiohttp transport, the faster of its two."""
 
     denied: ClassVar[Collection[str]] = ("insufficient_quota",)
-    """Codes that mean an empty account here; at other providers this one is a limit a minute."""
+    """Codes that mean an empty account here; at other providers this one is a limit per minute."""
 
     def __init__(self, connection: Connection) -> None:
         self._key = key_for(connection.provider, connection.base_url)

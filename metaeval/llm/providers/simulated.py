@@ -1,11 +1,10 @@
-"""A model that is none: its replies are made of the request, for demonstrations and tests.
+"""A simulated model, for demonstrations and tests: it makes replies from the request alone.
 
-A reply depends on the request's key and on nothing else, so the same request is answered alike on every
-machine. What it says follows, loosely, what can be measured of the last lines of the last message: how long
-the longest of them is, and how varied its characters are. It understands nothing.
+A reply depends on the request's key only, so it is the same on every machine. It follows, loosely, length and
+variety of characters of the longest of the last lines of the last message.
 
-The model's name sets it up: ``simulated/anything``, or settings as in ``simulated/noise=0.5,refuse=0.02``, or
-both, the name first, as in ``simulated/lenient,bias=0.1``. Settings are
+The model's name holds the settings: ``simulated/noise=0.5,refuse=0.02``, after a name if there is one, as in
+``simulated/lenient,bias=0.1``. Settings are
 
 ========================  ==============================================================================
 ``noise``                 standard deviation of an answer on a scale of length 1 (default 0.15)
@@ -24,13 +23,12 @@ both, the name first, as in ``simulated/lenient,bias=0.1``. Settings are
 ``text``                  1: answer in prose that ends in ``Summary: 3 4 2``, even if a schema is given (0)
 ========================  ==============================================================================
 
-What it is to give beside a schema stands in the parameter ``simulate``, see ``instructions``. Without a
-schema it answers as many numbers as that says, on that scale: ``{"values": 4, "min": 1, "max": 5}``; one from
-1 to 5 if there is none.
+The parameter ``simulate`` says what else it is to give, see ``instructions``. Without a schema it answers so
+many numbers on a scale: ``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5 without the parameter.
 
-With ``"pair": true`` in that parameter it compares the last two texts that stand between tags on lines of
-their own. A number from 0 to 2 is then 1 if the first is better, 2 if the second is, 0 if neither; a choice
-of three is its first value for neither, its second for the first text, its third for the second.
+With ``"pair": true`` in it the model compares the last two texts that stand between tags on lines of their
+own. A number from 0 to 2 is 0 for neither, 1 for the first and 2 for the second; so are the three values of a
+choice, in their order.
 """
 
 from __future__ import annotations

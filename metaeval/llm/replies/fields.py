@@ -111,12 +111,12 @@ class Text:
         As for `Number`.
     evidence
         Tags of the parts of the prompt, each between ``<tag>`` and ``</tag>`` on lines of their own, in one
-        of which it must stand word for word, as `metaeval.llm.replies.evidence.plain` compares. Empty: any
+        of which it must stand word for word, as ``metaeval.llm.replies.evidence.plain`` compares. Empty: any
         text.
     required
         Whether a reply without it is of no use.
     binding
-        Whether a reply without its evidence is of no use; if not, `Parsed.invented` names the field.
+        Whether a reply without its evidence is of no use; if not, ``Parsed.invented`` names the field.
     """
 
     name: str

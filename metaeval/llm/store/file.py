@@ -131,9 +131,8 @@ def _is_store(connection: sqlite3.Connection, path: Path) -> bool:
 def _open_read_only(path: Path) -> sqlite3.Connection:
     """Open a store without writing any file beside it.
 
-    If there is a ``-shm`` file, or one can be made, SQLite sees what other processes write. Otherwise the
-    file is opened as immutable. Replies that are only in the ``-wal`` file would be missed then, which is
-    refused.
+    With a ``-shm`` file, SQLite sees what other processes write. Otherwise the file is opened as immutable,
+    which misses replies that are only in the ``-wal`` file, and so is refused if there are any.
     """
     try:
         return _open_as(path, "mode=ro")

@@ -120,7 +120,7 @@ class _Checker:
             self.problems += problems
         return pd.DataFrame(columns, index=pd.RangeIndex(len(table.frame)), copy=False)
 
-    def _blame(
+    def _report(
         self, kind: str, column: str | None, wrong: NDArray[np.bool_], message: str | Callable[[int], str]
     ) -> None:
         """Add a problem for each row that is wrong."""
@@ -134,7 +134,7 @@ class _Checker:
         names += [_RATER[kind]] if kind in _RATER else []
         names += ["aspect"] if kind == "ratings" else []
         for column in names:
-            self._blame(kind, column, _blank(frame[column]), "is empty; every row needs one")
+            self._report(kind, column, _blank(frame[column]), "is empty; every row needs one")
 
     def _check_units(self, frame: pd.DataFrame, codes: NDArray[np.int64]) -> None:
         if not len(frame):
@@ -142,7 +142,7 @@ class _Checker:
         self.problems += duplicates(self.units, frame[list(self.keys)], "the unit", codes)
         if self.manifest.texts and "explanation" in frame:
             blank = _blank(frame["explanation"])
-            self._blame("explanations", "explanation", blank, "is empty; it needs a text")
+            self._report("explanations", "explanation", blank, "is empty; it needs a text")
 
     def _check_values(
         self,
@@ -158,17 +158,17 @@ class _Checker:
             # An empty aspect of a rating was reported already, of a score it means all.
             if given not in known and given.strip():
                 message = unknown("unknown aspect", given, known, "allowed")
-                self._blame(kind, "aspect", (frame["aspect"] == given).to_numpy(dtype=bool), message)
+                self._report(kind, "aspect", (frame["aspect"] == given).to_numpy(dtype=bool), message)
         blank = np.logical_or.reduce([_blank(frame[k]) for k in self.keys])
         for i in np.flatnonzero(~np.isin(codes, units) & ~blank).tolist():
-            self.problems.append(self._stranger(table, frame, i, explanations))
+            self.problems.append(self._unknown_unit(table, frame, i, explanations))
         names = [*self.keys, rater, "aspect"]
         cells = _combine(codes, frame[rater], frame["aspect"])
         self.problems += duplicates(table, frame[names], f"the {value} of", cells)
         if kind == "ratings":
             self._check_scale(frame["rating"].to_numpy())
 
-    def _stranger(self, table: Table, frame: pd.DataFrame, i: int, explanations: pd.DataFrame) -> Problem:
+    def _unknown_unit(self, table: Table, frame: pd.DataFrame, i: int, explanations: pd.DataFrame) -> Problem:
         for key in self.keys:
             given, known = str(frame[key].iloc[i]), explanations[key].unique()
             if given not in set(known):
@@ -182,7 +182,7 @@ class _Checker:
         wrong = (ratings < scale.min) | (ratings > scale.max)
         if scale.integer:
             wrong |= ~np.isnan(ratings) & (ratings != np.round(ratings))
-        self._blame(
+        self._report(
             "ratings",
             "rating",
             wrong,
@@ -193,8 +193,8 @@ class _Checker:
         named = users["user_id"]
         self.problems += duplicates(self.tables["users"], users[["user_id"]], "the user")
         strange = ~named.isin(explanations["user_id"].unique()).to_numpy() & ~_blank(named)
-        told = f"has no explanation in {self.units.name}; leave the row out"
-        self._blame("users", "user_id", strange, lambda i: f"the user {shown(named.iloc[i])} {told}")
+        message = f"has no explanation in {self.units.name}; leave the row out"
+        self._report("users", "user_id", strange, lambda i: f"the user {shown(named.iloc[i])} {message}")
 
 
 def duplicates(

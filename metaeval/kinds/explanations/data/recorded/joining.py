@@ -14,7 +14,7 @@ from metaeval.base.frames import row_text
 from metaeval.base.records import Status
 from metaeval.kinds.explanations.data.recorded.matching import keys_of, tuples, units_of
 from metaeval.kinds.explanations.data.recorded.recording import ASPECT, EVALUATOR, SCORE, objects
-from metaeval.kinds.explanations.data.tables.importer import Piler, sources_of
+from metaeval.kinds.explanations.data.tables.importer import Stacker, sources_of
 from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.entries import FromColumn, fill, placeholders
 
@@ -47,25 +47,25 @@ def join(
     table = _with_evaluator(recording, score_map)
     table_map = score_map.table_map(data, recording.entries)
     given = [str(c) for c in table.frame.columns]
-    told = recording.named or score_map.evaluator is not None
+    named = recording.named or score_map.evaluator is not None
     sources = []
     for entry in table_map.scores:
-        if told and entry.who is None and not any(EVALUATOR in placeholders(c) for c in entry.columns):
+        if named and entry.who is None and not any(EVALUATOR in placeholders(c) for c in entry.columns):
             entry = entry.model_copy(update={"evaluator": FromColumn(column=EVALUATOR)})  # noqa: PLW2901
         sources += sources_of(entry, table_map, given, map_name)
     problems: list[Problem] = []
     keys, labels = keys_of(table, score_map, data, map_name, problems)
     units = units_of(table, keys, labels, data, problems)
-    pile = Piler(table, table_map, keys, labels, problems).pile(sources, EVALUATOR, SCORE)
+    long = Stacker(table, table_map, keys, labels, problems).long_table(sources, EVALUATOR, SCORE)
     repeat = len(sources)
     statuses = objects([None] * len(keys)) if recording.statuses is None else recording.statuses
-    rows = pile.frame.assign(unit=np.tile(units, repeat), status=np.tile(statuses, repeat))
+    rows = long.frame.assign(unit=np.tile(units, repeat), status=np.tile(statuses, repeat))
     wanted = _wanted(rows, typed=recording.statuses is not None)
-    labels_of = None if pile.value_labels is None else pile.value_labels[wanted]
+    labels_of = None if long.value_labels is None else long.value_labels[wanted]
     kept = rows[wanted].reset_index(drop=True)
-    pile = replace(pile, frame=kept, rows=pile.rows[wanted], value_labels=labels_of)
-    _check_names(pile, data, problems)
-    frame = _one_each(pile, list(keys.columns), problems, mean=score_map.repeated == "mean")
+    long = replace(long, frame=kept, rows=long.rows[wanted], value_labels=labels_of)
+    _check_names(long, data, problems)
+    frame = _one_each(long, list(keys.columns), problems, mean=score_map.repeated == "mean")
     if problems:
         raise DataError(list(dict.fromkeys(problems)))  # a cell may stand in several rows of the table
     if not frame[SCORE].notna().any():
@@ -114,33 +114,30 @@ def _wanted(rows: pd.DataFrame, *, typed: bool) -> NDArray[np.bool_]:
     scored = rows[SCORE].notna()
     if not typed:
         return np.ones(len(rows), dtype=np.bool_)
-    pairs = set(tuples(rows[scored], [EVALUATOR, ASPECT]))
+    cells = tuples(rows, [EVALUATOR, ASPECT])
+    pairs = {cell for cell, has_score in zip(cells, scored, strict=True) if has_score}
     evaluators = {evaluator for evaluator, _ in pairs}
-    expected = pd.Series(
-        [p in pairs or p[0] not in evaluators for p in tuples(rows, [EVALUATOR, ASPECT])],
-        index=rows.index,
-        dtype=bool,
-    )
+    expected = np.array([cell in pairs or cell[0] not in evaluators for cell in cells], dtype=np.bool_)
     return np.asarray(scored | (rows["status"].notna() & expected), dtype=np.bool_)
 
 
-def _check_names(pile: Table, data: ExplanationSet, problems: list[Problem]) -> None:
+def _check_names(long: Table, data: ExplanationSet, problems: list[Problem]) -> None:
     problems += [
-        pile.problem(i, EVALUATOR, "is empty; every score needs one")
-        for i, name in enumerate(pile.frame[EVALUATOR])
+        long.problem(i, EVALUATOR, "is empty; every score needs one")
+        for i, name in enumerate(long.frame[EVALUATOR])
         if not str(name).strip()
     ]
     allowed = ", ".join(data.aspects)
-    for name in map(str, pile.frame[ASPECT].unique()):
+    for name in map(str, long.frame[ASPECT].unique()):
         if name and name not in data.aspects:
             message = f"unknown aspect {name!r}{nearest(name, data.aspects)}; allowed: {allowed}"
-            wrong = np.flatnonzero(pile.frame[ASPECT] == name)
-            problems += [pile.problem(int(i), ASPECT, message) for i in wrong]
+            wrong = np.flatnonzero(long.frame[ASPECT] == name)
+            problems += [long.problem(int(i), ASPECT, message) for i in wrong]
 
 
-def _one_each(pile: Table, keys: list[str], problems: list[Problem], *, mean: bool) -> pd.DataFrame:
+def _one_each(long: Table, keys: list[str], problems: list[Problem], *, mean: bool) -> pd.DataFrame:
     """Return one row per unit, evaluator and aspect: equal scores are one, a score goes before a failure."""
-    frame = pile.frame
+    frame = long.frame
     scores = frame[SCORE].to_numpy(dtype=np.float64)
     groups: dict[tuple[int, str, str], list[int]] = {}
     named = zip(frame["unit"].tolist(), frame[EVALUATOR].tolist(), frame[ASPECT].tolist(), strict=True)
@@ -161,10 +158,10 @@ def _one_each(pile: Table, keys: list[str], problems: list[Problem], *, mean: bo
         if differing:
             unit = row_text(frame, first, keys)
             of = f"{unit}, evaluator {evaluator!r}" + (f", aspect {aspect!r}" if aspect else "")
-            there = f"{float(scores[first])} in row {pile.rows[first]}"
+            there = f"{float(scores[first])} in row {long.rows[first]}"
             rest = f"here and {there}; keep one, or say `repeated: mean` in a map"
             problems += [
-                pile.problem(i, SCORE, f"the score of ({of}) is {float(scores[i])} {rest}") for i in differing
+                long.problem(i, SCORE, f"the score of ({of}) is {float(scores[i])} {rest}") for i in differing
             ]
     found = frame.iloc[kept].assign(**{SCORE: np.array(values, dtype=np.float64)})
     absent = np.where(found["status"].isna(), Status.MISSING.value, found["status"].astype(str))

@@ -110,7 +110,7 @@ def units_of(
     units = np.array([positions.get(unit, -1) for unit in tuples(keys, names)], dtype=np.int64)
     known = {key: dict.fromkeys(map(str, data.explanations[key].unique())) for key in names}
     hints: dict[tuple[str, str], str] = {}
-    blamed = {(p.row, p.column) for p in problems}
+    reported = {(p.row, p.column) for p in problems}
     for i in np.flatnonzero(units < 0).tolist():
         row = {key: str(keys[key].iloc[i]) for key in names}
         strange = next((key for key in names if row[key] not in known[key]), None)
@@ -119,7 +119,7 @@ def units_of(
             problems.append(table.problem(i, None, f"there is no unit ({unit}) in the data set"))
             continue
         problem = table.problem(i, None, "")
-        if (problem.row, labels[strange]) in blamed:
+        if (problem.row, labels[strange]) in reported:
             continue  # the cell could not be read, and that is said already
         value = row[strange]
         if (strange, value) not in hints:

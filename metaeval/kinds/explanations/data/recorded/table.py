@@ -36,7 +36,7 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
     Raises
     ------
     DataError
-        If the table cannot be read, or has no scores that can be told without a map.
+        If the table cannot be read, or its scores cannot be found without a map.
     """
     name = hub_name(source)
     if name is not None or Path(source).is_dir():

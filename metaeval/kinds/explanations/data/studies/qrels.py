@@ -41,13 +41,13 @@ class JudgeFile(NamedTuple):
     """Units with a label that is used."""
     statuses: Mapping[str, int]
     """Units without one, by the reason."""
-    strangers: int
+    unknown: int
     """Lines about units that people did not label, which are left out."""
 
     def __str__(self) -> str:
         lacking = "".join(f", {n:,} {status}" for status, n in self.statuses.items())
-        strange = f", {self.strangers:,} on units without a label of people" if self.strangers else ""
-        return f"Recorded({self.name!r}): {counted(self.labelled, 'label')}{lacking}{strange}"
+        others = f", {self.unknown:,} on units without a label of people" if self.unknown else ""
+        return f"Recorded({self.name!r}): {counted(self.labelled, 'label')}{lacking}{others}"
 
 
 class QrelsImport(NamedTuple):
@@ -58,7 +58,7 @@ class QrelsImport(NamedTuple):
 
     def lines(self) -> list[str]:
         """Return a line per judge without a label for every unit; one for all others."""
-        told = [str(j) for j in self.judges if j.statuses or j.strangers]
+        told = [str(j) for j in self.judges if j.statuses or j.unknown]
         whole = len(self.judges) - len(told)
         if whole:
             told.append(f"{counted(whole, 'judge')} with a label on the scale for every unit")

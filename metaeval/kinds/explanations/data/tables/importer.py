@@ -116,10 +116,10 @@ def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> Tab
         users.insert(0, "user_id", keys["user_id"])
         labels = {**table_map.users, "user_id": table_map.units["user_id"]}
         tables["users"] = _once(table, users, ["user_id"], labels, problems, long=True)
-    piler = Piler(table, table_map, pd.DataFrame(keys), {k: table_map.units[k] for k in keys}, problems)
-    tables["ratings"] = piler.pile(ratings, "rater", "rating")
+    stacker = Stacker(table, table_map, pd.DataFrame(keys), {k: table_map.units[k] for k in keys}, problems)
+    tables["ratings"] = stacker.long_table(ratings, "rater", "rating")
     if scores:
-        tables["scores"] = piler.pile(scores, "evaluator", "score")
+        tables["scores"] = stacker.long_table(scores, "evaluator", "score")
     if problems:
         raise DataError(problems)
     data = sound(build(table_map.manifest(), tables))
@@ -202,7 +202,7 @@ def _once(
     return Table(table.name, frame.iloc[start].reset_index(drop=True), table.rows[start], labels)
 
 
-class Piler(NamedTuple):
+class Stacker(NamedTuple):
     """Stacks columns to a long table; each value keeps its row and column in the source."""
 
     table: Table
@@ -211,7 +211,7 @@ class Piler(NamedTuple):
     labels: Mapping[str, str]
     problems: list[Problem]
 
-    def pile(self, sources: list[_Source], who: str, value: str) -> Table:
+    def long_table(self, sources: list[_Source], who: str, value: str) -> Table:
         """Return the long table of ``sources``, with the columns ``who``, ``aspect`` and ``value``."""
         table = self.table
         if not sources:

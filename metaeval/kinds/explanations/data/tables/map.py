@@ -8,7 +8,7 @@
     scale: {min: 1, max: 5}
     units: {item_id: story, generator: system, explanation: text}   # our column ← column of the table
     ratings:
-      - columns: "Human {rater} {code}"          # wide: a column a rater and aspect
+      - columns: "Human {rater} {code}"          # wide: one column per rater and aspect
       - columns: rating                          # long: the rater and the aspect stand in columns
         rater: {column: annotator}
         aspect: {column: criterion}
