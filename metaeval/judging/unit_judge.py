@@ -47,7 +47,7 @@ class UnitJudge(ModelEvaluator):
         aspects
             Aspects to ask for, in the order of the reply.
         prepared
-            What `prepared` returned for these data.
+            What ``prepared`` returned for these data.
         """
 
     def prepared(self, data: DataOfKind, aspects: Sequence[str]) -> Any:  # noqa: ANN401 - of the subclass

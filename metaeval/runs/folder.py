@@ -234,10 +234,10 @@ class RunFolder:
                 temporary = stack.enter_context(replacing(self.path / name))
                 write(temporary)
                 digests[name] = _digest(temporary)
-            whole = record.having(outputs=digests)
-            last.write_text(_json(whole), encoding="utf-8", newline="\n")
+            text = _json(record.having(outputs=digests))
+            last.write_text(text, encoding="utf-8", newline="\n")
         shutil.rmtree(self.path / _PARTS, ignore_errors=True)
-        return whole
+        return Record.model_validate_json(text)  # as whoever reads it finds it
 
     def _part_file(self, key: str) -> Path:
         return self.path / _PARTS / f"{key}.parquet"

@@ -251,7 +251,8 @@ def test_other_questions_are_answered_or_refused_in_a_sentence(
 
 
 def test_the_run_over_http(place: Path) -> None:
-    with viewing(place / "out", place / "offline") as pages:
+    assert main(["run", "s.yaml", "--out", "again", "--offline"]) == 0
+    with viewing(place / "out", place / "again") as pages:
         assert ask(pages, "/").status == 200
         assert ask(pages, "/out/report.html").content == (place / "out" / "report.html").read_bytes()
         assert "nothing changed" in ask(pages, "/compare").body

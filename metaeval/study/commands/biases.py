@@ -77,10 +77,11 @@ def biases_of(
         resamples=resamples,
         seed=seed,
     )
-    board = read_output(run.folder, RANKING) if RANKING in run.record.outputs else None
+    ranking = read_output(run.folder, RANKING) if RANKING in run.record.outputs else None
     sheets = bias_sheets(
         found,
-        None if board is None else read_csv(board, ("rank", "estimate", "ci_low", "ci_high")),
+        None if ranking is None else read_csv(ranking, ("rank", "estimate", "ci_low", "ci_high")),
+        run.board,
         signatures=run.scores.signatures,
         said=[*told, *_without_family(of, [*names, *pairwise], generators), *_not_ratings(measured)],
         simulated=run.scores.simulation,

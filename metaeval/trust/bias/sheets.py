@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.base.simulation import Simulation
+    from metaeval.engine.board import Board
     from metaeval.engine.sheet import Form
     from metaeval.trust.bias.between import Between
     from metaeval.trust.bias.biases import Biases, Test
@@ -42,6 +43,7 @@ _BESIDE: Mapping[str, tuple[str, Form]] = {
 def bias_sheets(
     found: Biases,
     ranking: pd.DataFrame | None = None,
+    board: Board | None = None,
     *,
     signatures: Mapping[str, Mapping[str, Any]] | None = None,
     said: Sequence[str] = (),
@@ -53,9 +55,9 @@ def bias_sheets(
     ----------
     found
         The result of `metaeval.trust.bias.biases.measure`.
-    ranking
-        The leaderboard: ``rank``, ``evaluator``, columns that name its cell, ``estimate``, ``ci_low``,
-        ``ci_high``; None without one.
+    ranking, board
+        The leaderboard (``rank``, ``evaluator``, the dimensions of the board, ``estimate``, ``ci_low``,
+        ``ci_high``) and the board that it ranks; None without one.
     signatures
         Of the judges, for the names of prompts.
     said
@@ -65,7 +67,7 @@ def bias_sheets(
     """
     ranks = {} if ranking is None else dict(zip(ranking["evaluator"], ranking["rank"], strict=True))
     sheets = [
-        _judges(found, ranking),
+        _judges(found, ranking, board),
         _tests(found, said),
         *bias_tables(found, ranks, signatures or {}),
     ]
@@ -78,7 +80,7 @@ def _named(frame: pd.DataFrame) -> set[str]:
     return named | {part for name in named for part in name.split(" / ")}
 
 
-def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
+def _judges(found: Biases, ranking: pd.DataFrame | None, board: Board | None) -> Sheet | None:
     """Return one row per judge: its place on the leaderboard, its numbers, and the biases found."""
     names = list(dict.fromkeys(n for t in found.tests for n in t.judge.split(" / ")))
     if not names:
@@ -106,23 +108,19 @@ def _judges(found: Biases, ranking: pd.DataFrame | None) -> Sheet | None:
             "points, to the same judge with another prompt. Repeated alike: the share of the same answers "
             "when asked again. These three are not tested."
         )
-    if ranking is not None and len(ranking):
+    if ranking is not None and board is not None and len(ranking):
         first = ranking.iloc[0]
-        board = ranking[["rank", "evaluator", "estimate", "ci_low", "ci_high"]]
-        frame = frame.merge(board.rename(columns={"evaluator": "judge"}), on="judge", how="left")
+        ranks = ranking[["rank", "evaluator", "estimate", "ci_low", "ci_high"]]
+        frame = frame.merge(ranks.rename(columns={"evaluator": "judge"}), on="judge", how="left")
         frame = frame.sort_values("rank", kind="stable", ignore_index=True)
-        if "coefficient" in ranking:
-            name, at = str(first["coefficient"]), f"{first['aspect']}, level {first['level']}"
-            estimate = Column("estimate", name, "hundred", "ci_low", "ci_high")
-            name += " × 100"
-        else:  # of another kind of study: the cell is named by the columns between evaluator and estimate
-            every = list(ranking.columns)
-            named = every[every.index("evaluator") + 1 : every.index("estimate")]
-            name, at = "estimate", ", ".join(str(first[c]) for c in named)
-            estimate = Column("estimate", "Estimate", "number", "ci_low", "ci_high")
+        cell = {d.name: str(first[d.name]) for d in board.dimensions}
+        name = board.estimate.format(**cell)
+        at = [f"{d} {v}" for d, v in cell.items() if f"{{{d}}}" not in board.estimate]
+        where = ", ".join([at[0].partition(" ")[2], *at[1:]])
+        estimate = Column("estimate", name, board.form, "ci_low", "ci_high")
         notes.append(
-            f"Rank and {name} are those of the leaderboard ({at}), among all of its "
-            f"{counted(len(ranking), 'evaluator')}."
+            f"Rank and {f'{name} {board.unit}'.strip()} are those of the leaderboard ({where}), among all of "
+            f"its {counted(len(ranking), 'evaluator')}."
         )
         columns = [Column("rank", "Rank", "count"), *columns, estimate]
     columns += [Column(b, title, form) for b, (title, form) in _BESIDE.items() if frame[b].notna().any()]
