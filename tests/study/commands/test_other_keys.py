@@ -17,6 +17,7 @@ from metaeval.cli.biases import biases
 from metaeval.cli.calibrate import calibrate
 from metaeval.cli.disagreements import disagreements
 from metaeval.cli.gate import gate
+from metaeval.engine.board import Board, BoardDimension
 from metaeval.runs.folder import RANKING, SCORES, TRUTH, RunFolder, write_csv, write_parquet
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
 
@@ -47,6 +48,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ranking = pd.DataFrame(
         [{"rank": 1, "evaluator": "fair", "share": "right", "estimate": 0.8, "ci_low": 0.7, "ci_high": 0.9}]
     )
+    board = Board(ranking.drop(columns="rank"), (BoardDimension("share", {"right": "right"}),))
     record = Record(
         metaeval=__version__,
         status="done",
@@ -74,6 +76,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for name in JUDGES
         },
         tests=None,
+        board=board.record(),
+        board_file="board.csv",
     )
     folder = tmp_path_factory.mktemp("answers") / "run"
     with RunFolder.claim(folder) as claimed:
@@ -81,6 +85,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
             {
                 SCORES: lambda file: write_parquet(pd.concat(scores, ignore_index=True), file),
                 TRUTH: lambda file: write_parquet(truth, file),
+                "board.csv": lambda file: write_csv(board.frame, file),
                 RANKING: lambda file: write_csv(ranking, file),
             },
             record,
