@@ -199,7 +199,7 @@ def test_a_server_that_goes_away_is_asked_again_when_it_is_back(
 
     server = Server(until_gone, delay=0.02)
     server.start()
-    study = study_on(server, judging="{retries: 0}")
+    study = study_on(server, judging="{retries: 0, patience_seconds: 4}")
     stopper = threading.Thread(target=lambda: (gone.wait(), server.stop()))
     stopper.start()
     assert main(["run", study, "--out", "out"]) == 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import shutil
 import sqlite3
@@ -233,7 +232,7 @@ def test_another_version_of_a_library_is_run_anew(
     module._packages.cache_clear()
     assert not again(study)
     monkeypatch.undo()
-    os.chdir(study.parent)
+    monkeypatch.chdir(study.parent)
     module._packages.cache_clear()
 
 

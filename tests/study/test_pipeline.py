@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import signal
 import subprocess
 import sys
@@ -195,7 +194,7 @@ def test_parts_of_something_else_are_not_used(study: Path, monkeypatch: pytest.M
     for part in parts[:3]:
         part.write_bytes(b"broken")
     monkeypatch.undo()
-    os.chdir(study.parent)
+    monkeypatch.chdir(study.parent)
     assert contents(me.run(study).folder) == contents(me.run(study, out="clean").folder)
     assert not Path("results/s/.parts").exists()
 
