@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from metaeval.base.keys import nouns_of
 
@@ -17,8 +17,48 @@ if TYPE_CHECKING:
     from metaeval.base.records import Scale
 
 
+class KeyedUnits:
+    """What follows from a table of units and its key columns; a subclass is a dataclass that has both."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        keys: Any
+    frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores")
+    """Fields with a frame, or None, that has the key columns; the first has one row per unit."""
+
+    @property
+    def cluster(self) -> str:
+        """The first key column: that of users, or of items where there are no users."""
+        return str(self.keys[0])
+
+    @property
+    def nouns(self) -> Mapping[str, str]:
+        """Key column → its name, without ``_id`` at its end."""
+        return nouns_of(self.keys)
+
+    @property
+    def units(self) -> pd.DataFrame:
+        """The key columns, one row per unit."""
+        units: pd.DataFrame = getattr(self, self.frames[0])[list(self.keys)]
+        return units
+
+    def __len__(self) -> int:
+        """Return the number of units."""
+        return len(getattr(self, self.frames[0]))
+
+    def without(self, column: str, values: Sequence[str]) -> Self:
+        """Return the data set without the units that have one of these values of a key column."""
+        kept = {}
+        for name in self.frames:
+            frame = getattr(self, name)
+            if frame is not None:
+                kept[name] = frame[~frame[column].isin(list(values))].reset_index(drop=True)
+        left: Self = replace(cast("Any", self), **kept)
+        return left
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class RatedUnits:
+class RatedUnits(KeyedUnits):
     """A `metaeval.base.records.DataSet`; a kind that needs more has one of its own.
 
     Parameters
@@ -51,34 +91,9 @@ class RatedUnits:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def cluster(self) -> str:
-        """The first key column."""
-        return self.keys[0]
-
-    @property
-    def nouns(self) -> Mapping[str, str]:
-        """Key column → its name, without ``_id`` at its end."""
-        return nouns_of(self.keys)
-
-    @property
-    def units(self) -> pd.DataFrame:
-        """The key columns, one row per unit."""
-        return self.table[list(self.keys)]
-
-    @property
     def fingerprint(self) -> str:
         """SHA-256 over the content, as 64 hex digits."""
         return fingerprint(self.aspects, self.scale, self.table, self.ratings, self.scores)
-
-    def __len__(self) -> int:
-        """Return the number of units."""
-        return len(self.table)
-
-    def without(self, column: str, values: Sequence[str]) -> RatedUnits:
-        """Return the data set without the units that have one of these values of a key column."""
-        scores = None if self.scores is None else without(self.scores, column, values)
-        table, ratings = (without(frame, column, values) for frame in (self.table, self.ratings))
-        return replace(self, table=table, ratings=ratings, scores=scores)
 
 
 def fingerprint(aspects: Mapping[str, str], scale: Scale, *tables: pd.DataFrame | None) -> str:
@@ -97,8 +112,3 @@ def fingerprint(aspects: Mapping[str, str], scale: Scale, *tables: pd.DataFrame 
         hashes = pd.util.hash_pandas_object(frame[columns].astype(object), index=False, categorize=True)
         digest.update(hashes.sort_values().to_numpy().tobytes())
     return digest.hexdigest()
-
-
-def without(frame: pd.DataFrame, column: str, values: Sequence[str]) -> pd.DataFrame:
-    """Return the rows that have none of these values in a column."""
-    return frame[~frame[column].isin(list(values))].reset_index(drop=True)

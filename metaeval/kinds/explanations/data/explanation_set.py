@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from metaeval.base import notebook as html
 from metaeval.base.counts import counted, plural_of
-from metaeval.base.keys import noun, nouns_of
+from metaeval.base.keys import noun
 from metaeval.base.simulation import Simulation
-from metaeval.kinds.data import fingerprint, without
+from metaeval.kinds.data import KeyedUnits, fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import pandas as pd
 
@@ -23,7 +23,7 @@ KEYS: tuple[str, ...] = ("user_id", "item_id", "generator")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ExplanationSet:
+class ExplanationSet(KeyedUnits):
     """A data set: explanations, people's ratings of them, and what is known of the users.
 
     Parameters
@@ -59,26 +59,12 @@ class ExplanationSet:
     named_by: tuple[str, ...] = ()
     """Its key columns, if they are not ``KEYS``."""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    frames: ClassVar[tuple[str, ...]] = ("explanations", "ratings", "scores")
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The key columns: its own, else ``KEYS``, without ``user_id`` in a study without users."""
         return self.named_by or tuple(k for k in KEYS if k in self.explanations.columns)
-
-    @property
-    def cluster(self) -> str:
-        """The column that names users; that of items where there are no users."""
-        return self.keys[0]
-
-    @property
-    def nouns(self) -> Mapping[str, str]:
-        """Key column → ``user``, ``item`` or ``generator``."""
-        return nouns_of(self.keys)
-
-    @property
-    def units(self) -> pd.DataFrame:
-        """The key columns, one row per unit."""
-        return self.explanations[list(self.keys)]
 
     @property
     def raters(self) -> tuple[str, ...]:
@@ -89,16 +75,6 @@ class ExplanationSet:
     def fingerprint(self) -> str:
         """SHA-256 over the content (not the file format), as 64 hex digits."""
         return fingerprint(self.aspects, self.scale, self.explanations, self.ratings, self.users, self.scores)
-
-    def __len__(self) -> int:
-        """Return the number of units."""
-        return len(self.explanations)
-
-    def without(self, column: str, values: Sequence[str]) -> ExplanationSet:
-        """Return the data set without the units of some users, items or generators."""
-        scores = None if self.scores is None else without(self.scores, column, values)
-        explanations, ratings = (without(f, column, values) for f in (self.explanations, self.ratings))
-        return replace(self, explanations=explanations, ratings=ratings, scores=scores)
 
     def __repr__(self) -> str:
         keys = {k: 0 for k in KEYS if not self.named_by} | {k: self.units[k].nunique() for k in self.keys}
