@@ -124,6 +124,8 @@ def estimates(p: Prepared) -> dict[tuple[str, str], Estimates]:
         (level, coefficient) → estimates of which every array has shape (E * A,), aspect after aspect of each
         evaluator; ``terms`` has a column per group besides.
     """
+    if p.found:
+        return p.found
     n_rows = len(p.evaluators) * len(p.aspects)
     x = p.scores.reshape(n_rows, -1)
     mask = None if p.mask is None else p.mask.reshape(n_rows, -1)
@@ -144,12 +146,14 @@ def estimates(p: Prepared) -> dict[tuple[str, str], Estimates]:
             )
         )
     fields = ("estimate", "n_units", "n_groups", "n_undefined", "terms")
-    if len(blocks) == 1:
-        return blocks[0]
-    return {
-        key: Estimates(*(np.concatenate([getattr(b[key], f) for b in blocks]) for f in fields))
-        for key in blocks[0]
-    }
+    whole = blocks[0]
+    if len(blocks) > 1:
+        whole = {
+            key: Estimates(*(np.concatenate([getattr(b[key], f) for b in blocks]) for f in fields))
+            for key in whole
+        }
+    p.found.update(whole)
+    return p.found
 
 
 def _frame(p: Prepared, found: Mapping[tuple[str, str], Estimates], ends: Ends | None) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -22,7 +22,7 @@ from metaeval.stats.weighted.statistic import Clusters
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from metaeval.stats.coefficients.levels import Grouping
+    from metaeval.stats.coefficients.levels import Estimates, Grouping
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 
@@ -142,6 +142,8 @@ class Prepared:
     """Key column, in order → the code of each unit's value, shape (U,)."""
     labels: Mapping[str, pd.Index[Any]]
     """Key column → what the codes stand for."""
+    found: dict[tuple[str, str], Estimates] = field(default_factory=dict, init=False, repr=False)
+    """What `metaeval.engine.correlation.estimates` found: it is asked several times."""
 
     def units(self, evaluator: int, aspect: int) -> Bools | slice:
         """Return an index of the units that enter."""

@@ -119,10 +119,12 @@ def unit_positions(frame: pd.DataFrame, data: DataSet) -> IntArray:
     units = data.units
     if units.empty:
         return np.full(len(frame), -1)
-    if len(frame) == len(units) and all(
-        np.array_equal(frame[k].to_numpy(), units[k].to_numpy()) for k in data.keys
+    # Most frames have the units in their order, once or for one aspect after the other.
+    times, rest = divmod(len(frame), len(units))
+    if not rest and all(
+        np.array_equal(frame[k].to_numpy(), np.tile(units[k].to_numpy(), times)) for k in data.keys
     ):
-        return np.arange(len(units))
+        return np.tile(np.arange(len(units)), times)
     # One integer per unit, made key by key, so that it never grows beyond rows × values.
     here = np.zeros(len(units), np.int64)
     there = np.zeros(len(frame), np.int64)

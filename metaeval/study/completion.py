@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from metaeval.study.plan import Plan
 
 
-_OF_DATA = ("fingerprint", "name", "licence", "source", "language", "simulated")
+_OF_DATA = ("name", "licence", "source", "language", "simulated")
 
 
 def finished(todo: Plan, *, offline: bool = False) -> Record | None:
@@ -59,7 +59,7 @@ def inputs_of(todo: Plan, scoring: Scoring, *, offline: bool) -> str:
         "python": sys.version,
         "packages": _packages(),
         "study": todo.study.model_dump(mode="json"),
-        "data": [getattr(data, name) for name in _OF_DATA] + [dict(data.extra)],
+        "data": [todo.fingerprint, *(getattr(data, name) for name in _OF_DATA), dict(data.extra)],
         "evaluators": {name: scoring.signature(name) for name in scoring.named},
         "truth": dict(truth.signature(data)),
         "offline": offline,

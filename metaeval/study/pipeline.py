@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import DataSet
     from metaeval.kinds.study import Study
     from metaeval.study.results import Run
 
@@ -95,7 +94,7 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
             metaeval=__version__,
             status="running",
             study=StudyFacts(**todo.study.model_dump(mode="json")),
-            data=_facts(todo.data),
+            data=_facts(todo),
             python=".".join(map(str, sys.version_info[:3])),
             libraries={name: metadata.version(name) for name in _LIBRARIES},
             started=_now(),
@@ -112,7 +111,7 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
                 truth = of_truth.table("truth")
                 if not finished_before:
                     folder.write_record(record)
-                scores = _score(folder, scoring, done)
+                scores = _score(folder, scoring, todo.fingerprint, done)
             made = _made(todo, scores, truth) | _asked(todo, scoring, of_truth, scores, again)
             record = record.having(**made, inputs=inputs)
             return write_outputs(todo, folder, record, scores, truth_ratings(truth))
@@ -139,9 +138,8 @@ def truth_ratings(truth: ScoreTable) -> pd.DataFrame:
     return frame[[*truth.keys, "aspect", "rating"]]
 
 
-def _score(folder: RunFolder, scoring: Scoring, done: list[str]) -> ScoreTable:
+def _score(folder: RunFolder, scoring: Scoring, fingerprint: str, done: list[str]) -> ScoreTable:
     """Score with one evaluator after the other, and keep the scores of each in the run folder."""
-    fingerprint = scoring.data.fingerprint
     tables: list[ScoreTable] = []
     with progress("scoring", len(scoring.named)) as advance:
         for name, evaluator in scoring.named.items():
@@ -168,11 +166,18 @@ def _score(folder: RunFolder, scoring: Scoring, done: list[str]) -> ScoreTable:
     return joined(tables, scoring.data)
 
 
-def _facts(data: DataSet) -> DataFacts:
+def _facts(todo: Plan) -> DataFacts:
     """Return the facts of the data set for the record."""
-    as_they_are = ("name", "fingerprint", "simulated", "licence", "source", "scale", "cluster")
+    data = todo.data
+    as_they_are = ("name", "simulated", "licence", "source", "scale", "cluster")
     facts = {name: getattr(data, name) for name in as_they_are}
-    return DataFacts(**facts, units=len(data), keys=list(data.keys), nouns=dict(data.nouns))
+    return DataFacts(
+        **facts,
+        fingerprint=todo.fingerprint,
+        units=len(data),
+        keys=list(data.keys),
+        nouns=dict(data.nouns),
+    )
 
 
 def _made(todo: Plan, scores: ScoreTable, truth: ScoreTable) -> dict[str, Any]:

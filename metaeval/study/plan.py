@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.kind import Factory, StudyKind
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """A study with all that it leaves open filled in; nothing is scored yet."""
 
@@ -40,6 +41,12 @@ class Plan:
     evaluators: Mapping[str, EvaluatorSpec]
     truth: EvaluatorSpec
     aspects: tuple[str, ...]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """That of the data, which takes a while to work out."""
+        fingerprint: str = self.data.fingerprint
+        return fingerprint
 
     @property
     def known(self) -> Mapping[str, Factory]:

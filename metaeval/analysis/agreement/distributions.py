@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_STEPS = 12  # ratings of a whole-number scale up to which each has its own bin
 _BINS = 10
+_COLUMNS = ["evaluator", "place", "aspect", "low", "high", "share", "truth_share", "n_scores"]
 
 
 def on_scale(scores: pd.DataFrame, scale: Scale, kinds: Mapping[str, Kind]) -> list[str]:
@@ -75,33 +76,27 @@ def distributions(
         return None
     edges, ratings = edges_of(scale), set(on_scale(scored, scale, kinds))
     of_evaluators = scored.groupby("evaluator", sort=False, observed=True)
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     of_truth: dict[str, Floats] = {}
     for place, (name, own) in enumerate([(truth_name, rated.assign(score=rated["rating"])), *of_evaluators]):
         on = place == 0 or name in ratings
         borders = edges if on else _own_edges(own["score"].to_numpy())
+        given = dict(iter(own.groupby("aspect", sort=False, observed=True)["score"]))
         for aspect in aspects:
-            values = own.loc[own["aspect"] == aspect, "score"].to_numpy(dtype=np.float64)
-            columns: dict[str, Any] = {
-                "evaluator": str(name),
-                "place": place,
-                "aspect": aspect,
-                "low": borders[:-1],
-                "high": borders[1:],
-                "share": shares(values, borders),
-                "truth_share": of_truth[aspect] if place and on else np.nan,
-                "n_scores": len(values),
-            }
+            values = given[aspect].to_numpy(dtype=np.float64) if aspect in given else np.zeros(0)
+            share = shares(values, borders)
             if place == 0:
-                of_truth[aspect] = columns["share"]
-            rows.append(pd.DataFrame(columns))
+                of_truth[aspect] = share
+            truth_share = of_truth[aspect] if place and on else np.full(len(share), np.nan)
+            bins = zip(borders[:-1], borders[1:], share, truth_share, strict=True)
+            rows += [(str(name), place, aspect, *one, len(values)) for one in bins]
     names = [str(n) for n in scores["evaluator"].unique()]
     there = set(scored["evaluator"].unique())
     unscored = [n for n in names if n not in there]
     return Sheet(
         "distributions",
         "How often each score is given",
-        pd.concat(rows, ignore_index=True),
+        pd.DataFrame(rows, columns=_COLUMNS),
         (
             Column("evaluator", "Evaluator"),
             Column("aspect", "Aspect"),

@@ -41,7 +41,7 @@ def coded(values: Floats) -> dict[str, list[Any]]:
     distinct, codes = np.unique(values[known], return_inverse=True)
     places = np.full(values.shape, -1)
     places[known] = codes
-    return {"values": numbers(distinct), "codes": places.tolist()}
+    return {"values": numbers(distinct.tolist()), "codes": places.tolist()}
 
 
 class Texts:

@@ -169,12 +169,13 @@ class Report:
         ]
 
     def _tests(self, ranked: RankedCell) -> dict[str, Any]:
-        rows = ranked.ranking.frame.set_index("evaluator")
+        best, *_ = ranked.ranking.frame["evaluator"]
+        rows = ranked.ranking.frame.set_index("evaluator").loc[self._names]
         return {
             "at": self.board.codes(ranked.at),
-            "cluster": [str(rows.loc[name, "cluster"]) for name in self._names],
-            "pBest": [number(rows.loc[name, "p_best"]) for name in self._names],
-            "best": self._names.index(str(rows.index[0])),
+            "cluster": [*map(str, rows["cluster"])],
+            "pBest": numbers(rows["p_best"]),
+            "best": self._names.index(str(best)),
             "alpha": ranked.alpha,
             "sentence": ranked.sentence,
         }

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.stats.coefficients.grouped import kendall
+from metaeval.stats.coefficients.grouped import grouped
+from metaeval.stats.coefficients.tables import ContingencyTables, encode
 from metaeval.stats.resampling.threads import one_thread
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from metaeval.stats.coefficients.tables import Floats, Ints
 
-_BLOCK = 2**23  # signs compared at a time: products of ones, whose sums float32 holds exactly
+_BLOCK = 2**20  # signs compared at a time, which stay in the cache; float32 holds sums of so many exactly
 _MOST_COMPARED = 30  # columns for each row, above which sorting is cheaper than comparing every two
 
 
@@ -45,7 +49,9 @@ def correlation_matrix(x: Floats, coefficient: str) -> tuple[Floats, Ints]:
             both = patterns[p] & patterns[q]
             first, second = np.flatnonzero(of_row == p), np.flatnonzero(of_row == q)
             rows = np.union1d(first, second)
-            found = _complete(x[np.ix_(rows, both)], coefficient)
+            of_first, of_second = (np.isin(rows, part) for part in (first, second))
+            wanted = of_first[:, None] & of_second
+            found = _complete(x[np.ix_(rows, both)], coefficient, wanted | wanted.T)
             part = found[np.ix_(np.searchsorted(rows, first), np.searchsorted(rows, second))]
             r[np.ix_(first, second)] = part
             r[np.ix_(second, first)] = part.T
@@ -53,8 +59,8 @@ def correlation_matrix(x: Floats, coefficient: str) -> tuple[Floats, Ints]:
     return r, (counts @ counts.T).astype(np.int64)
 
 
-def _complete(x: Floats, coefficient: str) -> Floats:
-    """Correlate rows without NaN."""
+def _complete(x: Floats, coefficient: str, wanted: NDArray[np.bool_]) -> Floats:
+    """Correlate rows without NaN; ``wanted`` says which ones, shape (rows, rows)."""
     r = np.full((len(x), len(x)), np.nan)
     if x.shape[1] < 2:
         return r
@@ -63,7 +69,7 @@ def _complete(x: Floats, coefficient: str) -> Floats:
     if not len(varied):
         return r
     if coefficient == "kendall":
-        found = _kendall(values)
+        found = _kendall(values, wanted[np.ix_(varied, varied)])
     else:
         found = _pearson(_midranks(values) if coefficient == "spearman" else values)
     r[np.ix_(varied, varied)] = np.clip(found, -1.0, 1.0)
@@ -79,12 +85,16 @@ def _pearson(x: Floats) -> Floats:
     return r
 
 
-def _kendall(x: Floats) -> Floats:
+def _kendall(x: Floats, wanted: NDArray[np.bool_]) -> Floats:
     rows, n = x.shape
     if n > _MOST_COMPARED * rows:
-        pairs = [[kendall(a, b) if i < j else 0.0 for j, b in enumerate(x)] for i, a in enumerate(x)]
-        above = np.array(pairs)
-        both: Floats = above + above.T + np.eye(rows)
+        both: Floats = np.eye(rows)
+        # A coefficient takes the less time the fewer values its second variable has.
+        coded = sorted(enumerate(map(encode, x)), key=lambda item: -len(item[1].values))
+        for (i, a), (j, b) in combinations(coded, 2):
+            if wanted[i, j]:
+                tables = ContingencyTables.of(a, b, np.zeros(n, dtype=np.int64), 1)
+                both[i, j] = both[j, i] = grouped(tables, ["kendall"])[0, 0]
         return both
     # Twice the ranks are small whole numbers: their differences are exact.
     ranks = (2 * _midranks(x)).astype(np.float32)

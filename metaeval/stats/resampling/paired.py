@@ -282,7 +282,8 @@ def _same_groups(statistics: Sequence[Sequence[Nested]], swaps: Swaps, pairs: ND
 
 def _same_units(statistics: Sequence[Sequence[Moments]], swaps: Swaps) -> _Permuted:
     """Do the same for Pearson's r over the same units: only the sums of x, x² and xy change."""
-    first, second = np.triu_indices(len(statistics[0]), 1)
+    n_evaluators = len(statistics[0])
+    first, second = np.triu_indices(n_evaluators, 1)
     prepared = []
     for aspect in statistics:
         n, y, yy = aspect[0].truth.sum(axis=1)
@@ -290,19 +291,19 @@ def _same_units(statistics: Sequence[Sequence[Moments]], swaps: Swaps) -> _Permu
         # So that the variance is xx - x² and the correlation xy over its root.
         parts = np.stack([x / np.sqrt(n), xx, (xy - x * (y / n)) / np.sqrt(yy - y * y / n)])
         prepared.append((parts, parts.sum(axis=2)[:, :, None]))
-    step = max(64, _CACHED // (8 * len(first)))
+    step = max(64, _CACHED // (8 * n_evaluators))
     for block in swaps.blocks():
         for at in range(0, block.shape[1], step):
             chosen = block[:, at : at + step]
-            difference = np.zeros((len(first), chosen.shape[1]))
+            mean = np.zeros((n_evaluators, n_evaluators, chosen.shape[1]))
             for parts, whole in prepared:
                 swapped = parts @ chosen
-                moved = swapped[:, second] - swapped[:, first]
+                kept = whole - swapped
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    difference += _correlation(*(whole[:, first] + moved))
-                    difference -= _correlation(*np.subtract(whole[:, second], moved, out=moved))
-            difference /= len(statistics)
-            yield first, second, difference
+                    for e in range(n_evaluators):
+                        mean[e] += _correlation(*(swapped + kept[:, e, None]))
+            mean /= len(statistics)
+            yield first, second, mean[first, second] - mean[second, first]
 
 
 def _correlation(x: Floats, xx: Floats, xy: Floats) -> Floats:

@@ -98,7 +98,7 @@ def _counted(
     explanation: str, references: tuple[str, ...], tokenize: str, lowercase: bool
 ) -> _Counted | None:
     tokens = bleu_tokenizer(tokenize)
-    hypothesis, *targets = (tokens(t.lower() if lowercase else t) for t in (explanation, *references))
+    hypothesis, *targets = (tuple(tokens(t.lower() if lowercase else t)) for t in (explanation, *references))
     targets = [t for t in targets if t]
     if not hypothesis or not targets:
         return None

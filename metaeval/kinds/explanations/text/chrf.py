@@ -47,8 +47,10 @@ class ChrF(PairEvaluator):
 
     def score_pair(self, explanation: str, references: Sequence[str]) -> float | None:
         """Return the score."""
-        scorer = _scorer(self.char_order, self.word_order, self.beta, self.lowercase)
-        return min(float(scorer.sentence_score(explanation, list(references)).score), 100.0)
+        options = self.char_order, self.word_order, self.beta, self.lowercase
+        scorer = _scorer(*options, tuple(references))
+        # The score of a corpus of one text is that of the text.
+        return min(float(scorer.corpus_score([explanation], None).score), 100.0)
 
     def settings(self) -> dict[str, Any]:
         """Return version and options."""
@@ -63,8 +65,10 @@ class ChrF(PairEvaluator):
         }
 
 
-@lru_cache(maxsize=16)
-def _scorer(char_order: int, word_order: int, beta: int, lowercase: bool) -> CHRF:
+@lru_cache(maxsize=16)  # neighbouring units have the same references
+def _scorer(
+    char_order: int, word_order: int, beta: int, lowercase: bool, references: tuple[str, ...]
+) -> CHRF:
     from sacrebleu.metrics.chrf import CHRF
 
-    return CHRF(char_order=char_order, word_order=word_order, beta=beta, lowercase=lowercase)
+    return CHRF(char_order, word_order, beta, lowercase, references=[[text] for text in references])

@@ -85,7 +85,7 @@ class ROUGE(PairEvaluator):
             hits, given, wanted = lcs_length(candidate, target), len(candidate), len(target)
         else:
             order = min(int(self.variant), max(len(candidate), len(target)))
-            found, sought = ngrams_of(candidate, order), ngrams_of(target, order)
+            found, sought = ngrams_of(tuple(candidate), order), ngrams_of(tuple(target), order)
             hits = sum(min(count, sought[ngram]) for ngram, count in found.items() if ngram in sought)
             given, wanted = max(found.total(), 1), max(sought.total(), 1)
         precision, recall = hits / given, hits / wanted

@@ -68,7 +68,7 @@ def _without_none(texts: Sequence[str | None]) -> tuple[str, ...]:
 
 def _texts(column: pd.Series[Any], evaluator: object) -> list[str | None]:
     texts: list[str | None] = []
-    for value, absent in zip(column.tolist(), column.isna().tolist(), strict=True):
+    for value, absent in zip(column.to_numpy(dtype=object).tolist(), column.isna().tolist(), strict=True):
         if absent:
             texts.append(None)
         elif isinstance(value, str):

@@ -128,8 +128,9 @@ def _auto_rouge(text: str) -> list[str]:
     return list(map(str, found))
 
 
-def ngrams_of(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
-    """Return how often each n tokens in a row occur."""
+@lru_cache(maxsize=2**9)  # neighbouring units have the same references
+def ngrams_of(tokens: tuple[str, ...], n: int) -> Counter[tuple[str, ...]]:
+    """Return how often each n tokens in a row occur; what is returned is not to be changed."""
     return Counter(zip(*(tokens[start:] for start in range(n)), strict=False))
 
 
