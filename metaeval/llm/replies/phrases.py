@@ -128,7 +128,7 @@ _ABOUT = r"(?:how|why|whether|if|what|more)\b"
 _VALUES = r"(?:these|those|above|values?|ratings?|scores?|numbers?|answers?)"
 _ARE = r"(?: \w+){0,2} (?:is|are|was|were|as|be)(?: \w+){0,3}"
 _IGNORE = r"(?:^|[.!?:(\n] ?|please )(?:ignore|disregard|discard|forget|scrap|retract|withdraw|delete)"
-_INPUT = r"(?:explanation|text|content|recommendation|input|message)"
+_INPUT = r"(?:explanation|text|summary|content|recommendation|input|message)"
 TAKES_BACK = _pattern(
     rf"""
     \bI ?(?:{_CANNOT}) (?:\w+ )?(?:rate|evaluate|judge|assess|score|answer)\b(?! {_ABOUT})
@@ -148,7 +148,9 @@ TAKES_BACK = _pattern(
     \b(?:can(?:no|')t|can not|won't) (?:help|assist|do (?:that|this)|comply)\b(?! but)
     \bI (?:must )?(?:refuse|decline)\b
     \bI need (?:the|more|an?) {_INPUT}\b|\b(?:is|have|see|had) no {_INPUT} to\b
-    \bno {_INPUT} (?:was|is|has been) (?:given|provided|shown)(?:,? so I| (?:to|for) me|\W*$)
+    \bno {_INPUT} (?:was|is|has been) (?:given|provided|shown)(?:,? so I| (?:to|for) me|[.!;]|\W*$)
+    \bthere (?:is|was) no {_INPUT}(?: to \w+)?(?:[.!;]|\W*$)
+    \bI ?(?:{_CANNOT}) (?:tell|say|know)(?:[.!;]|\W*$)
     \bI (?:could|did|have)(?: not|n't) (?:see|seen|read|receive) (?:the|any|this|an?) {_INPUT}\b
     ^\W*(?:strike|scratch) that\b|\bI take (?:\w+ )?back\b|\bjust kidding\b|\b(?:that|this|it) was a typo\b
     \bswap (?:\w+ )+and\b|\band \w+ are swapped\b|\bsubtract (?:one|[0-9])

@@ -71,7 +71,7 @@ def read_value(text: str, at: int, scale: Scale, follows: re.Pattern[str] | None
     maximum = match["maximum"] or match["maximum2"]
     if value is None or (maximum and scale.integer and scale.max - scale.min < _FEW):
         return Reading(UNCLEAR, rated, end, end)  # 007; 0 / 1 and 1/2 name points of the scale
-    if maximum is not None and float(maximum) != scale.max:
+    if maximum is not None and number_in(maximum) != scale.max:
         value = inf  # such as 8/10 where 1 to 5 was asked for
     line = text.find("\n", end, end + FARTHEST)
     until = min(len(text), end + FARTHEST) if line < 0 else line
