@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from metaeval.llm.replies.beside import is_gloss, is_head, leads_elsewhere, leads_here
 from metaeval.llm.replies.numerals import says_other_scale
 from metaeval.llm.replies.statements import SCORE, statements_of
-from metaeval.llm.replies.values import listed_values, read_value
+from metaeval.llm.replies.values import FEW, listed_values, read_value
 from metaeval.llm.replies.words import MAY_HOLD_VALUE, UNCLEAR
 
 if TYPE_CHECKING:
@@ -162,6 +162,8 @@ class _Lines:
     def __init__(self, names: Names, scale: Scale, claim: Claim) -> None:
         self.names, self.scale, self._claim = names, scale, claim
         self.section: str | None = names.fields[0] if len(names.fields) == 1 else None
+        # Of few points, such as 1 and 2 for the first and the second text, a sentence may say anything.
+        self.alone = self.section is not None and scale.max - scale.min >= FEW
         self.patterns = _patterns(names.pattern, scale.min < 0)
         self.label_open = False  # the line before ends in "Summary:", its values may stand here
         self.listed = False  # values were given in a list, without their names
@@ -194,7 +196,7 @@ class _Lines:
             self.section = None
         if named:
             return
-        headed = headed or (len(self.names.fields) == 1 and not (self.said or self.others))
+        headed = headed or (self.alone and not (self.said or self.others))
         self.headed = _ENDS_IN_SCORE.search(line) is not None or (
             begins is not None and not line[begins.end() :].strip(" :")
         )
@@ -251,13 +253,12 @@ class _Lines:
 
     def _take_score(self, line: str, field: str, begins: bool, *, first: bool) -> bool:
         """Read the score of a section: ``Score: 4`` on a line or inside one, or ``… 4/5`` at the end."""
-        alone = len(self.names.fields) == 1
-        stated = statements_of(line, self.names.pattern, self.scale, prose=alone, first=first)
+        stated = statements_of(line, self.names.pattern, self.scale, prose=self.alone, first=first)
         if stated.values:
             said = self.said
             for value in stated.values:
                 self.claim(field, value)
-            if alone:
+            if self.alone:
                 self.others += (Other(text, said or after) for text, after in stated.rest)
             return True
         match = _LAST_VALUE.search(line) if begins else None

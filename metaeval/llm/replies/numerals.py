@@ -20,7 +20,7 @@ _NUMBER_WORDS = (
     "seventy|eighty|ninety|hundred|and a half|halves|thirds|quarters|fifths|tenths"
 )
 NUMBER = re.compile(
-    r"(?P<digits>[0-9]{1,15}(?:[.,'’:/][0-9]{1,9}){0,3})|[\u00bc-\u00be\u2150-\u218b\u2460-\u249b]"
+    r"(?P<digits>[0-9]{1,15}(?:[.,'’:/][0-9]{1,9}){0,3})|[\u00bc-\u00be\u2150-\u218b\u2460-\u249b★☆⭐]"
     rf"|\b(?:{_NUMBER_WORDS})\b|\b(?:one|zero)\b(?=\s*(?:$|[.,;:!?)/]|points?|stars?|out of|half|hundred))"
     r"|[零〇一二三四五六七八九十两百半](?=[分星点颗]|\s*(?:$|[,.;:!?。、)]))",
     re.IGNORECASE,

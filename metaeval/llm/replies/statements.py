@@ -8,7 +8,7 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from metaeval.llm.replies.beside import leads_elsewhere
+from metaeval.llm.replies.beside import leads_elsewhere, leads_here
 from metaeval.llm.replies.numerals import is_count, says_other_scale
 from metaeval.llm.replies.phrases import SENTENCE, any_of
 from metaeval.llm.replies.values import read_value
@@ -38,12 +38,14 @@ _FOLLOWS = re.compile(r"(?:[,;–—-]|\b(?:and|thus|therefore|hence|so|thereby)
 _IN_ITSELF = re.compile(r"[\u3400-\u9fff]|^\W*(?:I|my|overall|all)\b|^\W*$|^[^ ]+ ?:", re.IGNORECASE)
 """Before a label: ``I like it (score: 4)``, and not ``The match was fun, final score: 2``."""
 
+_OF_ELSE = re.compile(r"\W*(?:the|that|an?|its|his|her|their)\b", re.IGNORECASE)
+
 _GIVES = re.compile(r"(?:scor|making|giving|earn|receiv|deserv|merit|get|I\b)", re.IGNORECASE)
 """The verbs after which ``a 4`` is a score; after the others only ``a 4 out of 5`` is."""
 
 _SUPPOSED = re.compile(
     any_of(r"""
-    \b(?:unless|suppos\w+|imagine|pretend|assuming|otherwise|normally|usually|originally|initially|at first)\b
+    \b(?:unless|suppos\w+|imagine|pretend|assuming|otherwise|normally|usually|originally|initially|whether)\b
     (?:^|[,;:(] ?|\b(?:but|and|even|only|as|then|that) )(?:if|had|were)\b
     (?:^|[,;:(] ?|\b(?:but|and) )with (?:an? |the )?(?:better|more|fewer|less|shorter|longer|clearer)\b
     \b(?:previously|last time|elsewhere|another|(?:some|any|every)(?:one|body)|no(?:body| one)|imdb
@@ -51,6 +53,7 @@ _SUPPOSED = re.compile(
     \b(?:would|could|should|might|must) (?:not )?have\b
     \b(?:some|others|many|most) (?:would|might|may|will|could)\b
     \b(?:scores?|ratings?|rated|stars|grades?|says?|said|claims?|thinks?|believes?|argues?|puts|wrote|according)\b
+    \b(?:at first|(?:last|other|next) one)\b
     ^\W*(?:without|but for|apart|aside|ignoring|except|save|barring|leaving|in another)\b
     例如|比如|如果|假如|假设|若|可能|也许|或许|豆瓣|影评|网友|观众|别人|他人|有人|读者|用户
     """),
@@ -60,7 +63,7 @@ _SUPPOSED = re.compile(
 
 _REPORTS = re.compile(
     r"\b(?:says?|stat(?:es?|ing)|mention\w*|reports?|notes?|claims?|tells?|quot\w+|writes?|adds?|saying|explains?"
-    r"|describ\w+)\b(?: \w+){0,2} (?:that|how|on|of|about)\b|[,:] [\"“']",
+    r"|describ\w+|reminds?|prais\w+)\b(?: \w+){0,2} (?:that|how|on|of|about)\b|[,:] [\"“']",
     re.IGNORECASE,
 )
 """In a sentence about the text: what follows may be the text's own words."""
@@ -120,7 +123,7 @@ def _forms(names: str, negative: bool) -> _Forms:
     led = r"(?:therefore|thus|so|hence|and|因此|所以|故|综上|[综总][合体]来看),? ?"
     dashed = "" if negative else rf"|^{label} - "
     own = rf"I(?:'d| would|'ll| will)? (?:give|score|rate|assign|award|grade|mark) {it}(?: (?:as|with|at))?"
-    a_text = r"[该本这]?[个段份条]?(?:摘要|总结|文本|解释|推荐语?|推荐理由|回答)?"
+    a_text = r"(?:[该本这][个段份条]?)?(?:摘要|总结|文本|解释|推荐语?|推荐理由|回答)"
     begun = r"(?:\W|\b(?:overall|therefore|thus|so|hence|however|while|although|in|based|on|and)\b){0,6}"
     of_it = rf"(?:its|the|overall|perfect|{aspect}) "
     patterns = (
@@ -128,12 +131,12 @@ def _forms(names: str, negative: bool) -> _Forms:
         rf"\b(?P<verb>{own}) (?:(?P<score>{score})|{article}{adjectives})(?={_VALUE})",
         rf"\b(?P<verb>{_VERB}) (?:(?P<score>{score})|{article}{adjectives})(?={_VALUE})",
         (
-            rf"(?:^|[.。;,、] ?)(?:{led})?(?:(?:我|本人)(?:会|将|想|愿意)?|{a_text}(?:可以|应)?)"
-            rf"(?:给[出予]?|打出?|评为?|获得|得到?)(?:它|其|{a_text})[打评]?[出了为]? ?(?=[^\s,。;])"
+            rf"(?:^|[.。;,、] ?)(?:{led})?(?:(?:我|本人)(?:会|将|想|愿意)?|{a_text}(?:可以|应)?)?"
+            rf"(?:给[出予]?|打出?|评为?|获得|得到?)(?:它|其|{a_text})?[打评]?[出了为]? ?(?=[^\s,。;])"
         ),
         (
             rf"{begun}(?:(?:the|this|these|its) )?(?:{text}|{aspect}|it)\b"
-            r"(?! (?:of|in|from|by|on) (?:the |an? |its |this )?"
+            r"(?! [0-9]| (?:of|in|from|by|on) (?:the |an? |its |this )?"
             r"(?:article|original|news|film|movie|book|review|author))"
         ),
         (
@@ -157,7 +160,7 @@ def statements_of(line: str, names: str, scale: Scale, *, prose: bool, first: bo
     first
         Whether nothing but a heading stands before the line: it may begin with the value alone.
     """
-    forms, heading = _forms(names, scale.min < 0), _HEADING.match(line)
+    forms, heading = _forms(names if prose else "(?!)", scale.min < 0), _HEADING.match(line)
     line = line.replace("’", "'")
     if prose:
         line = forms.aspect.sub("", line)
@@ -175,7 +178,7 @@ def statements_of(line: str, names: str, scale: Scale, *, prose: bool, first: bo
             if reading is None or not _counts(match, reading, forms, lead, first=at == 1):
                 continue
             asked = line[match.end() : ends[at]].rstrip(" \"')").endswith("?")
-            own = _is_answer(form, forms, lead) and not asked and not says_other_scale(lead, scale)
+            own = _is_answer(match, forms, lead) and not asked and not says_other_scale(lead, scale)
             found.setdefault(reading.end, (match.start(), reading.value if own else UNCLEAR))
     if not found or (heading and leads_elsewhere(heading[0])):  # "Format: a reason. Score: 4"
         return Stated([UNCLEAR] if found else [], [])
@@ -215,16 +218,17 @@ def _counts(match: re.Match[str], reading: Reading, forms: _Forms, lead: str, *,
     return _GIVES.match(verb) is not None and (" a" in said[len(verb) :] or match.re is forms.mine)
 
 
-def _is_answer(form: re.Pattern[str], forms: _Forms, lead: str) -> bool:
+def _is_answer(match: re.Match[str], forms: _Forms, lead: str) -> bool:
     """Say whether the sentence up to a statement leaves it the score of the text that is judged."""
     if lead.count('"') % 2 or lead.count("“") > lead.count("”"):
         return False
     near = lead[-FARTHEST:]
-    if _SUPPOSED.search(near):
+    if _SUPPOSED.search(near) or (lead.endswith(": ") and not leads_here(near)):
         return False
     begun = forms.about.match(lead) is not None
-    if form is forms.label:
-        return not _REPORTS.search(near) and (begun or not lead or _IN_ITSELF.search(lead) is not None)
-    if form is forms.judged:
+    if match.re is forms.label:
+        of_else = _OF_ELSE.match(lead) is not None or (lead != "" and "final" in match[0].casefold())
+        return not _REPORTS.search(near) and (begun or not of_else or _IN_ITSELF.search(lead) is not None)
+    if match.re is forms.judged:
         return begun and not (_REPORTS.search(near) or _MISSED.search(near))
     return not _MISSED.search(near)

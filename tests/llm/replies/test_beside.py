@@ -115,7 +115,7 @@ def test_real_replies_give_what_a_careful_person_reads(real_data: Path) -> None:
         elif f"{found.values[case['aspect']]:g}" != said:
             wrong.append(case["id"])
     assert wrong == []
-    assert Counter(unread) == {"-": 9, "1": 8, "2": 5, "3": 7, "4": 13, "5": 10}
+    assert Counter(unread) == {"-": 9, "1": 8, "2": 5, "3": 7, "4": 14, "5": 10}
     readable = len(by_hand) - by_hand.count("-")
     assert len(unread) - by_hand.count("-") < 0.03 * readable
 
