@@ -6,9 +6,10 @@ import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from metaeval.llm.replies.beside import is_gloss, is_head, last_sentence, leads_elsewhere, leads_here
+from metaeval.llm.replies.beside import is_gloss, is_head, leads_elsewhere, leads_here
 from metaeval.llm.replies.numerals import says_other_scale
-from metaeval.llm.replies.values import bare_value, listed_values, read_value
+from metaeval.llm.replies.statements import SCORE, statements_of
+from metaeval.llm.replies.values import FEW, listed_values, read_value
 from metaeval.llm.replies.words import MAY_HOLD_VALUE, UNCLEAR
 
 if TYPE_CHECKING:
@@ -21,20 +22,14 @@ if TYPE_CHECKING:
 
 Claim: TypeAlias = "Callable[[str, Value], None]"
 
-_SCORE = r"(?:scores?|ratings?|rated|评分|得分|分数|打分)"
 _LABEL = re.compile(
     rf"(?:(?:my|the|final|overall|最终|总) ?){{0,4}}"
-    rf"(?:summary|answers?|results?|总结|汇总|答案|结果|{_SCORE})"
+    rf"(?:summary|answers?|results?|总结|汇总|答案|结果|{SCORE})"
     r" ?(?::|=|\bis\b|为|是) ?",
     re.IGNORECASE,
 )
-_TOPIC_END = r" ?(?::|=|\bis\b|为|是) ?[(\[\"]?"
-_SCORE_LINE = re.compile(rf"(?:(?:my|the|final|最终) )?{_SCORE}{_TOPIC_END}", re.IGNORECASE)
-_SCORE_DASHED = re.compile(rf"(?:(?:my|the|final|最终) )?{_SCORE}(?:{_TOPIC_END}| - )", re.IGNORECASE)
-_SCORE_INSIDE = re.compile(rf"(?:^|[.。;,、(\[–—-] ?){_SCORE} ?[:=] ?[(\[\"]?", re.IGNORECASE)
-_SUPPOSES = re.compile(
-    r"(?:if|suppose|imagine|had|were|for example|e\.g\.|for instance|in the example)\b|如果|假设|例如|比如",
-    re.I,
+_ENDS_IN_SCORE = re.compile(
+    rf"(?:^|\b(?:my|the|final|overall) |最终|总体?){SCORE}(?: is)? ?:?$", re.IGNORECASE
 )
 _LAST_VALUE = re.compile(
     r"(?:^|[ (\[–—:-])(?=[^ (\[]{1,12} ?(?:/|out of) ?[0-9.]{1,9}[)\].。 ]*$)|\| ?(?=[0-9.]{1,9} ?\|?$)",
@@ -47,7 +42,7 @@ _OTHER_LABEL = re.compile(r"[^\W\d][^:=|()0-9.,;]{1,40}(?:[:=|(]| - )", re.IGNOR
 _OWN_LABEL = re.compile(
     r"\b(?:edit|note|but|so|wait|therefore|thus|hence|final|after|now|then|second|adjust|revis|correct|updat|chang|"
     r"new|amend|actual|my|the|max|min|scale|answer|result|out of|overall|total|stars?|points?|verdict|grade"
-    rf"|{_SCORE} ?\W)|最终|修改|更正|调整|总",
+    rf"|{SCORE} ?\W)|最终|修改|更正|调整|总",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"\s*(?:#|\*\*[^*]{1,200}\*\*\s*:?\s*$)")
@@ -126,11 +121,11 @@ def _patterns(names: str, negative: bool) -> _Patterns:
     quote = "[\"'“”「」]?"
     dash = "" if negative else "| - | [–] |—"
     qualifier = r"(?: ?[(\[](?P<qualifier>[^()\[\]]{0,160})[)\]])?"
-    name = rf"{quote}{names}{quote}(?:[ _-]?{_SCORE})?"
+    name = rf"{quote}{names}{quote}(?:[ _-]?{SCORE})?"
     separator = rf" ?(?::|=|\||→|=>|->{dash}) ?"
     start = r"(?:^|(?<=[,;|.。、；(\[>:])|(?<=[0-9分星] )|(?<=[0-9] and )) ?(?:[0-9]{1,2}[.)] ?|and )?"
-    about = rf"(?:(?:I(?:'d| would)? )?(?:rate|give) (?:the )?|{_SCORE} (?:for|of) (?:the )?)?"
-    score = rf"(?:{_SCORE} ?[:=]? ?)?"
+    about = rf"(?:(?:I(?:'d| would)? )?(?:rate|give) (?:the )?|{SCORE} (?:for|of) (?:the )?)?"
+    score = rf"(?:{SCORE} ?[:=]? ?)?"
     verb = r"(?: (?:is|as|at|gets)(?: an?)? | ?(?:为|是|给|打)? ?)"
     of_text = "of (?:this|the) (?:explanation|text|recommendation|summary)"
     sentence = rf"^(?:I(?:'d| would)? rate )?the {names} {of_text} (?:is|as|at)(?: an?)? (?=[0-9])"
@@ -139,7 +134,7 @@ def _patterns(names: str, negative: bool) -> _Patterns:
         rf"{start}{about}{name}{verb}",
         rf"{start}{name} ?[(\[] ?{score}",
         rf"{about}{name}(?: ?[(\[][^()\[\]]{{0,160}}[)\]])?(?= ?(?:$|[:=|–—-]))",
-        rf"(?<!\w)(?:and )?{quote}{names}{quote}(?= ?(?:$|[:=|(→–—0-9-]|->|{_SCORE}|\bis\b|为|是))",
+        rf"(?<!\w)(?:and )?{quote}{names}{quote}(?= ?(?:$|[:=|(→–—0-9-]|->|{SCORE}|\bis\b|为|是))",
         sentence,
     )
     return _Patterns(*(re.compile(p, re.IGNORECASE) for p in patterns))
@@ -167,6 +162,8 @@ class _Lines:
     def __init__(self, names: Names, scale: Scale, claim: Claim) -> None:
         self.names, self.scale, self._claim = names, scale, claim
         self.section: str | None = names.fields[0] if len(names.fields) == 1 else None
+        # Of few points, such as 1 and 2 for the first and the second text, a sentence may say anything.
+        self.alone = self.section is not None and scale.max - scale.min >= FEW
         self.patterns = _patterns(names.pattern, scale.min < 0)
         self.label_open = False  # the line before ends in "Summary:", its values may stand here
         self.listed = False  # values were given in a list, without their names
@@ -174,7 +171,7 @@ class _Lines:
         self.quoted = False  # this line is a quotation
         self.elsewhere = False  # the line that introduces these says that what follows is no answer
         self.said = False  # there was a value
-        self.headed = False  # the line before is the name of a field and no more
+        self.headed = False  # the line before is the name of a field or of a score, its value may stand here
         self.others: list[Other] = []  # lines without a value, but for those about something else
 
     def claim(self, field: str, value: Value) -> None:
@@ -199,11 +196,11 @@ class _Lines:
             self.section = None
         if named:
             return
-        self.headed = begins is not None and not line[begins.end() :].strip(" :")
-        if headed and self.section is not None and (value := bare_value(line, self.scale)) is not UNCLEAR:
-            self.claim(self.section, value)
-            return
-        if self.section is not None and self._take_score(line, self.section, begins=bool(begins)):
+        headed = headed or (self.alone and not (self.said or self.others))
+        self.headed = _ENDS_IN_SCORE.search(line) is not None or (
+            begins is not None and not line[begins.end() :].strip(" :")
+        )
+        if self.section is not None and self._take_score(line, self.section, bool(begins), first=headed):
             return
         if not begins and not _RULE.fullmatch(line):
             self.elsewhere = is_head(raw) and (not leads_here(line) or says_other_scale(line, self.scale))
@@ -254,22 +251,23 @@ class _Lines:
             return line[reading.end : reading.end + 1] in (")", "]")
         return True
 
-    def _take_score(self, line: str, field: str, *, begins: bool) -> bool:
+    def _take_score(self, line: str, field: str, begins: bool, *, first: bool) -> bool:
         """Read the score of a section: ``Score: 4`` on a line or inside one, or ``… 4/5`` at the end."""
-        match = (_SCORE_LINE if self.scale.min < 0 else _SCORE_DASHED).match(line) or _SCORE_INSIDE.search(
-            line
-        )
-        last = match is None and begins
-        if last:
-            match = _LAST_VALUE.search(line)
-        if match is None:
+        stated = statements_of(line, self.names.pattern, self.scale, prose=self.alone, first=first)
+        if stated.values:
+            said = self.said
+            for value in stated.values:
+                self.claim(field, value)
+            if self.alone:
+                self.others += (Other(text, said or after) for text, after in stated.rest)
+            return True
+        match = _LAST_VALUE.search(line) if begins else None
+        found = read_value(line, match.end(), self.scale) if match else None
+        if match is None or found is None:
             return False
-        found = read_value(line, match.end(), self.scale)
-        if found is None:
-            return False
-        lead = line[: match.start() + (not last)]  # with the mark that ends the sentence before
-        other = leads_elsewhere(lead) if last else _SUPPOSES.match(last_sentence(lead))
-        self.claim(field, UNCLEAR if other or says_other_scale(lead, self.scale) else found.value)
+        lead = line[: match.start()]
+        other = leads_elsewhere(lead) or says_other_scale(lead, self.scale)
+        self.claim(field, UNCLEAR if other else found.value)
         return True
 
     def _is_about_something_else(self, line: str, *, listed: bool) -> bool:
@@ -288,4 +286,4 @@ class _Lines:
 
 def _is_another_topic(line: str, heading: bool) -> bool:
     """Say whether a line ends the section of a field."""
-    return _OTHER_TOPIC.match(line) is not None or (heading and not _SCORE_LINE.match(line))
+    return _OTHER_TOPIC.match(line) is not None or (heading and not _LABEL.match(line))

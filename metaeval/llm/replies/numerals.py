@@ -10,7 +10,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from metaeval.llm.replies.words import FARTHEST, number_in
+from metaeval.llm.replies.words import FARTHEST, WORDS, number_in
 
 if TYPE_CHECKING:
     from metaeval.base.records import Scale
@@ -20,9 +20,9 @@ _NUMBER_WORDS = (
     "seventy|eighty|ninety|hundred|and a half|halves|thirds|quarters|fifths|tenths"
 )
 NUMBER = re.compile(
-    r"(?P<digits>[0-9]{1,15}(?:[.,'’:/][0-9]{1,9}){0,3})|[\u00bc-\u00be\u2150-\u218b\u2460-\u249b]"
+    r"(?P<digits>[0-9]{1,15}(?:[.,'’:/][0-9]{1,9}){0,3})|[\u00bc-\u00be\u2150-\u218b\u2460-\u249b★☆⭐]"
     rf"|\b(?:{_NUMBER_WORDS})\b|\b(?:one|zero)\b(?=\s*(?:$|[.,;:!?)/]|points?|stars?|out of|half|hundred))"
-    r"|[零〇一二三四五六七八九十两百半](?=[分星点]|\s*(?:$|[,.;:!?。、)]))",
+    r"|[零〇一二三四五六七八九十两百半](?=[分星点颗]|\s*(?:$|[,.;:!?。、)]))",
     re.IGNORECASE,
 )
 _NO_NOUN = (
@@ -66,10 +66,15 @@ _SCALE_SAID = re.compile(
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 
 
+def _in_words(number: float) -> str:
+    """Return the alternative of a pattern that is the word of a number, if it has one."""
+    return "".join(rf"|\b{word}\b" for word, of in WORDS.items() if of == number)
+
+
 @functools.lru_cache(maxsize=32)
 def _scale_said(low: float, high: float) -> re.Pattern[str]:
     """Return the pattern of the ways in which a reply repeats the scale."""
-    a, b = (rf"(?:{re.escape(f'{x:g}')}(?:\.0+)?)" for x in (low, high))
+    a, b = (rf"(?:{re.escape(f'{x:g}')}(?:\.0+)?{_in_words(x)})" for x in (low, high))
     dash = r"(?:-|–|—|~|to|and|through|至|到|\.\.+)"
     return re.compile(
         rf"(?:(?<![0-9.,/-]){a} ?(?:\([^()0-9]{{0,60}}\) ?)?{dash} ?{b}(?: ?\([^()0-9]{{0,60}}\))?"

@@ -23,7 +23,7 @@ _PERHAPS_NONE = any_of(r"""
     templates?|hypothetical\w*|illustrat\w+|percent(?:ages?)?|random(?:ly)?|arbitrary|max(?:imum)?|min(?:imum)?
     imdb|critics?
 """)
-_PERHAPS_NONE_ZH = "模板|假设|如果|百分"
+_PERHAPS_NONE_ZH = "模板|假设|如果|百分|影评|豆瓣|网友"
 _SOMETHING_ELSE = any_of(r"""
     examples?|e\.g|for instance|at (?:most|least|best|worst)|samples?|formats?|previous(?:ly)?|earlier|prior
     former(?:ly)?|original(?:ly)?|initial(?:ly)?|first|old|baselines?|references?|targets?|expected|ideal
@@ -77,6 +77,7 @@ TURNS = _pattern(rf"""
     \b(?:just|only|merely|as|is|are|an?|for) (?:an? )?(?:examples?|samples?|guess)\s*(?:$|[.,;)])
     \b(?:example|sample|previous|earlier|original|initial|old) (?:score|rating|value|answer)s?\b
     \b(?:expected|average) (?:score|rating|value|answer)s?\b
+    ^[\s,;:.!–—-]*(?:as (?:soon|long) as|once|until|provided)\b|^\W*not\W*$
     ^[\s,;:.–—-]*(?:if|unless|when|where|would|could|should|means?|meaning|being|is|wait|were|was|no(?=\W*$))\b
     ^\W*(?:is )?too (?:high|low|generous|harsh|strict)\W*(?:$|,)
     ^\W*(?:see|worse|inferior|loses?)\b|[0-9] is worse\b|\b(?:was before|reconsider\w*|correction)\b
@@ -94,6 +95,7 @@ DOUBTS = _pattern(rf"""
     ^\W*(?:an? |the |my |just |only |for )*(?:confidence|weight|rank|importance)\b
     ^\W*at (?:most|least|best|worst)\b|\bnot (?:my|mine|the|final|a|rated|applicable)\b
     ^\W*(?:as in|from the|per the|default|error|sic|to be|unrated|n/?a|negative|minus|plus)\b
+    \b(?:irony|ironic\w*|sarcas\w*|joking)\b|\w's (?:view|opinion|words|rating|take)\b|^\W*for (?!me\b)
     \b(?:previously|formerly|originally|initially)\b|例如|例子|原(?:为|来|分|评)|最高分|最低分|平均
 """)
 """In brackets, or alone, after a value or a name: ``4 (at most)``; in a longer reason they say nothing."""
@@ -128,7 +130,7 @@ _ABOUT = r"(?:how|why|whether|if|what|more)\b"
 _VALUES = r"(?:these|those|above|values?|ratings?|scores?|numbers?|answers?)"
 _ARE = r"(?: \w+){0,2} (?:is|are|was|were|as|be)(?: \w+){0,3}"
 _IGNORE = r"(?:^|[.!?:(\n] ?|please )(?:ignore|disregard|discard|forget|scrap|retract|withdraw|delete)"
-_INPUT = r"(?:explanation|text|content|recommendation|input|message)"
+_INPUT = r"(?:explanation|text|summary|content|recommendation|input|message)"
 TAKES_BACK = _pattern(
     rf"""
     \bI ?(?:{_CANNOT}) (?:\w+ )?(?:rate|evaluate|judge|assess|score|answer)\b(?! {_ABOUT})
@@ -148,7 +150,9 @@ TAKES_BACK = _pattern(
     \b(?:can(?:no|')t|can not|won't) (?:help|assist|do (?:that|this)|comply)\b(?! but)
     \bI (?:must )?(?:refuse|decline)\b
     \bI need (?:the|more|an?) {_INPUT}\b|\b(?:is|have|see|had) no {_INPUT} to\b
-    \bno {_INPUT} (?:was|is|has been) (?:given|provided|shown)(?:,? so I| (?:to|for) me|\W*$)
+    \bno {_INPUT} (?:was|is|has been) (?:given|provided|shown)(?:,? so I| (?:to|for) me|[.!;]|\W*$)
+    \bthere (?:is|was) no {_INPUT}(?: to \w+)?(?:[.!;]|\W*$)
+    \bI ?(?:{_CANNOT}) (?:tell|say|know)(?:[.!;]|\W*$)
     \bI (?:could|did|have)(?: not|n't) (?:see|seen|read|receive) (?:the|any|this|an?) {_INPUT}\b
     ^\W*(?:strike|scratch) that\b|\bI take (?:\w+ )?back\b|\bjust kidding\b|\b(?:that|this|it) was a typo\b
     \bswap (?:\w+ )+and\b|\band \w+ are swapped\b|\bsubtract (?:one|[0-9])

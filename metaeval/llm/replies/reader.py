@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from metaeval.llm.replies.line_claims import Other
     from metaeval.llm.replies.names import Names
 
-PARSER = "2"
+PARSER = "3"
 """Version of the reading of replies; raised when the same reply may be read otherwise."""
 
 FORMS: tuple[str, ...] = ("auto", "json", "text")

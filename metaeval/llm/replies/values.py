@@ -27,7 +27,8 @@ _GOES_ON = re.compile(
 
 
 _LIST_OF_REASONS = re.compile(r"[.)、](?=[^\n]{0,400}?(?<![0-9])(?:2|二)[.)、])")
-_FEW = 3  # points above the lowest, from which on 1/3 is a rating
+FEW = 3
+"""Points above the lowest, from which on ``1/3`` is a rating."""
 _CLOSED_BY = {"<": ">", '"': '"', "'": "'", "“": "”", "‘": "’"}
 _BRACKETS = {"(": ")", "[": "]", "{": "}", **_CLOSED_BY}
 _MAXIMUM = re.compile(r" ?(?:/|out of) ?(?=[0-9])")
@@ -69,9 +70,9 @@ def read_value(text: str, at: int, scale: Scale, follows: re.Pattern[str] | None
         return None
     value = number_in(word)
     maximum = match["maximum"] or match["maximum2"]
-    if value is None or (maximum and scale.integer and scale.max - scale.min < _FEW):
+    if value is None or (maximum and scale.integer and scale.max - scale.min < FEW):
         return Reading(UNCLEAR, rated, end, end)  # 007; 0 / 1 and 1/2 name points of the scale
-    if maximum is not None and float(maximum) != scale.max:
+    if maximum is not None and number_in(maximum) != scale.max:
         value = inf  # such as 8/10 where 1 to 5 was asked for
     line = text.find("\n", end, end + FARTHEST)
     until = min(len(text), end + FARTHEST) if line < 0 else line

@@ -20,32 +20,42 @@ _SIGNS = {ord("−"): "-", ord("⁄"): "/", ord("∕"): "/"}
 _TABLE: dict[int, int | str] = {**_FULL_WIDTH, **_BLANKS, **_UNSEEN, **_SIGNS}
 
 _COUNT = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_WORDS: dict[str, float] = {word: float(number) for number, word in enumerate(_COUNT)}
+WORDS: dict[str, float] = {word: float(number) for number, word in enumerate(_COUNT)}
 HAN = dict(zip("零一二三四五六七八九", range(10), strict=True)) | {"〇": 0, "两": 2, "十": 10}
 
 _NUMBER = r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?"
 _ONE_VALUE = (
-    rf"(?P<number>{_NUMBER}|(?:{'|'.join(_WORDS)})(?![a-z])|[{''.join(HAN)}])"
+    rf"(?P<number>{_NUMBER}|(?:{'|'.join(WORDS)})(?![a-z])|[{''.join(HAN)}])"
     # An Arabic numeral may go straight on with its unit; 分 before 制, 之 or 钟 is another word.
-    r"(?P<rated> ?(?:/|out of|of|von|de|sur|su) ?(?P<maximum>[0-9]{1,15}(?:\.[0-9]{1,15})?)"
-    r"(?: ?(?:points?|stars?|分|星))?(?![\w.]{0,20}[0-9])"
-    r"|分(?![制之钟])|点(?=\s*(?:\Z|[。\n]))|星(?![级期])|[ -]?(?:points?|pts|stars?)\b"
-    r"(?: out of (?P<maximum2>[0-9]{1,15})\b)?)?"
+    r"(?P<rated> ?(?:/|out of|of|von|de|sur|su) ?(?P<maximum>[0-9]{1,15}(?:\.[0-9]{1,15})?"
+    rf"|(?<=out of )(?:{'|'.join(WORDS)})\b)(?: ?(?:points?|stars?|分|星))?"
+    r"(?![\w.]{0,20}[0-9])|分(?![制之钟])|点(?=\s*(?:\Z|[。\n]))|[颗个]?星(?![级期])| ?[★⭐](?![★☆⭐])"
+    rf"|[ -]?(?:points?|pts|stars?)\b(?: out of (?P<maximum2>[0-9]{{1,15}}|{'|'.join(WORDS)})\b)?)?"
 )
 """One value, as a pattern: ``4``, ``4.5``, ``4/5``, ``4 out of 5``, ``four``, ``四``, ``4分``."""
 
-MAY_HOLD_VALUE = re.compile(rf"[0-9{''.join(HAN)}]|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
+MAY_HOLD_VALUE = re.compile(rf"[0-9{''.join(HAN)}]|\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
 """What a text without a value does not have."""
 
 VALUE = re.compile(_ONE_VALUE, re.IGNORECASE)
 
 
-_STARS = re.compile(r"(?<![★☆])(?P<given>★{1,10})☆{0,10}(?=[ \n]*(?:\n|\Z))")
+_STARS = re.compile(
+    r"(?<![★☆⭐½.,0-9])(?<![0-9] )(?:(?P<given>★{1,10})(?P<left>☆{0,10})|(?P<shown>(?:⭐ ?){1,10}))"
+    r"(?![★☆⭐½])(?=[ \n]*(?:\n|\Z)|[.,;:!)]| ?[(–—-])"
+)
+_ALL_STARS = 5
 
 
 def with_stars_counted(text: str) -> str:
-    """Return the text with ``★★★★☆`` at the end of a line as ``4/5``."""
-    return _STARS.sub(lambda m: f"{len(m['given'])}/{len(m.group().rstrip())}", text)
+    """Return the text with ``★★★★☆`` as ``4/5``, and with fewer than five stars alone as ``4 stars``."""
+
+    def counted(match: re.Match[str]) -> str:
+        given = len(match["given"] or match["shown"].replace(" ", ""))
+        of = given + len(match["left"] or "")
+        return f"{given}/{of}" if of >= _ALL_STARS or match["left"] else f"{given} stars"
+
+    return _STARS.sub(counted, text)
 
 
 def tidy(text: str) -> str:
@@ -56,8 +66,8 @@ def tidy(text: str) -> str:
 def number_in(text: str) -> float | None:
     """Return the number that a word or numeral stands for, or None."""
     text = text.casefold()
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in WORDS:
+        return WORDS[text]
     if text in HAN:
         return float(HAN[text])
     return float(text) if re.fullmatch(_NUMBER, text) and not re.match(r"[+-]?0[0-9]", text) else None

@@ -103,14 +103,21 @@ def test_misleading_replies_made_by_others(real_data: Path) -> None:
     assert invented == []
 
 
-def test_real_replies_give_what_they_gave(real_data: Path) -> None:
-    found: dict[str, Counter[float]] = {"reason, then score 1-5": Counter(), "stars 1-5": Counter()}
-    for case in lines_of(real_data / "replies" / "summaries.jsonl"):
-        parsed = parse_reply(case["reply"], [case["aspect"]], 1, 5, True)
-        if parsed.values is not None:
-            found[case["prompt"]][parsed.values[case["aspect"]]] += 1
-    assert found["reason, then score 1-5"] == {1: 47, 2: 80, 3: 71, 4: 144, 5: 112}
-    assert found["stars 1-5"] == {2: 11, 3: 17, 4: 70, 5: 14}
+def test_real_replies_give_what_a_careful_person_reads(real_data: Path) -> None:
+    """``summaries.txt`` has a digit per reply in order, as read by a person, or ``-`` for no whole number."""
+    by_hand = "".join(Path(__file__).with_name("summaries.txt").read_text(encoding="utf-8").split())
+    cases = lines_of(real_data / "replies" / "summaries.jsonl")
+    wrong, unread = [], []
+    for case, said in zip(cases, by_hand, strict=True):
+        found = parse_reply(case["reply"], [case["aspect"]], 1, 5, True)
+        if found.values is None:
+            unread.append(said)
+        elif f"{found.values[case['aspect']]:g}" != said:
+            wrong.append(case["id"])
+    assert wrong == []
+    assert Counter(unread) == {"-": 9, "1": 8, "2": 5, "3": 7, "4": 14, "5": 10}
+    readable = len(by_hand) - by_hand.count("-")
+    assert len(unread) - by_hand.count("-") < 0.03 * readable
 
 
 FRAGMENTS = (
@@ -121,26 +128,33 @@ FRAGMENTS = (
     "[", "]", "[{", "{", "}", "{}", "(", '{"a":', '{"persuasiveness":4} ', "\\boxed{", "四分 ", "\r\n",
     "I cannot ", "the ratings are ",
 )  # fmt: skip
+STATED = (
+    "scoring a ", ", scoring a 4 out of 5", "I would give it a 4. ", "I would give it a perfect ",
+    "I rate the clarity of ", "The text, with a score of 4, ", "perfect clarity score ", "Final score: 4; ",
+    "4 out of five for clarity ", "four out of ", "if ", "The text says that ", "overall, ", "my score\n",
+    "★", "★ ", "⭐ ", "4★ ", "因此给", "我给4分,", "四颗星。", "- 4 ", "word. ", "4, ", "Score: 4. ", '"',
+)  # fmt: skip
+TEXTS = [(f, ("persuasiveness", "accuracy")) for f in FRAGMENTS] + [(f, ("clarity",)) for f in STATED]
 
 
-def seconds(text: str) -> float:
+def seconds(text: str, fields: tuple[str, ...]) -> float:
     best = float("inf")
     for _ in range(3):
         start = time.process_time()
-        parse_reply(text, ["persuasiveness", "accuracy"], 1, 5, True)
+        parse_reply(text, fields, 1, 5, True)
         best = min(best, time.process_time() - start)
     return best
 
 
-@pytest.mark.parametrize("fragment", FRAGMENTS)
-def test_time_grows_with_the_length_of_a_reply(fragment: str) -> None:
-    short, long = (seconds((fragment * n)[:n]) for n in (6_000, 24_000))
+@pytest.mark.parametrize(("fragment", "fields"), TEXTS)
+def test_time_grows_with_the_length_of_a_reply(fragment: str, fields: tuple[str, ...]) -> None:
+    short, long = (seconds((fragment * n)[:n], fields) for n in (6_000, 24_000))
     assert long < 0.05 or long < 9 * short  # four times as long; a quadratic reader takes 16 times
 
 
-@pytest.mark.parametrize("fragment", FRAGMENTS)
-def test_a_reply_of_a_megabyte_takes_no_time_to_speak_of(fragment: str) -> None:
-    assert seconds((fragment * 1_000_000)[:1_000_000]) < 2
+@pytest.mark.parametrize(("fragment", "fields"), TEXTS)
+def test_a_reply_of_a_megabyte_takes_no_time_to_speak_of(fragment: str, fields: tuple[str, ...]) -> None:
+    assert seconds((fragment * 1_000_000)[:1_000_000], fields) < 2
 
 
 @pytest.mark.parametrize("around", ['{"a":%s}', "[%s]", '[{"a":%s}]', "{'a':%s}", "(%s)"])
