@@ -45,6 +45,7 @@ _MODULES = {
     "data": "data",
     "prompts": "prompts",
     "store": "store",
+    "providers": "providers",
 }
 """Command → the module of this package that has it, in the order of the help."""
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

@@ -9,7 +9,6 @@ import click
 
 from metaeval.base.counts import counted
 from metaeval.base.progress import progress
-from metaeval.base.simulation import Simulation
 from metaeval.cli.group import (
     begin,
     end_lost,
@@ -137,7 +136,7 @@ def _tell_plan(study: Path, out: Path | None) -> None:
         "Nothing was written.",
     ]
     tell("\n".join(lines))
-    tell_simulated(Simulation.of(todo.data.simulated, {n: str(s) for n, s in todo.evaluators.items()}))
+    tell_simulated(todo.simulation)
     record = {"out": str(todo.out), "units": len(todo.data), "study": todo.study.model_dump(mode="json")}
     total = asdict(total_of(asking)) if asking else None
     tell_json({**record, "judges": [asdict(e) for e in asking], "total": total})
@@ -148,6 +147,8 @@ def _estimate_lines(asking: Sequence[CallEstimate]) -> Iterator[str]:
 
     for e in [*asking, *([total_of(asking)] if len(asking) > 1 else [])]:
         yield f"judge       {e.judge}"
+        if e.model and e.model.split(" at ")[0] not in e.judge:
+            yield f"            asks {e.model}"
         yield f"            {counted(e.calls, 'call')} to make, {e.in_store:,} in the store"
         if e.calls:
             sent = f"about {counted(e.tokens, 'token')} to send and {e.reply_tokens:,} back"

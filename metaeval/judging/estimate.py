@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from metaeval.base.progress import progress
 from metaeval.llm.calls.price import Prices, reply_limit, tokens_about
 from metaeval.llm.prompts.template import joined, load_prompt
+from metaeval.llm.providers import address_of
 from metaeval.llm.replies.fields import Number, Text
 from metaeval.llm.store.replies import Store
 
@@ -52,6 +53,8 @@ class CallEstimate:
     """What they cost at most, one attempt each; None if the price, or a reply's limit, is not known."""
     prompt: str
     """The prompt of the first request."""
+    model: str = ""
+    """The model that is asked, and where; empty for the sum over judges."""
 
     @property
     def calls(self) -> int:
@@ -146,6 +149,7 @@ class _Estimator:
             usd_likely=_sum([*prompts, None if per_reply is None else per_reply * len(prompts)]),
             usd=_sum(at_most),
             prompt=joined(first.request.messages) if first else "",
+            model=" at ".join(filter(None, (judge.model, address_of(judge.provider, judge.base_url)))),
         )
 
     def _reply_tokens(

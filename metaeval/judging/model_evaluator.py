@@ -9,7 +9,7 @@ from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from metaeval.base.errors import SpecError, nearest
+from metaeval.base.errors import SpecError, nearest, unknown
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.judging.outcome import Answered, answered
@@ -22,8 +22,10 @@ from metaeval.llm.replies.reader import FORMS, PARSER, read_reply
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+    from typing import Self
 
     from metaeval.base.records import DataOfKind
+    from metaeval.judging.models import NamedModel
     from metaeval.judging.settings import Judging
     from metaeval.llm.calls.request import Reply
     from metaeval.llm.replies.fields import Field
@@ -54,12 +56,13 @@ class ModelEvaluator(BaseEvaluator):
     Parameters
     ----------
     model
-        ``provider/model``, such as ``openai/gpt-4o`` or ``dashscope/qwen-max``.
+        ``provider/name``, such as ``openai/gpt-4o`` or ``dashscope/qwen-max``; or, in a spec, the short name
+        of one of the study's ``models``. What the spec says goes before what the model says.
     prompt
         Name of a bundled prompt, or path of one's own; empty if the judge has its words in its code. One with
         the placeholder ``aspect`` asks for one aspect per call, any other for all of them.
     temperature, max_tokens
-        Of the model's sampling; the longest reply.
+        Of the model's sampling; the longest reply. None sends none.
     replicate
         Number of the repetition, to ask the same again on purpose.
     reply
@@ -76,12 +79,12 @@ class ModelEvaluator(BaseEvaluator):
     model: str
     prompt: str = ""
     _: KW_ONLY
-    temperature: float = 0
+    temperature: float | None = 0
     replicate: int = 0
     reply: str = "auto"
     base_url: str | None = None
     attempts: int = 3
-    max_tokens: int = 1024
+    max_tokens: int | None = 1024
     seed: int = 0
     kind: ClassVar[Kind] = Kind.JUDGE
 
@@ -96,24 +99,69 @@ class ModelEvaluator(BaseEvaluator):
     def fields(self, data: DataOfKind, aspects: Sequence[str]) -> Sequence[Field]:
         """Return what one reply is to give: a field of each aspect's name, and what else is asked for."""
 
+    @classmethod
+    def built_with(cls, models: Mapping[str, NamedModel], **arguments: Any) -> Self:  # noqa: ANN401 - its own
+        """Return the judge of a spec, whose model may be the short name of one of the models.
+
+        Raises
+        ------
+        SpecError
+            If the model is neither provider/name nor a short name.
+        """
+        name = arguments["model"]
+        if not isinstance(name, str) or "/" in name:
+            return cls(**arguments)
+        if name not in models:
+            raise SpecError(unknown(f"{cls.__name__}: there is no model", name, models, "models"))
+        named = models[name]
+        judge = cls(**{**named.arguments, **arguments, "model": named.model})
+        object.__setattr__(judge, "_named", named)
+        return judge
+
     @property
     def provider(self) -> str:
         """What stands before the first slash of the model."""
         return self.model.partition("/")[0]
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is sent beside the messages: settings as the server names them."""
+        own = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        return {**{k: v for k, v in own.items() if v is not None}, **self._of_model}
+
+    @property
+    def stated(self) -> frozenset[str]:
+        """Names of the settings that the user wrote, in the spec or of its model; the others are defaults."""
+        named: NamedModel | None = self.__dict__.get("_named")
+        written = {*self.spec.kwargs, *(named.arguments if named else ()), *self._of_model}
+        return frozenset("response_format" if name == "reply" else name for name in written)
+
+    @property
+    def _of_model(self) -> dict[str, Any]:
+        """The parameters that a judge has no argument for."""
+        named: NamedModel | None = self.__dict__.get("_named")
+        return named.parameters if named else {}
+
     def check_settings(self) -> None:
         """Raise `MetaevalError` for a setting that cannot be used."""
         name = type(self).__name__
         if not isinstance(self.model, str) or not all(self.model.partition("/")):
-            raise SpecError(f"{name} takes a model such as 'openai/gpt-4o', not {self.model!r}")
+            raise SpecError(
+                f"{name} takes a model such as 'openai/gpt-4o', or the short name of one of the models of a "
+                f"study, not {self.model!r}"
+            )
         provider_named(self.provider)
         if self.provider == SIMULATED:
             settings_of(self.model.partition("/")[2])  # what cannot be set is said before anything is asked
         self.check_word("reply", FORMS)
         for field, least in (("replicate", 0), ("attempts", 1), ("max_tokens", 1), ("seed", 0)):
             number = getattr(self, field)
+            if number is None and field == "max_tokens":
+                continue
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
                 raise SpecError(f"{name}: {field}={number!r} must be a whole number, {least} or more")
+        if self.temperature is None:
+            return
         if isinstance(self.temperature, bool) or not isinstance(self.temperature, int | float):
             raise SpecError(f"{name}: temperature={self.temperature!r} must be a number")
         if self.temperature < 0:
@@ -136,6 +184,7 @@ class ModelEvaluator(BaseEvaluator):
             "address": address_of(self.provider, self.base_url),
             "prompt": load_prompt(self.prompt).signature if self.prompt else _in_code(type(self)),
             **{name: getattr(self, name) for name in _SIGNED},
+            **({"parameters": self._of_model} if self._of_model else {}),
             "parser": PARSER,
             **({SIMULATED: True} if self.provider == SIMULATED else {}),
         }
@@ -154,8 +203,7 @@ class ModelEvaluator(BaseEvaluator):
         return {part: (of, self._bare_request(of, simulate)) for part, of in fields.items()}
 
     def _bare_request(self, fields: Sequence[Field], simulate: Mapping[str, object]) -> Request:
-        parameters: dict[str, Any] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
-        schema = None
+        parameters, schema = self.parameters, None
         if self.provider == SIMULATED:
             told = instructions(fields, with_schema=self.reply != "text", **simulate)
             parameters |= {"simulate": told} if told else {}

@@ -17,6 +17,7 @@ from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 
 if TYPE_CHECKING:
+    from metaeval.judging.models import NamedModel
     from metaeval.kinds.kind import Factory
 
 Given: TypeAlias = str | EvaluatorSpec | Evaluator
@@ -72,6 +73,7 @@ def build(
     spec_or_text: Given,
     names: Mapping[str, Given] | None = None,
     known: Mapping[str, Factory] = REGISTRY,
+    models: Mapping[str, NamedModel] | None = None,
 ) -> Evaluator:
     """Return the evaluator that a spec describes.
 
@@ -83,21 +85,28 @@ def build(
         Short names that the spec may use; their specs may use each other, in any order.
     known
         The evaluators of the kind of study: name → class.
+    models
+        Short names that judges may give for their models.
 
     Raises
     ------
     SpecError
         If the spec cannot be read, or its name, an argument or a short name is wrong.
     """
-    return Builder(names or {}, known).build(spec_or_text)
+    return Builder(names or {}, known, models).build(spec_or_text)
 
 
 class Builder:
     """Builds evaluators that may refer to each other by short names; equal specs give one evaluator."""
 
-    def __init__(self, names: Mapping[str, Given], known: Mapping[str, Factory] = REGISTRY) -> None:
+    def __init__(
+        self,
+        names: Mapping[str, Given],
+        known: Mapping[str, Factory] = REGISTRY,
+        models: Mapping[str, NamedModel] | None = None,
+    ) -> None:
         self.names = ShortNames(names)
-        self._known = known
+        self._known, self._models = known, models
         self._built: dict[str, Evaluator] = {}
 
     def build(self, given: Given) -> Evaluator:
@@ -128,11 +137,16 @@ class Builder:
             )
         known = self._known[spec.name]
         factory = resolve_name(known) if isinstance(known, str) else known
-        _check_arguments(spec, inspect.signature(factory))
-        evaluator = factory(
-            *(self._argument(a) for a in spec.args),
-            **{k: self._argument(v) for k, v in spec.kwargs.items()},
-        )
+        signature = inspect.signature(factory)
+        _check_arguments(spec, signature)
+        args = [self._argument(a) for a in spec.args]
+        kwargs = {k: self._argument(v) for k, v in spec.kwargs.items()}
+        if self._models and hasattr(factory, "built_with"):
+            evaluator: Evaluator = factory.built_with(
+                self._models, **signature.bind(*args, **kwargs).arguments
+            )
+        else:
+            evaluator = factory(*args, **kwargs)
         if isinstance(evaluator, BaseEvaluator):
             evaluator.written_as(spec)
         return evaluator

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.judging.model_evaluator import ModelEvaluator
+    from metaeval.judging.models import NamedModel
     from metaeval.kinds.kind import Factory
 
 
@@ -29,6 +30,7 @@ def score(
     evaluators: Sequence[Given] | Mapping[str, Given],
     *,
     aspects: Sequence[str] | None = None,
+    models: Mapping[str, NamedModel | Mapping[str, Any]] | None = None,
 ) -> ScoreTable:
     """Score every explanation with every evaluator.
 
@@ -43,6 +45,8 @@ def score(
         name is then what the column ``evaluator`` holds, and other specs of the mapping may use it.
     aspects
         The aspects to score; all of the data set if None.
+    models
+        Short name → what ``models`` of a study file may say of a model; judges may give it as theirs.
 
     Returns
     -------
@@ -53,27 +57,29 @@ def score(
     Raises
     ------
     SpecError
-        If an evaluator cannot be built, or is given twice.
+        If an evaluator cannot be built, or is given twice, or a model cannot be used.
     DataError
         If an aspect is unknown, or the data has not what an evaluator needs.
     """
     import pandas as pd
 
+    named = _named(models)
     if isinstance(data, pd.DataFrame) or not hasattr(data, "units"):
-        data, evaluators = _unrated(data, aspects), resolve(evaluators)
+        data, evaluators = _unrated(data, aspects), resolve(evaluators, models=named)
         if judges_of(evaluators.values()):
             raise DataError(
                 "a judge needs the statements and the scale that people had; give score a data set, made "
                 "with metaeval.from_frames(explanations, ratings, aspects=…, scale=…)"
             )
-    scoring = Scoring(data, evaluators, aspects)
+    scoring = Scoring(data, evaluators, aspects, models=named)
     return joined([scoring.table(name) for name in scoring.named], data)
 
 
 class Scoring:
     """The evaluators of one data set, scored one by one; what several of them share is scored once.
 
-    Parameters and errors are those of `score`; ``known`` are the evaluators of the kind of study.
+    Parameters and errors are those of `score`; ``known`` are the evaluators of the kind of study, and
+    ``models`` are validated.
     """
 
     def __init__(
@@ -82,10 +88,11 @@ class Scoring:
         evaluators: Sequence[Given] | Mapping[str, Given],
         aspects: Sequence[str] | None = None,
         known: Mapping[str, Factory] = REGISTRY,
+        models: Mapping[str, NamedModel] | None = None,
     ) -> None:
         self.data = data
         self.aspects = _chosen_aspects(data, aspects)
-        self.named = resolve(evaluators, known)
+        self.named = resolve(evaluators, known, models)
         self._memo: dict[int, ScoreTable] = {}
 
     def signature(self, name: str) -> dict[str, Any]:
@@ -164,7 +171,9 @@ def judges_of(evaluators: Iterable[Evaluator]) -> list[ModelEvaluator]:
 
 
 def resolve(
-    evaluators: Sequence[Given] | Mapping[str, Given], known: Mapping[str, Factory] = REGISTRY
+    evaluators: Sequence[Given] | Mapping[str, Given],
+    known: Mapping[str, Factory] = REGISTRY,
+    models: Mapping[str, NamedModel] | None = None,
 ) -> dict[str, Evaluator]:
     """Return the evaluators by the names that tables print.
 
@@ -176,13 +185,13 @@ def resolve(
     if isinstance(evaluators, str) or not hasattr(evaluators, "__iter__"):
         raise SpecError(f"evaluators are given as a list, such as ['BLEU(n=1)'], not as {evaluators!r}")
     if isinstance(evaluators, Mapping):
-        builder = Builder(evaluators, known)
+        builder = Builder(evaluators, known, models)
         for name in evaluators:
             if not isinstance(name, str) or not name.strip():
                 raise SpecError(f"an evaluator's short name must be a text, not {name!r}")
         named = {name: builder.named(name) for name in evaluators}
     else:
-        builder = Builder({}, known)
+        builder = Builder({}, known, models)
         named = {}
         for given in evaluators:
             evaluator = builder.build(given)
@@ -193,6 +202,16 @@ def resolve(
     if not named:
         raise SpecError("no evaluators are given; give at least one, such as 'BLEU(n=1)'")
     return named
+
+
+def _named(
+    models: Mapping[str, NamedModel | Mapping[str, Any]] | None,
+) -> Mapping[str, NamedModel] | None:
+    if models is None:
+        return None
+    from metaeval.judging.models import models_of  # most calls have no judge
+
+    return models_of(models)
 
 
 def _unrated(data: object, aspects: Sequence[str] | None) -> DataSet:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Field,
     PrivateAttr,
     ValidationError,
@@ -23,6 +24,7 @@ from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
 from metaeval.engine.comparison import Tests
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.policy import Policy
+from metaeval.judging.models import Models
 from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.kind import kind_named
 
@@ -84,6 +86,8 @@ class Study(Strict):
     Read one with `read_study`; `make_study` makes one from a mapping.
     """
 
+    model_config = ConfigDict(hide_input_in_errors=True)  # a model may hold a secret by mistake
+
     kind: str = "explanations"
     name: Annotated[str, AfterValidator(_file_name)] = "study"
     title: Line | None = None
@@ -91,6 +95,7 @@ class Study(Strict):
     exclude: dict[str, list[str]] = Field(default_factory=dict)
     truth: Line
     aspects: Annotated[list[Line], AfterValidator(distinct)] | None = None
+    models: Models = Field(default_factory=dict)
     evaluators: Annotated[list[str] | dict[str, str], BeforeValidator(_check_evaluators)]
     bootstrap: Bootstrap | None = Bootstrap()
     tests: Tests | None = Tests()

@@ -94,6 +94,7 @@ class StudyFacts(Facts):
     bootstrap: dict[str, Any] | None = None
     tests: dict[str, Any] | None = None
     judging: dict[str, Any] = Field(default_factory=dict)
+    models: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
     def policy(
         self, levels: Sequence[str] | None = None, coefficients: Sequence[str] | None = None

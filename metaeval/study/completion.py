@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import metaeval
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.kinds.registry import build
-from metaeval.kinds.scoring import Scoring
 from metaeval.runs.folder import RECORD, is_whole, read_record
 from metaeval.runs.replies import calls_of_run
 
 if TYPE_CHECKING:
     from metaeval.base.records import Evaluator
+    from metaeval.kinds.scoring import Scoring
     from metaeval.runs.record import Record
     from metaeval.study.plan import Plan
 
@@ -36,9 +36,8 @@ def finished(todo: Plan, *, offline: bool = False) -> Record | None:
     if not record.is_done or record.lost or not record.inputs:
         return None
     kept = record.replies
-    scoring = Scoring(todo.data, todo.study.specs, todo.aspects, todo.known)
     same = (
-        record.inputs == inputs_of(todo, scoring, offline=offline)
+        record.inputs == inputs_of(todo, todo.scoring(), offline=offline)
         and is_whole(todo.out, record)
         and (kept is None or kept.holds(todo.study.judging.path, lambda: calls_of_run(todo.out, record)))
     )
@@ -50,7 +49,7 @@ def inputs_of(todo: Plan, scoring: Scoring, *, offline: bool) -> str:
 
     It is empty if an evaluator is not of this package: its code may change unseen.
     """
-    truth = build(str(todo.truth), known=todo.known)
+    truth = build(str(todo.truth), known=todo.known, models=todo.study.models)
     if not all(_is_ours(e) for e in (truth, *scoring.named.values())):
         return ""
     data = todo.data

@@ -19,7 +19,7 @@ from metaeval.base.records import ScoreTable, Status
 from metaeval.judging.lost import lost_calls
 from metaeval.judging.replies import calls_in, replies_state
 from metaeval.judging.settings import judging_of
-from metaeval.kinds.scoring import Scoring, joined, judges_of
+from metaeval.kinds.scoring import joined, judges_of
 from metaeval.runs.folder import RECORD, RunFolder, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
 from metaeval.study.completion import finished, inputs_of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.kinds.scoring import Scoring
     from metaeval.kinds.study import Study
     from metaeval.study.results import Run
 
@@ -102,9 +103,9 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
         finished_before = (todo.out / RECORD).exists() and read_record(todo.out).is_done
         done: list[str] = []
         try:
-            scoring = Scoring(todo.data, todo.study.specs, todo.aspects, todo.known)
+            scoring = todo.scoring()
             inputs = inputs_of(todo, scoring, offline=offline)
-            of_truth = Scoring(todo.data, {"truth": str(todo.truth)}, todo.aspects, todo.known)
+            of_truth = todo.scoring({"truth": str(todo.truth)})
             with contextlib.ExitStack() as stack:
                 if judges_of([*scoring.named.values(), *of_truth.named.values()]):
                     stack.enter_context(judging_of(todo.study.judging, offline=offline))

@@ -12,9 +12,10 @@ from metaeval.base.errors import StudyError, nearest
 from metaeval.base.keys import UNIT, cluster_columns
 from metaeval.base.progress import progress
 from metaeval.base.resources import bundled
+from metaeval.base.simulation import Simulation
 from metaeval.kinds.kind import kind_named
 from metaeval.kinds.registry import COMMON
-from metaeval.kinds.scoring import judges_of, resolve
+from metaeval.kinds.scoring import Scoring, judges_of
 from metaeval.kinds.study import Study, make_study, read_study, unknown_word
 from metaeval.runs.folder import check_usable
 from metaeval.study.specs import resolve_evaluators, resolve_truth
@@ -53,9 +54,21 @@ class Plan:
         """The evaluators that specs may name."""
         return {**COMMON, **self.kind.evaluators}
 
+    def scoring(self, evaluators: Mapping[str, str] | None = None) -> Scoring:
+        """Return the scoring of the data with the study's evaluators, or with others that it may name."""
+        specs = self.study.specs if evaluators is None else evaluators
+        return Scoring(self.data, specs, self.aspects, self.known, self.study.models)
+
     def judges(self) -> list[ModelEvaluator]:
         """Return all evaluators that ask a model, also those in ensembles."""
-        return judges_of(resolve(self.study.specs, self.known).values())
+        return judges_of(self.scoring().named.values())
+
+    @property
+    def simulation(self) -> Simulation:
+        """What is simulated."""
+        built = self.scoring().named
+        unreal = [n for n, e in built.items() if any(j.provider == "simulated" for j in judges_of([e]))]
+        return Simulation(self.data.simulated, tuple(unreal))
 
 
 def plan(

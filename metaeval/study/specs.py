@@ -97,7 +97,7 @@ def recorded_names(data: DataSet) -> list[str]:
 def _read(study: Study, known: Mapping[str, Factory], text: str, *where: str | int) -> EvaluatorSpec:
     names = study.evaluators if isinstance(study.evaluators, dict) else {}
     try:
-        return build(text, names, known).spec
+        return build(text, names, known, study.models).spec
     except SpecError as error:
         cut = text.count("(") != text.count(")") or text.count("'") % 2
         hint = "; put a spec that has a comma in quotes" if cut else ""

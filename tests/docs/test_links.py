@@ -14,6 +14,7 @@ from metaeval.engine.comparison import OrderBy
 from metaeval.engine.comparison import Tests as How
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.policy import Missing
+from metaeval.judging.models import NamedModel
 from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.llm.calls.price import Price
@@ -74,6 +75,7 @@ def table(title: str) -> dict[str, str]:
     ("title", "model"),
     [
         ("# The study file", ExplanationStudy),
+        ("## `models`", NamedModel),
         ("## `missing`", Missing),
         ("## `order_by`", OrderBy),
         ("## `bootstrap`", Bootstrap),

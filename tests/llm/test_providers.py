@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from metaeval.base.errors import MetaevalError
 from metaeval.llm.calls.client import CallError, DeniedError, RejectedError, RetryableError, client_for
 from metaeval.llm.calls.request import Message, Reply, Request
-from metaeval.llm.providers import PROVIDERS, Connection, address_of
+from metaeval.llm.providers import PROVIDERS, Connection, address_of, key_for
 from tests.llm.asking import KEY, address
 from tests.llm.server import (
     ANSWER,
@@ -308,6 +309,68 @@ def test_addresses_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) ->
     for name, provider in PROVIDERS.items():
         if provider.address:
             assert address_of(name) == provider.address
+        if provider.address_variable:
             monkeypatch.setenv(provider.address_variable, "http://localhost:1/v1/")
             assert address_of(name) == "http://localhost:1/v1"
-            assert address_of(name, "http://localhost:2") == "http://localhost:2"
+            assert address_of(name, "http://localhost:2") == f"http://localhost:2{provider.path}"
+
+
+def test_every_provider_has_an_address_in_the_form_that_keys_have() -> None:
+    for name, provider in PROVIDERS.items():
+        if provider.address:
+            assert address_of(name, provider.address + "/") == provider.address
+
+
+SPEAKING_OPENAI = [n for n, p in PROVIDERS.items() if p.client == PROVIDERS["openai"].client]
+
+
+@pytest.mark.parametrize("provider", SPEAKING_OPENAI)
+def test_each_provider_is_sent_its_own_key(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for other in PROVIDERS.values():
+        if other.key_variable:
+            monkeypatch.setenv(other.key_variable, f"{other.key_variable}-{KEY}")
+    variable = PROVIDERS[provider].key_variable
+    with serving() as server:
+        assert complete(server, provider).text == "Summary: 3"
+        assert server.log[0].authorization == f"Bearer {variable}-{KEY}"
+        assert server.log[0].path == "/v1/chat/completions"
+
+
+def test_the_providers_own_address_needs_a_key_unless_it_is_this_computer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com/")
+    for name, provider in PROVIDERS.items():
+        if not provider.remote:
+            continue
+        monkeypatch.delenv(provider.key_variable, raising=False)
+        if provider.address.startswith("http://localhost:"):
+            assert key_for(name, address_of(name)) == ""
+        else:
+            with pytest.raises(MetaevalError, match=f"{provider.key_variable} is not set"):
+                key_for(name, address_of(name))
+
+
+def test_azure_has_an_address_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
+    with pytest.raises(MetaevalError, match="set AZURE_OPENAI_ENDPOINT, or give base_url"):
+        address_of("azure")
+    for given in ("https://Mine.openai.azure.com/", "https://mine.openai.azure.com/openai/v1/"):
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", given)
+        assert address_of("azure") == "https://mine.openai.azure.com/openai/v1"
+    assert address_of("azure", "https://gateway.example/a") == "https://gateway.example/a"
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    with serving() as server:
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", server.url)
+        request = Request("azure", "my-deployment", (Message("user", "?"),))
+
+        async def go() -> Reply:
+            client = client_for(Connection("azure", request.address, 5.0, 10.0))
+            try:
+                return await client.complete(request)
+            finally:
+                await client.close()
+
+        assert asyncio.run(go()).text == "Summary: 3"
+        assert server.log[0].path == "/openai/v1/chat/completions"
+        assert server.log[0].body["model"] == "my-deployment"

@@ -1,7 +1,8 @@
-"""Who answers requests: one small file per provider, one line each in the table below.
+"""Who answers requests: one line per provider in the table below.
 
-A new provider is a line here and a file with a class that has ``complete`` and ``close`` (see
-`metaeval.llm.calls.client.Client`) and takes a `Connection`. Nothing is imported before the first request.
+A provider that speaks as OpenAI does is a line alone. Another has a small file too, with a class that has
+``complete`` and ``close`` (see `metaeval.llm.calls.client.Client`) and takes a `Connection`. Nothing is
+imported before the first request.
 """
 
 from __future__ import annotations
@@ -20,18 +21,56 @@ class Provider(NamedTuple):
     client: str
     """``module:class`` of its client."""
     address: str
-    """Where it answers if nobody says otherwise; empty if there is no network in it."""
+    """Where it answers if nobody says otherwise; empty if everyone has an address of their own, and if there
+    is no network in it."""
     address_variable: str = ""
     key_variable: str = ""
+    path: str = ""
+    """What follows the host of an address that has no path."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether there is a network in it."""
+        return bool(self.address or self.address_variable)
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether it answers nobody without a key; a server on this computer may do so."""
+        return self.remote and urlsplit(self.address).hostname != "localhost"
 
 
 _HERE = "metaeval.llm.providers"
 _DASHSCOPE = "https://dashscope.aliyuncs.com"
 
+
+def _openai(address: str, key_variable: str, address_variable: str = "", path: str = "") -> Provider:
+    """Return a provider that speaks OpenAI's chat completions."""
+    return Provider(f"{_HERE}.openai:OpenAIClient", address, address_variable, key_variable, path)
+
+
 PROVIDERS: dict[str, Provider] = {
-    "openai": Provider(
-        f"{_HERE}.openai:OpenAIClient", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"
-    ),
+    "openai": _openai("https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    "azure": _openai("", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "/openai/v1"),
+    "anthropic": _openai("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    "cerebras": _openai("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    "deepinfra": _openai("https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
+    "deepseek": _openai("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    "fireworks": _openai("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "gemini": _openai("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    "groq": _openai("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "mistral": _openai("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "moonshot": _openai("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+    "openrouter": _openai("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "siliconflow": _openai("https://api.siliconflow.cn/v1", "SILICONFLOW_API_KEY"),
+    "together": _openai("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "xai": _openai("https://api.x.ai/v1", "XAI_API_KEY"),
+    "zai": _openai("https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
+    "zhipu": _openai("https://open.bigmodel.cn/api/paas/v4", "ZHIPUAI_API_KEY"),
+    "litellm": _openai("http://localhost:4000/v1", "LITELLM_API_KEY"),
+    "llama.cpp": _openai("http://localhost:8080/v1", "LLAMA_API_KEY"),
+    "lmstudio": _openai("http://localhost:1234/v1", "LM_API_TOKEN"),
+    "ollama": _openai("http://localhost:11434/v1", "OLLAMA_API_KEY"),
+    "vllm": _openai("http://localhost:8000/v1", "VLLM_API_KEY"),
     "dashscope": Provider(
         f"{_HERE}.dashscope:DashScopeClient",
         f"{_DASHSCOPE}/api/v1",
@@ -70,15 +109,19 @@ def address_of(provider: str, base_url: str | None = None) -> str:
     """
     entry = provider_named(provider)
     given = base_url or os.environ.get(entry.address_variable, "") or entry.address
-    if not entry.address:
+    if not entry.remote:
         if base_url:
             raise MetaevalError(f"provider {provider!r} has no address; leave base_url out")
         return ""
-    return _in_one_way(given.strip(), entry.key_variable)
+    if not given:
+        raise MetaevalError(
+            f"provider {provider!r} has no address for all; set {entry.address_variable}, or give base_url"
+        )
+    return _in_one_way(given.strip(), entry.key_variable, entry.path)
 
 
 @functools.lru_cache(maxsize=256)
-def _in_one_way(given: str, key_variable: str) -> str:
+def _in_one_way(given: str, key_variable: str, path: str) -> str:
     parts = urlsplit(given)
     if parts.scheme.lower() not in {"http", "https"} or not parts.hostname:
         raise MetaevalError(f"base_url {given!r} is no address; write it as http://host:port/path")
@@ -88,7 +131,8 @@ def _in_one_way(given: str, key_variable: str) -> str:
             f"the base_url for {parts.hostname} has a user name, a password or a query; leave them out and "
             f"give the key in {key_variable}"
         )
-    return urlunsplit((parts.scheme.lower(), parts.netloc.lower(), parts.path.rstrip("/"), "", ""))
+    where = parts.path.rstrip("/") or path
+    return urlunsplit((parts.scheme.lower(), parts.netloc.lower(), where, "", ""))
 
 
 def key_for(provider: str, base_url: str) -> str:
@@ -104,6 +148,6 @@ def key_for(provider: str, base_url: str) -> str:
             f"{entry.key_variable} holds a character that no key has, at place {place} of {len(key)}; a key "
             f"is plain ASCII, so copy it again"
         )
-    if key or base_url != entry.address:
+    if key or not entry.needs_key or (entry.address and base_url != entry.address):
         return key
     raise MetaevalError(f"{entry.key_variable} is not set; {provider!r} models need a key in it")

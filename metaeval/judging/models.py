@@ -1,0 +1,205 @@
+"""The models that a study names: which model, where it answers, and the parameters that go with a request."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from metaeval.base.errors import MetaevalError, SpecError, nearest
+from metaeval.base.validation import Count, Line, Strict, sentences
+from metaeval.llm.calls.request import Request
+from metaeval.llm.providers import PROVIDERS, provider_named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Self
+
+_SECRET = re.compile(
+    r"(.*_)?api_?key|key|((api|access|auth|bearer|id)_?)?token|authorization|bearer|password|secret|(.*_)?headers?"
+)
+"""A name, in lower case with ``_``, under which a key or a password stands."""
+_OF_JUDGES = frozenset(("prompt", "reply", "attempts", "replicate", "profile", "examples"))
+_OF_SERVERS = frozenset(
+    {
+        "chat_template_kwargs",
+        "enable_thinking",
+        "frequency_penalty",
+        "logit_bias",
+        "logprobs",
+        "max_completion_tokens",
+        "min_p",
+        "min_tokens",
+        "presence_penalty",
+        "reasoning",
+        "reasoning_format",
+        "repetition_penalty",
+        "seed",
+        "service_tier",
+        "stop",
+        "thinking",
+        "thinking_budget",
+        "top_a",
+        "top_k",
+        "top_logprobs",
+        "top_p",
+        "verbosity",
+    }
+)
+"""Parameters that many servers take: none is a misspelling of another."""
+
+
+def _provider_and_name(value: str) -> str:
+    provider, _, name = value.partition("/")
+    if not (provider and name):
+        raise ValueError(f"{value!r} is no provider/name, such as openai/gpt-4o")
+    try:
+        provider_named(provider)
+    except MetaevalError as error:
+        raise ValueError(str(error)) from None
+    return value
+
+
+def _short_name(value: str) -> str:
+    if "/" in value:
+        raise ValueError(f"{value!r} cannot be a short name, since provider/name has a slash; leave it out")
+    return value
+
+
+class NamedModel(Strict):
+    """A model that judges refer to by a short name; a key without a field is a parameter of its server.
+
+    Parameters
+    ----------
+    model
+        ``provider/name``.
+    base_url
+        Where it answers, if not at the provider's address.
+    temperature, max_tokens, reasoning_effort
+        Sent with every request; None sends none.
+    extra
+        What else goes into the body of a request, as it is.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, JsonValue]
+
+    model: Annotated[Line, AfterValidator(_provider_and_name)]
+    base_url: Line | None = None
+    temperature: Annotated[int | float | None, Field(ge=0)] = None
+    max_tokens: Count | None = None
+    reasoning_effort: Line | None = None
+    extra: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _checked_names(cls, given: object) -> object:
+        """Refuse secrets, and what is not known and looks like a misspelling."""
+        if not isinstance(given, dict):
+            return given
+        fields = tuple(cls.model_fields)
+        extra = given.get("extra")
+        for name in filter(lambda n: isinstance(n, str), given):
+            if any(map(_SECRET.fullmatch, _names({name: given[name]}))):
+                raise _problem(f"a secret has no place in a study: {_where_the_key_goes(given)}", name)
+            if name in fields or name in _OF_SERVERS:
+                continue
+            if name in _OF_JUDGES:
+                raise _problem(f"{name!r} is an argument of the judge: Judge('short name', {name}=…)", name)
+            if hint := nearest(name, (*fields, *_OF_SERVERS)):
+                raise _problem(f"not known{hint} What this server alone takes goes under extra", name)
+        for name in extra if isinstance(extra, dict) else ():
+            if name in given or name in fields:
+                raise _problem(f"{name!r} stands beside extra; write it there, and once", "extra")
+        return given
+
+    @model_validator(mode="after")
+    def _can_be_asked(self) -> Self:
+        """Refuse what no request may have, such as an address with a password."""
+        provider, _, name = self.model.partition("/")
+        try:
+            _ = Request(provider, name, (), self._sent, self.base_url).key
+        except MetaevalError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return what was given: null is not what is left out."""
+        return {k: v for k, v in plain(self).items() if k in self.model_fields_set}
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What it says of arguments that a judge has too."""
+        found = {k: getattr(self, k) for k in ("base_url", "temperature", "max_tokens")}
+        found = {k: v for k, v in found.items() if k in self.model_fields_set}
+        if "max_completion_tokens" in self.parameters:
+            found.setdefault("max_tokens", None)  # the judge's default would be a second limit
+        return found
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of a request beside those: what is null is not sent."""
+        named = {"reasoning_effort": self.reasoning_effort, **(self.model_extra or {})}
+        return {**{k: v for k, v in named.items() if v is not None}, **self.extra}
+
+    @property
+    def _sent(self) -> dict[str, Any]:
+        own = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        return {**{k: v for k, v in own.items() if v is not None}, **self.parameters}
+
+
+Models = dict[Annotated[Line, AfterValidator(_short_name)], NamedModel]
+"""Short name → model."""
+
+
+class _Models(Strict):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    models: Models
+
+
+def models_of(given: Mapping[str, NamedModel | Mapping[str, Any]]) -> Models:
+    """Return the models that Python gives.
+
+    Raises
+    ------
+    SpecError
+        With the first thing that is wrong.
+    """
+    content = {"models": dict(given)}
+    try:
+        return _Models.model_validate(content).models
+    except ValidationError as error:
+        raise SpecError(sentences(error, content, _Models, whole=True)[0][1]) from None
+
+
+def _problem(message: str, at: str) -> PydanticCustomError:
+    return PydanticCustomError("sentence", "{error}", {"error": message, "at": at})
+
+
+def _names(value: object) -> Iterator[str]:
+    """Yield all names within a value, in one way of writing."""
+    if isinstance(value, dict):
+        for name, inside in value.items():
+            yield str(name).strip().lower().replace("-", "_")
+            yield from _names(inside)
+    elif isinstance(value, list | tuple):
+        for inside in value:
+            yield from _names(inside)
+
+
+def _where_the_key_goes(given: Mapping[str, object]) -> str:
+    provider = PROVIDERS.get(str(given.get("model")).partition("/")[0])
+    variable = provider.key_variable if provider else ""
+    return f"set {variable} in the environment" if variable else "`metaeval providers` says where keys go"
