@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import logging
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from metaeval.base.counts import counted
 from metaeval.base.errors import SpecError, nearest, unknown
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.base import BaseEvaluator
@@ -18,7 +20,7 @@ from metaeval.llm.prompts.template import joined, load_prompt
 from metaeval.llm.providers import address_of, provider_named
 from metaeval.llm.providers.simulated import instructions, settings_of
 from metaeval.llm.replies.fields import json_schema
-from metaeval.llm.replies.reader import FORMS, PARSER, read_reply
+from metaeval.llm.replies.reader import FORMS, PARSER, read_reply, used_up
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from metaeval.llm.replies.reader import Parsed
 
 SIMULATED = "simulated"
+_log = logging.getLogger("metaeval")
 _SIGNED = ("seed", "temperature", "max_tokens", "replicate", "reply", "attempts")
 
 
@@ -217,6 +220,7 @@ class ModelEvaluator(BaseEvaluator):
             base_url=self.base_url,
             schema=schema,
             replicate=self.replicate,
+            stated=self.stated,
         )
 
     def ask(
@@ -263,19 +267,29 @@ class ModelEvaluator(BaseEvaluator):
             limits=settings.limits,
             budget=settings.left(),
             prices=settings.prices,
+            terms=settings.terms,
             usable=usable,
             attempts=self.attempts,
             offline=settings.offline,
             description=str(self.spec),
             total=total,
         )
+        thought_only = 0
         try:
             for answer in run:
                 del prompts[answer.position]
+                thought_only += used_up(answer.reply.text, answer.reply.finish_reason)
                 parsed = read.pop(answer.position, None) if answer.reply.error is None else None
                 yield places[answer.position], answered(answer, parsed, settings.prices)
         finally:
             settings.tallies.append(run.tally)
+            if thought_only:
+                _log.warning(
+                    "metaeval: %s of %s used up the limit of %s tokens in thought; raise max_tokens",
+                    counted(thought_only, "reply", "replies"),
+                    self.spec,
+                    f"{self.max_tokens:,}",
+                )
 
 
 @functools.cache

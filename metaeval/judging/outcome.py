@@ -8,6 +8,7 @@ import numpy as np
 
 from metaeval.base.records import Status
 from metaeval.evaluators.grid import CODES, Grid
+from metaeval.llm.calls.terms import phrases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,16 +68,19 @@ class Outcome:
     def __init__(self) -> None:
         self._models: set[str] = set()
         self._fingerprints: set[str] = set()
+        self._sent: set[str] = set()
 
     def meet(self, found: Answered) -> None:
-        """Note which model replied."""
+        """Note which model replied, and what was sent otherwise than asked for."""
         self._models.update(r.model for r in found.replies if r.model)
         self._fingerprints.update(r.fingerprint for r in found.replies if r.fingerprint)
+        self._sent.update(phrase for r in found.replies if r.sent for phrase in phrases(r.sent))
 
     @property
     def met(self) -> dict[str, list[str]]:
-        """The models and their fingerprints, as the provider named them."""
-        return {"models": sorted(self._models), "fingerprints": sorted(self._fingerprints)}
+        """The models and their fingerprints, as the provider named them, and what was sent otherwise."""
+        met = {"models": sorted(self._models), "fingerprints": sorted(self._fingerprints)}
+        return {**met, "sent": sorted(self._sent)} if self._sent else met
 
 
 class Judged(Outcome):

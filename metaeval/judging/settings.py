@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from metaeval.llm.calls.caller import ModelAt
     from metaeval.llm.calls.client import Client
+    from metaeval.llm.calls.terms import Terms
     from metaeval.llm.calls.work import Tally
     from metaeval.llm.providers import Connection
 
@@ -80,6 +82,8 @@ class Judging:
     prices: Prices = field(default_factory=Prices)
     offline: bool = False
     clients: Callable[[Connection], Client] = client_for
+    terms: dict[ModelAt, Terms] = field(default_factory=dict)
+    """What each model is known to take."""
     tallies: list[Tally] = field(default_factory=list)
     """Counts so far, one entry per round of requests."""
 

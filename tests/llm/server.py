@@ -35,6 +35,9 @@ class Act:
     """JSON, or a text that is sent as it is."""
     headers: dict[str, str] = field(default_factory=dict)
     choices: bool = True
+    message: dict[str, Any] = field(default_factory=dict)
+    """Further fields of the message, such as ``reasoning_content``."""
+    usage: dict[str, Any] | None = None
 
 
 ANSWER = Act()
@@ -209,7 +212,7 @@ def wanted_text(body: dict[str, Any]) -> str:
 
 def openai_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:
     text = wanted_text(body) if act.text is None else act.text
-    message = {"role": "assistant", "content": text, "refusal": act.refusal}
+    message = {"role": "assistant", "content": text, "refusal": act.refusal, **act.message}
     choice = {"index": 0, "message": message, "finish_reason": act.finish_reason}
     return {
         "id": "chatcmpl-1",
@@ -218,7 +221,7 @@ def openai_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:
         "model": f"{body['model']}-2024-08-06",
         "system_fingerprint": "fp_1",
         "choices": [choice] if act.choices else [],
-        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+        "usage": act.usage or {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
     }
 
 

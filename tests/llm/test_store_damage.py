@@ -18,7 +18,7 @@ import pytest
 
 from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
-from metaeval.llm.calls.request import CallFailure, Reply
+from metaeval.llm.calls.request import CallFailure, Message, Reply, Request
 from metaeval.llm.store import tools as store_tools
 from metaeval.llm.store.replies import Store
 from tests.llm.asking import requests
@@ -122,19 +122,26 @@ def test_a_reply_that_was_changed_on_the_disk_is_not_used(sound: Path, tmp_path:
         assert store_tools.info(store).replies + store_tools.info(store).failures == NUMBER - 2
 
 
-def test_a_store_of_version_1_is_read_and_brought_up_to_date(sound: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "lacking"), [(1, ("digest", "sent")), (2, ("sent",))])
+def test_an_older_store_is_read_and_brought_up_to_date(
+    sound: Path, tmp_path: Path, version: int, lacking: tuple[str, ...]
+) -> None:
     path = tmp_path / "s.sqlite"
     shutil.copy(sound, path)
     with sqlite3.connect(path) as connection:
-        connection.execute("ALTER TABLE replies DROP COLUMN digest")
-        connection.execute("PRAGMA user_version = 1")
+        for column in lacking:
+            connection.execute(f"ALTER TABLE replies DROP COLUMN {column}")
+        connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     with Store(path) as store:
         assert store.get(ASKED[1].key) == reply(1)
         assert store_tools.problems(store) == []
         assert store.put(ASKED[1], Reply("another")) == reply(1)
+        other = Request("openai", "m", (Message("user", "another"),))
+        changed = store.put(other, Reply("x", sent='{"temperature":null}'))
+        assert store.get(other.key) == changed == Reply("x", sent='{"temperature":null}')
     with Store(path) as store:
-        assert store.rows("PRAGMA user_version") == [(2,)]
+        assert store.rows("PRAGMA user_version") == [(3,)]
         assert store_tools.problems(store) == []
         assert store.get_many(r.key for r in ASKED) == {r.key: reply(i) for i, r in enumerate(ASKED)}
 

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -27,8 +28,9 @@ from metaeval.llm.calls.limits import Limits
 from metaeval.llm.store.replies import Store
 from metaeval.runs.replies import export_run
 from tests.conftest import ROOT
-from tests.kinds.explanations.judge.test_judge import KEY, answer
-from tests.llm.server import HANG, Server, serving
+from tests.kinds.explanations.judge.test_judge import ASPECTS, KEY, answer
+from tests.llm.dialects import anthropic, gemini, reasoning
+from tests.llm.server import HANG, Act, Behave, Server, serving
 from tests.tiny import write_study
 
 USERS = 8
@@ -144,6 +146,59 @@ def test_interrupted_it_keeps_what_it_has_and_ends_soon(data: Path) -> None:
         me.run(study, "out")
         distinct = len(stored())
         assert len(server.log) - n == distinct - answered
+
+
+def runs_on(dialect: Behave, judges: dict[str, str], out: str) -> tuple[Server, int]:
+    """Run a study with judges (name → arguments) on a server, and return the server and the exit code."""
+    with serving(dialect, delay=0.005) as server:
+        specs = ", ".join(
+            f"{name}: \"Judge('openai/o5', {more}base_url='{server.openai}')\""
+            for name, more in judges.items()
+        )
+        study = study_on(server, evaluators=f"{{{specs}}}", coefficients="[pearson]", bootstrap="null")
+        return server, main(["run", str(study), "--out", out])
+
+
+@pytest.mark.parametrize("dialect", [reasoning, anthropic, gemini])
+def test_servers_that_refuse_parameters(data: Path, dialect: Behave) -> None:
+    rated = json.dumps(dict.fromkeys(ASPECTS, 3))
+
+    def behave(body: dict[str, Any], before: int) -> Act:
+        act = dialect(body, before)
+        return act if act.kind == "status" else replace(act, text=rated)
+
+    server, code = runs_on(behave, {"one": "", "two": "replicate=1, max_tokens=900, "}, "out")
+    assert code == 0
+    refused = [s.act.body for s in server.log if s.act.kind == "status"]
+    assert len(refused) == {reasoning: 2, anthropic: 1, gemini: 0}[dialect]
+    signatures = {
+        n: e["signature"] for n, e in json.loads(Path("out/run.json").read_text())["evaluators"].items()
+    }
+    sent = {
+        reasoning: ["max_tokens as max_completion_tokens", "without temperature"],
+        anthropic: ["without temperature"],
+        gemini: None,
+    }[dialect]
+    assert [signatures[n].get("sent") for n in ("one", "two")] == [sent] * 2
+    assert (pd.read_parquet("out/scores.parquet")["status"] == "ok").all()
+    assert {s.body.get("max_completion_tokens", s.body.get("max_tokens")) for s in server.log} == {1024, 900}
+
+
+def test_a_stated_setting_that_is_refused_ends_the_run(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, code = runs_on(reasoning, {"one": "temperature=0, "}, "out")
+    assert code == 2
+    assert "leave temperature out" in capsys.readouterr().err
+    assert len(server.log) == 2
+    assert not Path("out/correlations.csv").exists()
+
+
+def test_a_limit_used_up_in_thought_is_said(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    _server, code = runs_on(reasoning, {"one": "max_tokens=50, attempts=1, "}, "out")
+    assert code == 0
+    assert set(pd.read_parquet("out/scores.parquet")["status"]) == {"truncated"}
+    assert "used up the limit of 50 tokens in thought; raise max_tokens" in caplog.text
 
 
 def test_without_a_key_from_carried_replies(

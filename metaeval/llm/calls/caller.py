@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from metaeval.base.errors import StoppedError
+from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.llm.calls.breaker import Breaker
 from metaeval.llm.calls.client import CallError, DeniedError, RejectedError, RetryableError
 from metaeval.llm.calls.limits import Limits, Pace, Purse, nano, wait_before
 from metaeval.llm.calls.price import Prices, reply_limit, tokens_about
-from metaeval.llm.calls.request import CallFailure, Reply
+from metaeval.llm.calls.request import CallFailure, Reply, canonical
+from metaeval.llm.calls.terms import Terms
 from metaeval.llm.providers import Connection
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
     from metaeval.llm.calls.client import Client
     from metaeval.llm.calls.request import FailureKind, Request
+
+ModelAt: TypeAlias = tuple[str, str, str]
+"""Provider, model and address."""
 
 _DENIED_AT_MOST = 3  # refusals in a row that say the next one comes too: key, model, account
 _REJECTED_AT_MOST = {False: 10, True: 30}  # alike in a row, by whether the model ever answered
@@ -31,6 +35,7 @@ _LONG_WAIT = 1.0  # seconds, from which on the progress line mentions the wait
 class _Model:
     client: Client
     breaker: Breaker
+    terms: Terms
     in_a_row: int = 0
     last: CallError | None = None
 
@@ -42,6 +47,8 @@ class Caller:
     ----------
     clients
         Makes the client of a connection; called once for a provider and address.
+    terms
+        What each model at an address is known to take; calls of one run share it.
     clock, sleep, draw
         Return the time in seconds; wait; return a random number from 0 to 1. Tests pass their own.
     """
@@ -53,6 +60,7 @@ class Caller:
         purse: Purse,
         prices: Prices,
         *,
+        terms: dict[ModelAt, Terms],
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
         draw: Callable[[], float],
@@ -63,7 +71,8 @@ class Caller:
         self._requests = Pace(limits.requests_per_minute)
         self._tokens = Pace(limits.tokens_per_minute)
         self._clients: dict[tuple[str, str], Client] = {}
-        self._models: dict[tuple[str, str, str], _Model] = {}
+        self._terms = terms
+        self._models: dict[ModelAt, _Model] = {}
         self._stopped: BaseException | None = None
         self._paced = 0
 
@@ -74,6 +83,8 @@ class Caller:
         ------
         StoppedError
             If the model answers no request, or takes none.
+        MetaevalError
+            If the model refuses a setting that the request states.
         """
         model = self._model(request)
         left, retry = self._limits.call_seconds, 0
@@ -90,6 +101,8 @@ class Caller:
                 outcome, took = await self._send(request, model, min(seconds, left), since)
                 if isinstance(outcome, Reply):
                     return outcome
+                if outcome is None:  # a parameter was refused: it is asked without
+                    continue
                 last = outcome
                 asked = outcome.retry_after if isinstance(outcome, RetryableError) else None
                 if not isinstance(outcome, RetryableError) or (asked or 0.0) > self._limits.patience_seconds:
@@ -135,8 +148,35 @@ class Caller:
 
     async def _send(
         self, request: Request, model: _Model, seconds: float, since: float
+    ) -> tuple[Reply | CallError | None, float]:
+        """Send a request once; return what came, None if a parameter was refused, and the seconds it took."""
+        async with model.terms.turn(request) as asked:
+            outcome, took = await self._send_as(asked.request, model, seconds, since)
+            if isinstance(outcome, CallError):
+                try:
+                    refused = model.terms.refused(request, asked, outcome)
+                except MetaevalError as error:
+                    self.stop(error)  # at once: others are about to send
+                    raise
+                if refused:
+                    model.breaker.refuse()
+                    return None, took
+                if isinstance(outcome, RetryableError):
+                    model.breaker.fail(request.key, outcome, self._clock() - took)
+                else:
+                    model.breaker.refuse()
+            elif outcome.error is None:
+                model.terms.answered(request)
+                model.breaker.answer()
+                model.in_a_row = 0
+                if asked.changes:
+                    return outcome._replace(sent=canonical(asked.changes)), took
+            return outcome, took
+
+    async def _send_as(
+        self, request: Request, model: _Model, seconds: float, since: float
     ) -> tuple[Reply | CallError, float]:
-        """Send a request once, within the budget; return the reply or the error, and the seconds it took."""
+        """Send a request as it is, within the budget."""
         reserved = await self.purse.reserve(request)
         if reserved is None:
             return Reply(error=CallFailure("budget", self.purse.empty)), 0.0
@@ -155,15 +195,9 @@ class Caller:
                 spent = reserved if cost is None else nano(cost)
                 if outcome.prompt_tokens is not None:
                     self._tokens.correct(outcome.prompt_tokens + (outcome.completion_tokens or 0) - estimate)
-                model.breaker.answer()
-                model.in_a_row = 0
                 return outcome._replace(queue_seconds=sent - since, service_seconds=took), took
             # A lost call may be charged, so it counts as the most that it can cost.
             spent = reserved if outcome.sent else 0
-            if isinstance(outcome, RetryableError):
-                model.breaker.fail(request.key, outcome, sent)
-            else:
-                model.breaker.refuse()
             return outcome, took
         finally:
             self.purse.settle(reserved, spent)
@@ -215,7 +249,10 @@ class Caller:
             )
             if self._stopped is not None:
                 breaker.end()
-            self._models[key] = _Model(self._clients[place], breaker)
+            client = self._clients[place]
+            if key not in self._terms:
+                self._terms[key] = Terms(json_object=getattr(client, "json_object", False))
+            self._models[key] = _Model(client, breaker, self._terms[key])
         return self._models[key]
 
     def _stop(self, error: StoppedError) -> StoppedError:

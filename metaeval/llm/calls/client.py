@@ -108,6 +108,14 @@ def count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53 else None
 
 
+def completion_count(usage: Mapping[str, object]) -> int | None:
+    """Return the tokens of a reply, with those of thought: some servers count them in the total alone."""
+    prompt, completion, total = (count(usage.get(f"{n}_tokens")) for n in ("prompt", "completion", "total"))
+    if prompt is None or total is None:
+        return completion
+    return max(completion or 0, total - prompt)
+
+
 def text_of(content: object) -> str:
     """Return the text of a message's content, which some servers give in parts."""
     if isinstance(content, list):

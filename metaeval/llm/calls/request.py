@@ -91,6 +91,9 @@ class Request:
         Number of the repetition, where the same is asked several times on purpose.
     attempt
         Number of the try, where the same is asked again because the reply could not be used.
+    stated
+        Names of the settings that the user wrote, ``response_format`` for a schema. What a server refuses of
+        them is not left out (`metaeval.llm.calls.terms`). Not part of the key.
 
     Raises
     ------
@@ -106,6 +109,7 @@ class Request:
     schema: Mapping[str, Any] | None = None
     replicate: int = 0
     attempt: int = 0
+    stated: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __post_init__(self) -> None:
         bad = sorted(_FORBIDDEN.intersection(map(str.lower, self.parameters)))
@@ -131,12 +135,17 @@ class Request:
     def _frame(self) -> tuple[str, str]:
         """The text before and after the messages in `canonical`."""
         # Names come sorted, and "messages" third.
-        names = sorted(n for n in self.__dataclass_fields__ if n != "messages")
+        names = sorted(n for n in self.__dataclass_fields__ if n not in ("messages", "stated"))
         try:
             head, tail = (canonical({n: getattr(self, n) for n in part}) for part in (names[:2], names[2:]))
         except (TypeError, ValueError) as error:
             raise MetaevalError(f"a parameter of a request is no JSON value: {error}") from None
         return f'{head[:-1]},"messages":', f",{tail[1:]}"
+
+    @property
+    def settings(self) -> str:
+        """Model, parameters and schema as JSON text: the same for requests that differ in their messages."""
+        return self._frame[1]
 
     @functools.cached_property
     def canonical(self) -> str:
@@ -199,6 +208,8 @@ class Reply(NamedTuple):
     raw: str = ""
     """The body as it was received."""
     error: CallFailure | None = None
+    sent: str = ""
+    """What was sent otherwise than asked for, as JSON (`metaeval.llm.calls.terms`); empty for nothing."""
 
     @property
     def total_tokens(self) -> int | None:

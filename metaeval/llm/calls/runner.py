@@ -21,8 +21,10 @@ from metaeval.llm.calls.work import Answer, Tally, Work
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
 
+    from metaeval.llm.calls.caller import ModelAt
     from metaeval.llm.calls.client import Client
     from metaeval.llm.calls.request import Reply, Request
+    from metaeval.llm.calls.terms import Terms
     from metaeval.llm.providers import Connection
     from metaeval.llm.store.replies import Store
 
@@ -46,6 +48,8 @@ class RequestRun:
         Makes the client for a provider and address.
     limits, budget, prices
         Limits of the run, its budget, and prices of models.
+    terms
+        What each model is known to take, to be shared with other runs.
     usable
         Says whether the reply to the request at a position can be used; called in the run's thread. If not,
         the request is sent again, as another attempt.
@@ -61,7 +65,8 @@ class RequestRun:
     Raises
     ------
     MetaevalError
-        While iterating: a key is missing, the store cannot be used, or, offline, replies are not there.
+        While iterating: a key is missing, the store cannot be used, or, offline, replies are not there; a
+        model refuses a setting that a request states.
     StoppedError
         While iterating: a model answers no call at all.
     """
@@ -75,6 +80,7 @@ class RequestRun:
         limits: Limits | None = None,
         budget: Budget | None = None,
         prices: Prices | None = None,
+        terms: dict[ModelAt, Terms] | None = None,
         usable: Callable[[int, Reply], bool] = lambda _, reply: bool(reply.text),
         attempts: int = 1,
         offline: bool = False,
@@ -90,6 +96,7 @@ class RequestRun:
         self._requests, self._store, self._clients = requests, store, clients
         self._limits, self._budget = limits or Limits(), budget or Budget()
         self._prices = prices or Prices()
+        self._terms = {} if terms is None else terms
         self._usable, self._attempts, self._offline = usable, attempts, offline
         self._description, self._total = description, total
         self._clock, self._sleep, self._draw = clock, sleep, draw
@@ -165,6 +172,7 @@ class RequestRun:
             self._limits,
             purse,
             self._prices,
+            terms=self._terms,
             clock=self._clock,
             sleep=self._sleep,
             draw=self._draw,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.base.errors import StoppedError
+from metaeval.llm.calls.terms import check_stated
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
@@ -202,6 +203,7 @@ class Work:
 
     def _ended(self, item: _Item) -> bool:
         reply = item.replies[-1]
+        check_stated(item.request, reply.sent)
         item.usable = reply.final and self._usable(item.position, reply)
         return item.usable or not reply.final or len(item.replies) >= self._attempts
 

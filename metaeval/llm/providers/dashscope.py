@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import aiohttp
 from dashscope import AioGeneration
@@ -96,6 +96,9 @@ class _Scrubbed(logging.Filter):
 
 class DashScopeClient:
     """Sends requests with `dashscope.AioGeneration` over one session of its own."""
+
+    json_object: ClassVar[bool] = True
+    """Whether a schema is asked for as a mere JSON object."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import openai
 
-from metaeval.llm.calls.client import CallError, RejectedError, count, text_of, word
+from metaeval.llm.calls.client import CallError, RejectedError, completion_count, count, text_of, word
 from metaeval.llm.calls.request import Reply
 from metaeval.llm.calls.scrub import scrub
 from metaeval.llm.providers import key_for
@@ -118,6 +118,8 @@ class DashScopeCompatibleClient(OpenAIClient):
     """DashScope's endpoint that speaks as OpenAI does."""
 
     denied: ClassVar[Collection[str]] = ()
+    json_object: ClassVar[bool] = True
+    """Whether a schema is asked for as a mere JSON object."""
 
     def reply_format(self, request: Request) -> dict[str, Any]:
         """Ask for a JSON object: a schema is taken by a few of its models only, and refused by the others."""
@@ -136,7 +138,7 @@ def read_completion(body: Mapping[str, Any], raw: str) -> Reply:
         model=word(body.get("model")),
         fingerprint=word(body.get("system_fingerprint")),
         prompt_tokens=count(usage.get("prompt_tokens")),
-        completion_tokens=count(usage.get("completion_tokens")),
+        completion_tokens=completion_count(usage),
         cached_tokens=count((usage.get("prompt_tokens_details") or {}).get("cached_tokens")),
         raw=raw,
     )

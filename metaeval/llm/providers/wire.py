@@ -63,6 +63,8 @@ def answered(status: int, body: str, headers: Mapping[str, str], denied: Collect
     code, message = "", body
     with contextlib.suppress(*MISREAD):
         content = json.loads(body)
+        if isinstance(content, list) and content:  # as Gemini's compatible endpoint sends it
+            content = content[0]
         error = content.get("error", content) if isinstance(content, dict) else content
         if isinstance(error, dict):
             code = str(error.get("code") or error.get("type") or "")[:_LONGEST_CODE]

@@ -33,12 +33,30 @@ _PLAIN_TAGS = re.compile(
 
 
 def answer_in(text: str) -> str | None:
-    """Return what comes after the reasoning, or None if the reasoning never ends.
+    """Return what comes after the reasoning, or None if the reasoning never ends."""
+    answer = _parted(text)[1]
+    if answer is None:
+        return None
+    last = _ENDS.search(answer, max(0, len(answer) - 200))
+    text = answer[: last.start()] if last else answer
+    return _LATEX.sub(r" \1 ", _LATEX.sub(r" \1 ", text))  # one may stand in another
+
+
+def parted(text: str) -> tuple[str, str]:
+    """Return the reasoning in a reply, without its marks, and the rest of it as it is."""
+    thought, rest = _parted(text)
+    return thought.strip(), text if rest == text else (rest or "").strip()
+
+
+def _parted(text: str) -> tuple[str, str | None]:
+    """Return the reasoning, and what comes after it; None for that if the reasoning never ends.
 
     Some servers drop the mark that begins the reasoning: without one, all before its end is reasoning.
     """
+    thoughts: list[str] = []
     at = text.rfind(_FINAL_CHANNEL)
     if at >= 0:
+        thoughts.append(text[:at])
         text = text[at + len(_FINAL_CHANNEL) :].split("<|", maxsplit=1)[0]
     kept: list[str] = []
     at, thought = 0, None
@@ -46,20 +64,20 @@ def answer_in(text: str) -> str | None:
         name = mark["name"].casefold()
         if thought is not None and name != thought:
             continue
+        piece = text[at : mark.start()]
         if mark["end"] is not None and thought is None:
+            thoughts += [*kept, piece]
             kept = []
         elif thought is None:
-            kept.append(text[at : mark.start()])
+            kept.append(piece)
             thought = name
-        elif mark["end"] is not None:
-            thought = None
+        else:
+            thoughts.append(piece)
+            thought = None if mark["end"] is not None else thought
         at = mark.end()
     if thought is not None:
-        return None
-    text = "\n".join([*kept, text[at:]])
-    last = _ENDS.search(text, max(0, len(text) - 200))
-    text = text[: last.start()] if last else text
-    return _LATEX.sub(r" \1 ", _LATEX.sub(r" \1 ", text))  # one may stand in another
+        return "\n".join([*thoughts, text[at:]]), None
+    return "\n".join(thoughts), "\n".join([*kept, text[at:]])
 
 
 def unknown_mark(text: str, known: frozenset[str]) -> str | None:

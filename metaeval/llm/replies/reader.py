@@ -113,7 +113,7 @@ def read_reply(
         raise ValueError(f"names of fields must be different, at least one, not {[f.name for f in fields]}")
     if form not in FORMS:
         raise ValueError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
-    unended = _unended(finish_reason, refusal)
+    unended = _unended(text, finish_reason, refusal)
     if unended is not None:
         return unended
     answer = answer_in(with_stars_counted(tidy(text or "")))
@@ -134,14 +134,20 @@ def read_reply(
     return Parsed(None, Status.REFUSED, f"the reply says: {match.group()}") if match else found
 
 
-def _unended(finish_reason: str | None, refusal: str | None) -> Parsed | None:
+def used_up(text: str | None, finish_reason: str | None) -> bool:
+    """Say whether a reply used up its limit of tokens in thought, before it answered."""
+    return (finish_reason or "").casefold() in _CUT_OFF and not (answer_in(text or "") or "").strip()
+
+
+def _unended(text: str | None, finish_reason: str | None, refusal: str | None) -> Parsed | None:
     """Return why a reply did not end by itself, or None if it did."""
     ended = (finish_reason or "").casefold()
     if (refusal or "").strip() or ended in _FILTERED:
         said = (refusal or "").strip() or f"the provider ended it: {finish_reason}"
         return Parsed(None, Status.REFUSED, said)
     if ended in _CUT_OFF:
-        return Parsed(None, Status.TRUNCATED, f"the provider cut it off: {finish_reason}")
+        where = "in thought, before it answered" if used_up(text, finish_reason) else "before it ended"
+        return Parsed(None, Status.TRUNCATED, f"the reply used up its limit {where}; raise max_tokens")
     return None
 
 

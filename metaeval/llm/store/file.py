@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from metaeval.base.errors import MetaevalError
 from metaeval.llm.store.claims import TABLE as CLAIMS
-from metaeval.llm.store.rows import TABLE, DamagedReplyError, add_digests
+from metaeval.llm.store.rows import TABLE, DamagedReplyError, upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-VERSION = 2
-_OLDEST = 1  # without digests
+VERSION = 3
+_OLDEST = 1  # without digests; 2: without what was sent otherwise
 _APPLICATION = 0x6D65766C  # "mevl": how a store is told from other SQLite files
 _BUSY = 60.0  # seconds to wait for another process's commit
 _LONGEST_WORD = 200  # characters of what SQLite says: it may quote a whole reply
@@ -38,8 +38,9 @@ def open_to_write(path: Path) -> sqlite3.Connection:
     try:
         if version_of(connection) < VERSION:
             connection.execute("BEGIN IMMEDIATE")
-            if version_of(connection) < VERSION:  # another process may have been first
-                add_digests(connection)
+            version = version_of(connection)
+            if version < VERSION:  # another process may have been first
+                upgrade(connection, version)
                 connection.execute(f"PRAGMA user_version = {VERSION}")
             connection.execute("COMMIT")
     except BaseException:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LONGEST = 64 * 2**20  # bytes of a line: a thousand times the longest reply of a model of today
 _MOST_TRIES = 1000
 _FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
-    ("text raw", lambda v: isinstance(v, str), "text"),
+    ("text raw sent", lambda v: isinstance(v, str), "text"),
     ("finish_reason refusal model fingerprint", lambda v: isinstance(v, str | None), "text or null"),
     (
         "prompt_tokens completion_tokens cached_tokens",
@@ -81,6 +81,7 @@ def _reply(said: dict[str, Any]) -> Reply:
     if error:
         _need(all(isinstance(part, str) for part in error), "the error must hold texts")
         _need(error.kind in get_args(FailureKind), f"{error.kind!r} is no kind of error")
+    said = {"sent": "", **said}  # older files have none
     for names, fits, wanted in _FIELDS:
         for name in names.split():
             _need(fits(said[name]), f"{name} must be {wanted}")

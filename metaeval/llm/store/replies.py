@@ -70,7 +70,6 @@ class Store:
         self._reading = threading.Lock()
         with self.sentences():
             self._reader = open_to_read(self.path)
-            self.columns = columns(version_of(self._reader))
         self._writer = Writer(lambda: open_to_write(self.path), self.sentences, self._claims.close)
         self._closed = False
 
@@ -89,6 +88,11 @@ class Store:
         with self._reading:
             self._reader.close()
 
+    @property
+    def columns(self) -> str:
+        """The columns of a reply, as the file has them now: whoever writes first upgrades it."""
+        return columns(version_of(self._reader))
+
     def get(self, key: str) -> Reply | None:
         """Return the reply kept under a key."""
         return self.get_many([key]).get(key)
@@ -98,10 +102,11 @@ class Store:
         wanted = list(dict.fromkeys(keys))
         found: dict[str, Reply] = {}
         with self._reading, self.sentences():
+            kept = self.columns
             for start in range(0, len(wanted), _CHUNK):
                 chunk = wanted[start : start + _CHUNK]
                 marks = ",".join("?" * len(chunk))
-                for one in self._reader.execute(_get(self.columns, marks), chunk):
+                for one in self._reader.execute(_get(kept, marks), chunk):
                     found[one[0]] = reply_in(one)
         return found
 

@@ -38,6 +38,7 @@ _TYPES: Mapping[str, str] = {
     "error_kind": "TEXT",
     "error_message": "TEXT",
     "error_code": "TEXT",
+    "sent": "TEXT",
 }
 _REPLY = ",".join(_TYPES)
 _KEPT = f"{_REPLY},created,digest"
@@ -64,7 +65,8 @@ class DamagedReplyError(sqlite3.DatabaseError):
 
 def columns(version: int) -> str:
     """Return the columns that `reply_in` reads, of a store of that version."""
-    return f"key,{_REPLY},created,{'digest' if version > 1 else repr(_UNKNOWN)}"
+    kept = _REPLY if version > 2 else _REPLY.replace(",sent", ",NULL")
+    return f"key,{kept},created,{'digest' if version > 1 else repr(_UNKNOWN)}"
 
 
 def row(request: Request, reply: Reply, created: float) -> Row:
@@ -74,13 +76,15 @@ def row(request: Request, reply: Reply, created: float) -> Row:
 
 def values(asked: tuple[str, str, str, str], reply: Reply, created: float) -> Row:
     """Return the row of a reply; ``asked`` is the request's key, its JSON text, its provider and model."""
-    given = (*reply[:11], *(reply.error or (None, None, None)))
+    given = (*reply[:11], *(reply.error or (None, None, None)), reply.sent or None)
     plain = [_AS[kind.split()[0]](value) for kind, value in zip(_TYPES.values(), given, strict=True)]
     return (*asked, *plain, created, digest(asked[0], *plain, created))
 
 
 def digest(*kept: object) -> int:
     """Return a 64-bit digest of the key, the columns of the reply and the time."""
+    if kept[-2] is None:  # nothing was sent otherwise: the digest of version 2, so that its rows stay
+        kept = (*kept[:-2], kept[-1])
     text = "\x1f".join(map(str, kept)).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big", signed=True)
 
@@ -92,7 +96,7 @@ def reply_in(found: Sequence[Any], key: str | None = None) -> Reply:
     if not sound or (key is not None and given != key):
         raise DamagedReplyError(given)
     error = None if found[12] is None else CallFailure(found[12], found[13] or "", found[14] or "")
-    return Reply._make((*found[1:12], error))
+    return Reply._make((*found[1:12], error, found[15] or ""))
 
 
 def request_in(text: str, key: str) -> dict[str, Any]:
@@ -106,8 +110,11 @@ def request_in(text: str, key: str) -> dict[str, Any]:
     raise DamagedReplyError(key)
 
 
-def add_digests(connection: sqlite3.Connection) -> None:
-    """Add the digests of all rows to a store of version 1."""
+def upgrade(connection: sqlite3.Connection, version: int) -> None:
+    """Add what rows of an older version lack: what was sent otherwise, and digests before version 2."""
+    connection.execute("ALTER TABLE replies ADD COLUMN sent TEXT")
+    if version > 1:
+        return
     connection.create_function("reply_digest", -1, digest, deterministic=True)
     connection.execute("ALTER TABLE replies ADD COLUMN digest INTEGER")
     connection.execute(f"UPDATE replies SET digest = reply_digest(key,{_REPLY},created)")  # noqa: S608 - names

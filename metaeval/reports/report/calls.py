@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metaeval.llm.calls.terms import phrases
+from metaeval.llm.replies.reader import used_up
+from metaeval.llm.replies.thought import thought_in
 from metaeval.reports.report.encode import Texts
 
 if TYPE_CHECKING:
@@ -87,14 +90,19 @@ class Calls:
 
     def _of(self, key: str, conversation: Conversation) -> dict[str, Any]:
         reply = conversation.reply
-        self._size += len(reply.text)
+        thought = thought_in(reply.text, reply.raw)
+        self._size += len(thought.text) + len(thought.answer)
         return {
             "key": key,
             "prompt": [
                 {"role": m.role, "lines": list(self._taken(m.content.split("\n")))}
                 for m in conversation.messages
             ],
-            "text": reply.text,
+            "text": thought.answer,
+            "thought": thought.text,
+            "thoughtTokens": thought.tokens,
+            "usedUp": used_up(reply.text, reply.finish_reason),
+            "sent": ", ".join(phrases(reply.sent)),
             "refusal": reply.refusal or "",
             "finish": reply.finish_reason or "",
             "model": reply.model or "",

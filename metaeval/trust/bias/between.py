@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from metaeval.stats.resampling.bootstrap import Resampler
     from metaeval.trust.bias.arrays import JudgedUnits
 
-_OUTCOME = ("spec", "models", "fingerprints", "without_example", "outcome")
+_OUTCOME = ("spec", "models", "fingerprints", "sent", "without_example", "outcome")
 """Parts of a signature that are no part of the question."""
 
 

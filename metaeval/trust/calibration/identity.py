@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 _WORDS = {
     "model": "the model",
     "models": "the model that the provider names",
+    "sent": "what the server takes",
     "prompt": "the prompt",
     "rubric": "the rubric",
     "parser": "the parser of replies",
@@ -33,7 +34,7 @@ _NOT_IDENTITY = frozenset(
         "replicate",  # the same judge, asked again
     }
 )
-_OUTCOMES = frozenset({"models"})
+_OUTCOMES = frozenset({"models", "sent"})
 """Known from replies alone: a judge that was not asked yet has none."""
 _PARTS = "parts"
 _SHORT = 8  # characters of a hash that are shown

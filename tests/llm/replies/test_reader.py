@@ -176,6 +176,20 @@ def test_a_reply_that_did_not_end_by_itself_gives_nothing(reason: str) -> None:
     assert found.values is None
 
 
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("", "in thought, before it answered"),
+        ("<think>clarity: 4 would", "in thought, before it answered"),
+        ("clarity: 4 and", "before it ended"),
+    ],
+)
+def test_a_limit_that_was_used_up_is_named(text: str, where: str) -> None:
+    found = parsed(text, finish_reason="length")
+    assert found.status is Status.TRUNCATED
+    assert found.reason == f"the reply used up its limit {where}; raise max_tokens"
+
+
 @pytest.mark.parametrize(("fields", "form"), [([], "auto"), (["a", "a"], "auto"), (["a"], "yaml")])
 def test_errors_of_the_caller(fields: list[str], form: str) -> None:
     with pytest.raises(ValueError, match="must be"):

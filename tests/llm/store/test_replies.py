@@ -41,6 +41,7 @@ def test_what_is_put_is_got(store: Store) -> None:
         queue_seconds=0.5,
         service_seconds=1.5,
         raw='{"a": 1}',
+        sent='{"temperature":null}',
     )
     assert store.get(one().key) is None
     assert store.put(one(), reply) == reply

@@ -98,6 +98,19 @@ def test_a_file_that_is_no_text(store: Store, tmp_path: Path) -> None:
         store_tools.import_jsonl(store, file)
 
 
+def test_a_file_of_before_is_imported(filled: Store, tmp_path: Path) -> None:
+    """It says nothing of what was sent."""
+    file = tmp_path / "r.jsonl"
+    store_tools.export_jsonl(filled, file)
+    records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    for record in records:
+        del record["reply"]["sent"]
+    file.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    with Store(tmp_path / "other.sqlite") as other:
+        assert store_tools.import_jsonl(other, file) == (3, 0)
+        assert other.get(ASKED[0].key) == filled.get(ASKED[0].key)
+
+
 def test_the_commands(filled: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, file = str(filled.path), str(tmp_path / "r.jsonl")
     assert main(["store", "info", "--store", path]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 
@@ -186,6 +187,32 @@ def test_from_an_estimate_down_to_the_raw_reply_and_back(show: Show) -> None:
     for _ in range(5):
         page.go_back()
     page.get_by_role("heading", name="Leaderboard").wait_for()
+
+
+def test_the_thought_of_a_reply_is_folded(show: Show) -> None:
+    given = payload()
+    judge = next(e for e, of in enumerate(given["calls"]["of"]) if of is not None)
+    shown, hidden, lost = (given["calls"]["replies"][given["calls"]["of"][judge][0][u]] for u in (0, 1, 2))
+    shown |= {
+        "thought": "Let me see: <b>2</b> would be harsh.",
+        "thoughtTokens": 1234,
+        "sent": "without temperature",
+    }
+    hidden |= {"thoughtTokens": 7}
+    lost |= {"text": "", "usedUp": True}
+    name = given["evaluators"][judge]["name"]
+    page = show(given, f"#/unit?unit=0&evaluator={quote(name)}")
+    call = page.locator("details.call[open]")
+    assert "without temperature" in call.locator("dl").inner_text()
+    thought = call.get_by_text("Let me see: <b>2</b> would be harsh.")
+    assert not thought.is_visible()
+    call.get_by_text("Thought before the answer (1,234 tokens)").click()
+    assert thought.is_visible()
+    assert call.get_by_text("My ratings of unit 0:").is_visible()
+    page = show(given, f"#/unit?unit=1&evaluator={quote(name)}")
+    assert page.get_by_text("not shown by the server (7 tokens)").first.is_visible()
+    page = show(given, f"#/unit?unit=2&evaluator={quote(name)}")
+    assert page.get_by_text("raise max_tokens").first.is_visible()
 
 
 def test_the_unit_shows_truth_scores_and_why_there_is_none(show: Show) -> None:

@@ -40,6 +40,20 @@ def test_a_prompt_comes_back_from_its_lines() -> None:
     assert found["note"] == "1 call was not in the store when the page was made."
 
 
+def test_a_thought_stands_beside_the_answer() -> None:
+    shown = Reply("4", raw='{"choices": [{"message": {"reasoning": "Hm."}}]}', sent='{"temperature":null}')
+    lost = Reply("", "length", raw='{"usage": {"completion_tokens_details": {"reasoning_tokens": 9}}}')
+    calls = Calls({"a": conversation("one", shown), "b": conversation("two", lost)})
+    one, other = calls.payload([np.array([["a", "b"]], dtype=object)], np.array([0, 1]))["replies"]
+    assert (one["text"], one["thought"], one["sent"], one["usedUp"]) == (
+        "4",
+        "Hm.",
+        "without temperature",
+        False,
+    )
+    assert (other["text"], other["thought"], other["thoughtTokens"], other["usedUp"]) == ("", "", 9, True)
+
+
 def test_only_what_is_shown_is_taken() -> None:
     found = Calls(CONVERSATIONS).payload(KEYS, np.array([1]))
     assert [r["key"] for r in found["replies"]] == ["b"]

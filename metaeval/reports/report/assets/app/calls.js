@@ -38,6 +38,7 @@ function UnitCalls({ study, u, chosen }) {
 function Call({ lines, evaluator, reply, rated, statuses, units, open }) {
   const facts = [
     ['model', reply.model],
+    ['asked', reply.sent],
     ['finish', reply.finish],
     ['error', reply.error],
     ['refusal', reply.refusal],
@@ -53,12 +54,26 @@ function Call({ lines, evaluator, reply, rated, statuses, units, open }) {
       <dd><${Words}>${value}</${Words}></dd></div>`,
       )}</dl>
     <h4>Reply</h4>
+    ${(reply.thought || reply.thoughtTokens > 0) && html`<${Thought} reply=${reply} />`}
     ${reply.text && html`<${LongText} text=${reply.text} what="the reply" />`}
-    ${!reply.text && html`<p class="note">The reply holds no text.</p>`}
+    ${!reply.text &&
+      html`<p class="note">${
+        reply.usedUp
+          ? 'The reply used up its limit in thought, before it answered; raise max_tokens.'
+          : 'The reply holds no text.'
+      }</p>`}
     ${reply.prompt.map(
       (message, i) => html`<${Fragment} key=${i}>
       <h4>Prompt: ${message.role}</h4>
       <${LongText} text=${message.lines.map((l) => lines[l]).join('\n')} what="the message" /></${Fragment}>`,
     )}
   </details>`
+}
+
+/** What the model thought before it answered, folded; only its length where the server does not show it. */
+function Thought({ reply }) {
+  const size = reply.thoughtTokens > 0 ? ` (${reply.thoughtTokens.toLocaleString('en')} tokens)` : ''
+  if (!reply.thought) return html`<p class="note">Thought before the answer, not shown by the server${size}.</p>`
+  return html`<details class="thought"><summary>Thought before the answer${size}</summary>
+    <${LongText} text=${reply.thought} what="the thought" /></details>`
 }

@@ -1,0 +1,235 @@
+"""What a model's server takes: a parameter that it refuses is met once, and then renamed or left out.
+
+Most servers that speak OpenAI's language refuse some of it: reasoning models take no ``temperature``, and
+their limit is called ``max_completion_tokens``; some take no JSON schema. Nothing is known of a server before
+it is asked: the first request with some settings goes alone, and what is refused is changed for all that
+follow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import logging
+import re
+import threading
+import time
+from asyncio import sleep
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from metaeval.base.errors import MetaevalError
+from metaeval.llm.calls.client import DeniedError, RetryableError
+from metaeval.llm.calls.request import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from metaeval.llm.calls.client import CallError
+    from metaeval.llm.calls.request import Request
+
+Changes: TypeAlias = "Mapping[str, str | None]"
+"""Parameter → what is sent instead: another name, for ``response_format`` another type; None for nothing."""
+
+FORMAT, LIMIT = "response_format", "max_tokens"
+_INSTEAD = {LIMIT: "max_completion_tokens", FORMAT: "json_object"}
+"""What is tried before a parameter is left out: it asks for the same."""
+_HOLD = 10.0  # seconds; a server that refuses a parameter says so before it generates anything
+_LOOK_AGAIN = 0.01  # seconds
+_SAID = 160  # characters of what a server said
+
+_REFUSES = re.compile(
+    r"unsupported|n[o']t support|unknown|unrecogni[sz]ed|not recogni[sz]ed|unexpected|not permitted"
+    r"|not allowed|unavailable|not available|invalid|cannot find|must be one of|cannot be (?:set|specified)"
+    r"|deprecated|extra (?:input|field)|fail\w* to parse",
+    re.IGNORECASE,
+)
+_BOUNDS = re.compile(
+    r"too (?:large|long|big|high|small|low|many)|at (?:most|least)|(?:max|min)imum|exceed|(?:great|less)er"
+    r" than|\brange\b|\bbetween\b",
+    re.IGNORECASE,
+)
+"""The parameter is taken, this value of it is not: that is for the user to change."""
+_FORMAT_WORDS = r"response[_ ]?format|json[_ ]?schema|json[_ ]?object|grammar|structured output"
+
+_log = logging.getLogger("metaeval")
+
+
+class Asked(NamedTuple):
+    """What is sent for a request."""
+
+    request: Request
+    changes: Changes = MappingProxyType({})
+
+
+class Terms:
+    """What the server of one model is known to take.
+
+    Parameters
+    ----------
+    json_object
+        Whether a schema is asked for as ``json_object`` from the start.
+    """
+
+    def __init__(self, *, json_object: bool = False) -> None:
+        self._changes: dict[str, str | None] = {}
+        self._last = {FORMAT} if json_object else set[str]()  # nothing is left to be tried instead of these
+        self._taken: set[str] = set()  # settings that were answered
+        self._refused: set[tuple[str, str]] = set()  # parameters with their values
+        self._frames: dict[tuple[str, frozenset[str]], Asked] = {}
+        self._first = threading.Lock()  # judges may ask in several event loops
+
+    @contextlib.asynccontextmanager
+    async def turn(self, request: Request) -> AsyncIterator[Asked]:
+        """Wait while another request finds out what is taken; yield what to send.
+
+        Raises
+        ------
+        MetaevalError
+            If the request states a setting that is refused.
+        """
+        held = False
+        if request.address and request.settings not in self._taken:
+            until = time.monotonic() + _HOLD
+            while not (held := self._first.acquire(blocking=False)) and time.monotonic() < until:
+                await sleep(_LOOK_AGAIN)
+                if request.settings in self._taken:
+                    break
+        try:
+            yield self._asked(request)
+        finally:
+            if held:
+                self._first.release()
+
+    def answered(self, request: Request) -> None:
+        """Note that a request was answered, so that its settings are taken."""
+        self._taken.add(request.settings)
+
+    def refused(self, request: Request, asked: Asked, error: CallError) -> bool:
+        """Say whether an error refuses parameters that were not known to be refused, and note them.
+
+        Raises
+        ------
+        MetaevalError
+            If the request states each of them.
+        """
+        if isinstance(error, DeniedError) or error.sent or error.too_long or error.code == "connect":
+            return False
+        if isinstance(error, RetryableError) and error.retry_after is not None:
+            return False
+        text = str(error)
+        if not _REFUSES.search(text) or _BOUNDS.search(text):
+            return False
+        named = [name for name in _sent(asked) if _names(name, asked.changes, text)]
+        if not named:
+            return False
+        for name in named:
+            self._refused.add((name, _value(request, name)))
+        steps = {name: self._instead(name, asked) for name in named}
+        free = [name for name, to in steps.items() if to is not None or name not in request.stated]
+        if not free:
+            raise _stop(request, named[0], text)
+        for name in free:
+            if self._changes.get(name, "") == asked.changes.get(name, ""):  # else it is known by now
+                self._changes[name] = steps[name]
+                _log.warning("metaeval: %s", _told(request, name, steps[name], text))
+        self._frames.clear()
+        return True
+
+    def _instead(self, name: str, asked: Asked) -> str | None:
+        if name in asked.changes or name in self._last or _INSTEAD.get(name) in asked.request.parameters:
+            return None
+        return _INSTEAD.get(name)
+
+    def _asked(self, request: Request) -> Asked:
+        if not self._changes:
+            return Asked(request)
+        key = (request.settings, request.stated)
+        if key not in self._frames:
+            self._frames[key] = self._changed(request)
+        frame, changes = self._frames[key]
+        return Asked(frame.asking(request.messages), changes) if changes else Asked(request)
+
+    def _changed(self, request: Request) -> Asked:
+        parameters, schema = dict(request.parameters), request.schema
+        made: dict[str, str | None] = {}
+        for name, to in self._changes.items():
+            if name not in _sent(Asked(request)):
+                continue
+            if to is None and name in request.stated:
+                if (name, _value(request, name)) in self._refused:
+                    raise _stop(request, name)
+                continue  # another value may be taken
+            made[name] = to
+            value = parameters.pop(name, None)
+            if name == FORMAT:
+                schema = None
+                value = {"type": to}
+            if to is not None:
+                parameters[FORMAT if name == FORMAT else to] = value
+        return Asked(dataclasses.replace(request, parameters=parameters, schema=schema), made)
+
+
+def changes_in(sent: str) -> Changes:
+    """Return the changes that a reply's ``sent`` tells of."""
+    changes: Changes = json.loads(sent) if sent else {}
+    return changes
+
+
+def check_stated(request: Request, sent: str) -> None:
+    """Raise `MetaevalError` if a kept reply was asked for without a setting that the request states."""
+    for name, to in changes_in(sent).items():
+        if to is None and name in request.stated:
+            raise _stop(request, name)
+
+
+def phrases(sent: str) -> list[str]:
+    """Return what a reply's ``sent`` tells of, each as a phrase such as ``without temperature``."""
+    return [_phrase(name, to) for name, to in changes_in(sent).items()]
+
+
+def _phrase(name: str, to: str | None) -> str:
+    if to is None:
+        return f"without {name}"
+    return f"{name} of type {to}" if name == FORMAT else f"{name} as {to}"
+
+
+def _sent(asked: Asked) -> list[str]:
+    """Return the names of all that is sent, as the request calls it."""
+    back = {to: name for name, to in asked.changes.items() if name != FORMAT}
+    names = [back.get(name, name) for name in asked.request.parameters]
+    return names if asked.request.schema is None or FORMAT in names else [*names, FORMAT]
+
+
+def _names(name: str, changes: Changes, text: str) -> bool:
+    """Say whether a text names a parameter, as it was sent."""
+    words = _FORMAT_WORDS if name == FORMAT else re.escape(changes.get(name) or name)
+    return re.search(rf"(?<!\w)(?:{words})(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _value(request: Request, name: str) -> str:
+    return canonical(request.parameters.get(name))
+
+
+def _told(request: Request, name: str, to: str | None, said: str) -> str:
+    model = f"{request.provider}/{request.model}"
+    return f"{model} refuses {name} ({_short(said)}); it is asked {_phrase(name, to)}"
+
+
+def _stop(request: Request, name: str, said: str = "") -> MetaevalError:
+    model = f"{request.provider}/{request.model}"
+    told = f" ({_short(said)})" if said else ""
+    if name == FORMAT:
+        return MetaevalError(
+            f"{model} takes no {FORMAT}{told}, and reply='json' is asked for; write reply='auto'"
+        )
+    return MetaevalError(
+        f"{model} does not take {name}={request.parameters.get(name)!r}{told}, which is asked for; leave "
+        f"{name} out, or name another model"
+    )
+
+
+def _short(text: str) -> str:
+    text = text.rstrip(".")
+    return text if len(text) <= _SAID else f"{text[: _SAID - 1]}…"
