@@ -134,7 +134,7 @@ def test_a_store_of_version_1_is_read_and_brought_up_to_date(sound: Path, tmp_pa
         assert store_tools.problems(store) == []
         assert store.put(ASKED[1], Reply("another")) == reply(1)
     with Store(path) as store:
-        assert store.rows("PRAGMA user_version") == [(2,)]
+        assert store.rows("PRAGMA user_version") == [(3,)]
         assert store_tools.problems(store) == []
         assert store.get_many(r.key for r in ASKED) == {r.key: reply(i) for i, r in enumerate(ASKED)}
 

@@ -127,6 +127,11 @@ class Request:
         """The server's address; empty for a model that runs in this process."""
         return self.base_url or ""
 
+    @property
+    def length(self) -> int:
+        """Characters of its messages."""
+        return sum(len(content) for _, content in self.messages)
+
     @functools.cached_property
     def _frame(self) -> tuple[str, str]:
         """The text before and after the messages in `canonical`."""
@@ -137,6 +142,12 @@ class Request:
         except (TypeError, ValueError) as error:
             raise MetaevalError(f"a parameter of a request is no JSON value: {error}") from None
         return f'{head[:-1]},"messages":', f",{tail[1:]}"
+
+    @property
+    def frame(self) -> str:
+        """The request as JSON text without its attempt and without its messages."""
+        head, tail = self._frame
+        return f"{{{head.partition(',')[2]}[]{tail}"  # the attempt comes first
 
     @functools.cached_property
     def canonical(self) -> str:
