@@ -21,7 +21,7 @@ from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Message, Reply, Request
 from metaeval.llm.calls.runner import RequestRun
 from metaeval.llm.store.replies import Store
-from metaeval.llm.store.rows import PUT, row
+from metaeval.llm.store.rows import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,8 +111,8 @@ def throughput(number: int, rounds: int = 3) -> dict[str, Any]:
 def fill(store: Store, number: int, base_url: str) -> None:
     """Put replies into a store without asking anybody."""
     reply = Reply(text='{"persuasiveness": 3}', finish_reason="stop", prompt_tokens=400, raw="x" * 500)
-    rows = (row(r, reply, 0.0) for r in requests(number, base_url))
-    store.write(lambda connection: connection.executemany(PUT, rows).rowcount)
+    every = requests(number, base_url)
+    store.write(lambda connection: sum(put(connection, r.key, r, reply, 0.0) for r in every))
 
 
 def reading() -> Iterator[dict[str, Any]]:

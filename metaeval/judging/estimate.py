@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Basis: TypeAlias = Literal["judge", "model", "guess"]
 
-_BATCH = 2_000
+_BATCH = 250
 _REPLIES_SEEN = 1_000  # of a model, at most
 # Tokens of a reply, guessed: what JSON takes for an aspect, a reason before a score, and prose before all.
 _OF_VALUE, _OF_REASON, _OF_PROSE = 12, 60, 150

@@ -239,24 +239,23 @@ class ModelEvaluator(BaseEvaluator):
         """
         from metaeval.llm.calls.runner import RequestRun
 
-        places: list[Question] = []
-        prompts: dict[int, str] = {}  # of requests under way, as are the replies read
-        read: dict[int, Parsed] = {}
+        under_way: dict[int, Question] = {}
+        read: dict[int, Parsed] = {}  # of replies under way
 
         def requests() -> Iterator[Request]:
-            for question in questions:
-                prompts[len(places)] = joined(question.request.messages)
-                places.append(question)
+            for place, question in enumerate(questions):
+                under_way[place] = question
                 yield question.request
 
         def usable(index: int, reply: Reply) -> bool:
+            question = under_way[index]
             read[index] = read_reply(
                 reply.text,
-                places[index].fields,
+                question.fields,
                 form=self.reply,
                 finish_reason=reply.finish_reason,
                 refusal=reply.refusal,
-                prompt=prompts.get(index),
+                prompt=joined(question.request.messages),
             )
             return read[index].status is Status.OK
 
@@ -277,10 +276,10 @@ class ModelEvaluator(BaseEvaluator):
         thought_only = 0
         try:
             for answer in run:
-                del prompts[answer.position]
+                question = under_way.pop(answer.position)
                 thought_only += used_up(answer.reply.text, answer.reply.finish_reason)
                 parsed = read.pop(answer.position, None) if answer.reply.error is None else None
-                yield places[answer.position], answered(answer, parsed, settings.prices)
+                yield question, answered(answer, parsed, settings.prices)
         finally:
             settings.tallies.append(run.tally)
             if thought_only:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.llm.calls.request import key_of
 from metaeval.llm.store.replies import Store
-from metaeval.llm.store.rows import request_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,7 +59,7 @@ def with_attempts(store: Store, calls: Sequence[str]) -> Iterator[str]:
         chunk = calls[start : start + _BATCH]
         with store.sentences():
             rows = _rows(store, f"key,{_LATER}", chunk)
-            later = {key: request_in(text, key) for key, text in rows if text}
+            later = {key: store.request_in(text, key) for key, text in rows if text}
         for key in chunk:
             request = later.get(key, {"attempt": 0})
             yield from (key_of({**request, "attempt": n}) for n in range(request["attempt"]))

@@ -82,7 +82,7 @@ def stored() -> dict[str, str]:
         return {}
     with Store("replies.sqlite") as store:
         return {
-            key: json.loads(text)["messages"][0][1]
+            key: store.request_in(text, key)["messages"][0][1]
             for key, text in store.rows("SELECT key, request FROM replies")
         }
 

@@ -131,6 +131,11 @@ class Request:
         """The server's address; empty for a model that runs in this process."""
         return self.base_url or ""
 
+    @property
+    def length(self) -> int:
+        """Characters of its messages."""
+        return sum(len(content) for _, content in self.messages)
+
     @functools.cached_property
     def _frame(self) -> tuple[str, str]:
         """The text before and after the messages in `canonical`."""
@@ -146,6 +151,12 @@ class Request:
     def settings(self) -> str:
         """Model, parameters and schema as JSON text: the same for requests that differ in their messages."""
         return self._frame[1]
+
+    @property
+    def frame(self) -> str:
+        """The request as JSON text without its attempt and without its messages."""
+        head, tail = self._frame
+        return f"{{{head.partition(',')[2]}[]{tail}"  # the attempt comes first
 
     @functools.cached_property
     def canonical(self) -> str:

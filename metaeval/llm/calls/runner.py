@@ -19,7 +19,7 @@ from metaeval.llm.calls.price import Prices
 from metaeval.llm.calls.work import Answer, Tally, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
     from metaeval.llm.calls.caller import ModelAt
     from metaeval.llm.calls.client import Client
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from metaeval.llm.providers import Connection
     from metaeval.llm.store.replies import Store
 
-_AHEAD = 5000  # answers that may wait for the caller before no more requests are taken
+_AHEAD = 2**23  # characters that may wait for the caller before no more requests are taken
+_OF_ANSWER = 2000  # of an answer, beside its request's messages
 _NOTE_SECONDS = 0.2
 
 
@@ -101,7 +102,7 @@ class RequestRun:
         self._description, self._total = description, total
         self._clock, self._sleep, self._draw = clock, sleep, draw
         self._out: queue.SimpleQueue[list[Answer] | None] = queue.SimpleQueue()
-        self._emitted = 0  # counted in the run's thread
+        self._emitted = 0  # characters, counted in the run's thread
         self._taken = 0  # counted in the caller's
         self._task: asyncio.Task[None] | None = None
         self._left = False
@@ -123,7 +124,7 @@ class RequestRun:
                         answers = self._out.get(timeout=_NOTE_SECONDS)
                     except queue.Empty:  # the progress line is updated all the same
                         answers = []
-                    self._taken += len(answers or ())
+                    self._taken += _length(answers or ())
                     steps += len(answers or ())
                     if time.monotonic() - noted >= _NOTE_SECONDS or answers is None:
                         noted = time.monotonic()
@@ -211,5 +212,10 @@ class RequestRun:
             await caller.close()
 
     def _emit(self, answers: list[Answer]) -> None:
-        self._emitted += len(answers)
+        self._emitted += _length(answers)
         self._out.put(answers)
+
+
+def _length(answers: Sequence[Answer]) -> int:
+    """Return about how many characters some answers hold."""
+    return sum(_OF_ANSWER + answer.request.length for answer in answers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +10,7 @@ from metaeval.base.errors import StoppedError
 from metaeval.llm.calls.terms import check_stated
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from metaeval.llm.calls.caller import Caller
     from metaeval.llm.calls.price import Prices
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from metaeval.llm.store.replies import Store, Taken
 
 _BATCH = 250  # requests that are looked up at once
+_LENGTH = 2**20  # characters of these, after which no more are taken
 _LATER = 1000  # requests that may wait for another process's reply before a task waits with them
 _LOOK_AGAIN = 0.1  # seconds
 _GRACE = 3.0  # seconds that calls under way get when the run stops by itself
@@ -158,10 +158,10 @@ class Work:
 
     async def _missing(self, requests: Iterable[Request]) -> AsyncIterator[_Item]:
         """Look requests up in batches; emit what the store has, and yield the rest."""
-        numbered = enumerate(requests)
-        while batch := list(itertools.islice(numbered, _BATCH)):
+        for batch in _batches(requests):
+            items = [_Item(position, request, 0.0) for position, request in enumerate(batch, self.seen)]
             self.seen += len(batch)
-            for item in self._look_up([_Item(position, request, 0.0) for position, request in batch]):
+            for item in self._look_up(items):
                 item.since = self._clock()
                 yield item
             await asyncio.sleep(0)
@@ -284,3 +284,17 @@ class Work:
             if not kept:
                 self._store.release(request.key)
         return reply
+
+
+def _batches(requests: Iterable[Request]) -> Iterator[list[Request]]:
+    """Yield requests some at a time; fewer if they are long, for all of them are in memory at once."""
+    batch: list[Request] = []
+    length = 0
+    for request in requests:
+        batch.append(request)
+        length += request.length
+        if len(batch) == _BATCH or length > _LENGTH:
+            yield batch
+            batch, length = [], 0
+    if batch:
+        yield batch

@@ -8,17 +8,20 @@ import time
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import MetaevalError
+from metaeval.base.progress import progress
 from metaeval.llm.store.claims import TABLE as CLAIMS
-from metaeval.llm.store.rows import TABLE, DamagedReplyError, upgrade
+from metaeval.llm.store.rows import TABLE, upgrade
+from metaeval.llm.store.texts import TEXTS, DamagedReplyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 VERSION = 3
-_OLDEST = 1  # without digests; 2: without what was sent otherwise
+_OLDEST = 1  # without digests; 2: with whole requests, and without what was sent otherwise
 _APPLICATION = 0x6D65766C  # "mevl": how a store is told from other SQLite files
 _BUSY = 60.0  # seconds to wait for another process's commit
+_LONGEST_UPGRADE = 24 * 3600  # seconds to wait for another process that upgrades the store
 _LONGEST_WORD = 200  # characters of what SQLite says: it may quote a whole reply
 
 
@@ -33,20 +36,40 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """Open a store to write to it; one of an older version is migrated."""
+    """Open a store to write to it; one of an older version is upgraded."""
     connection = _open(path)
     try:
         if version_of(connection) < VERSION:
-            connection.execute("BEGIN IMMEDIATE")
-            version = version_of(connection)
-            if version < VERSION:  # another process may have been first
-                upgrade(connection, version)
-                connection.execute(f"PRAGMA user_version = {VERSION}")
-            connection.execute("COMMIT")
+            _upgrade(connection)
+        (free,), (pages,) = (
+            connection.execute(f"PRAGMA {of}").fetchone() for of in ("freelist_count", "page_count")
+        )
+        if free > pages // 2:  # the old requests' pages, if this or another process has upgraded it
+            shrink(connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Upgrade a store in one transaction: whoever is killed, or finds the disk full, leaves it as it was."""
+    connection.execute(f"PRAGMA busy_timeout = {_LONGEST_UPGRADE * 1000}")
+    connection.execute("BEGIN IMMEDIATE")
+    if version_of(connection) < VERSION:  # another process may have been first
+        ((rows,),) = connection.execute("SELECT count(*) FROM replies").fetchall()
+        with progress("upgrading the store, once", rows) as advance:
+            upgrade(connection, advance)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("COMMIT")
+    connection.execute(f"PRAGMA busy_timeout = {int(_BUSY * 1000)}")
+
+
+def shrink(connection: sqlite3.Connection) -> None:
+    """Give free space back to the disk, unless the disk is full or another process uses the store."""
+    with contextlib.suppress(sqlite3.OperationalError):
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def version_of(connection: sqlite3.Connection) -> int:
@@ -106,6 +129,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     if new:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute(TABLE)
+        connection.execute(TEXTS)
         connection.execute(CLAIMS)
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {VERSION}")

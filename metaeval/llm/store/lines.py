@@ -5,17 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from metaeval.base.errors import MetaevalError
-from metaeval.llm.calls.request import CallFailure, FailureKind, Reply, canonical, key_of
-from metaeval.llm.store.rows import values
+from metaeval.llm.calls.request import CallFailure, FailureKind, Reply, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from metaeval.llm.store.rows import Row
+Line: TypeAlias = "tuple[str, dict[str, Any], Reply, float]"
+"""Key, fields of the request, reply, and when it came."""
 
 _LONGEST = 64 * 2**20  # bytes of a line: a thousand times the longest reply of a model of today
 _MOST_TRIES = 1000
@@ -32,8 +32,8 @@ _FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
 """Names of fields of a reply, what they may hold, and the words for it."""
 
 
-def rows_in(path: Path) -> Iterator[Row]:
-    """Yield the rows of the replies in a file; raise `MetaevalError` at the first line that is no reply."""
+def lines_in(path: Path) -> Iterator[Line]:
+    """Yield the replies in a file; raise `MetaevalError` at the first line that is no reply."""
     with path.open("rb") as file:
         number = 0
         while line := file.readline(_LONGEST):
@@ -41,20 +41,19 @@ def rows_in(path: Path) -> Iterator[Row]:
             if len(line) == _LONGEST:
                 raise MetaevalError(f"{path}, line {number}: is longer than {_LONGEST:,} bytes; no reply is")
             if line.strip():
-                yield _row(line, f"{path}, line {number}")
+                yield _line(line, f"{path}, line {number}")
 
 
-def _row(line: bytes, where: str) -> Row:
+def _line(line: bytes, where: str) -> Line:
     try:
         record = json.loads(line.decode("utf-8"), parse_constant=_refuse)
         request, key = record["request"], record["key"]
         if key != key_of(request):
             raise MetaevalError(f"{where}: the request was changed after it was sent; its key differs")
         _check_request(request)
-        asked = (key, canonical(request), request["provider"], request["model"])
         created = dt.datetime.fromisoformat(record["created"]).timestamp()
         _need(created >= 0, "created must be a time after 1970")
-        row = values(asked, _reply(record["reply"]), created)
+        reply = _reply(record["reply"])
     except UnicodeDecodeError as error:
         raise MetaevalError(f"{where}: is no text in UTF-8: {error.reason}") from None
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
@@ -62,7 +61,7 @@ def _row(line: bytes, where: str) -> Row:
         raise MetaevalError(
             f"{where}: this is no reply as `metaeval store export` writes it ({why})"
         ) from None
-    return row
+    return key, request, reply, created
 
 
 def _refuse(word: str) -> float:

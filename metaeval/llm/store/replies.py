@@ -6,9 +6,7 @@ committed. A reply is committed before it is returned to its caller (`metaeval.l
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sqlite3
 import threading
 import time
 from pathlib import Path
@@ -16,11 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from metaeval.base.errors import MetaevalError
 from metaeval.llm.store.claims import Claims
-from metaeval.llm.store.file import VERSION, open_to_read, open_to_write, sentences, version_of
-from metaeval.llm.store.rows import PUT, columns, reply_in, row
+from metaeval.llm.store.file import VERSION, open_to_read, open_to_write, sentences, shrink, version_of
+from metaeval.llm.store.rows import columns, put, reply_in
+from metaeval.llm.store.texts import request_in
 from metaeval.llm.store.writer import Writer
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
 
@@ -115,6 +115,11 @@ class Store:
         with self._reading, self.sentences():
             return self._reader.execute(sql, values).fetchall()
 
+    def request_in(self, held: str, key: str) -> dict[str, Any]:
+        """Return the fields of a request from its column; raise `DamagedReplyError` if its key is another."""
+        with self._reading:
+            return request_in(self._reader, held, key)
+
     def put(self, request: Request, reply: Reply) -> Reply:
         """Store a reply; return the stored one, which is another if one was there first."""
         return self.write(lambda connection: self._put(connection, request, reply))
@@ -141,9 +146,8 @@ class Store:
 
     def shrink(self) -> None:
         """Give the space of deleted replies back to the disk, unless another process uses the store."""
-        with self._reading, self.sentences(), contextlib.suppress(sqlite3.OperationalError):
-            self._reader.execute("VACUUM")
-            self._reader.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with self._reading, self.sentences():
+            shrink(self._reader)
 
     def sentences(self) -> AbstractContextManager[None]:
         """Turn SQLite's errors inside the block into a `MetaevalError`."""
@@ -151,7 +155,7 @@ class Store:
 
     def _put(self, connection: sqlite3.Connection, request: Request, reply: Reply) -> Reply:
         key = request.key
-        kept = connection.execute(PUT, row(request, reply, time.time())).rowcount == 1
+        kept = put(connection, key, request, reply, time.time())
         self._claims.release(connection, key)
         return reply if kept else self._kept(connection, key) or reply
 

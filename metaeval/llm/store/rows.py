@@ -6,15 +6,17 @@ Without it, a flipped bit on the disk could turn a score of 4 into one of 5.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
-import sqlite3
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from metaeval.llm.calls.request import CallFailure, Reply, key_of, well_formed
+from metaeval.llm.calls.request import CallFailure, Reply, well_formed
+from metaeval.llm.store.texts import TEXTS, DamagedReplyError, keep, request_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    import sqlite3
+    from collections.abc import Callable, Sequence
 
     from metaeval.llm.calls.request import Request
 
@@ -22,6 +24,7 @@ Row = tuple[Any, ...]
 
 _LARGEST = 2**63 - 1  # a whole number of SQLite
 _UNKNOWN = "none"  # the digest of a row of version 1, which has none
+_STEP = 250  # rows, after which the progress is shown
 
 _TYPES: Mapping[str, str] = {
     "text": "TEXT NOT NULL",
@@ -41,44 +44,41 @@ _TYPES: Mapping[str, str] = {
     "sent": "TEXT",
 }
 _REPLY = ",".join(_TYPES)
+_REPLY_BEFORE = _REPLY.replace(",sent", ",NULL")  # up to version 2
 _KEPT = f"{_REPLY},created,digest"
 
 TABLE = f"""CREATE TABLE IF NOT EXISTS replies (
     key TEXT PRIMARY KEY, request TEXT NOT NULL, provider TEXT NOT NULL, asked TEXT NOT NULL,
     {",".join(f"{name} {kind}" for name, kind in _TYPES.items())}, created REAL NOT NULL, digest INTEGER)"""
 # The first reply stays; only a failed call is replaced.
-PUT = f"""INSERT INTO replies (key,request,provider,asked,{_KEPT})
+_PUT = f"""INSERT INTO replies (key,request,provider,asked,{_KEPT})
     VALUES ({",".join("?" * (len(_TYPES) + 6))}) ON CONFLICT (key) DO UPDATE SET
     {",".join(f"{c}=excluded.{c}" for c in _KEPT.split(","))}
     WHERE replies.error_kind IS NOT NULL"""  # noqa: S608 - nothing but the names above
 
 
-class DamagedReplyError(sqlite3.DatabaseError):
-    """A row that was changed after it was written; the rest of the file can be used."""
-
-    def __init__(self, key: object) -> None:
-        super().__init__(
-            f"the reply {str(key)[:12]!r} is not what was kept; `metaeval store prune --damaged` deletes "
-            "such replies, and they are asked for again"
-        )
-
-
 def columns(version: int) -> str:
     """Return the columns that `reply_in` reads, of a store of that version."""
-    kept = _REPLY if version > 2 else _REPLY.replace(",sent", ",NULL")
+    kept = _REPLY if version > 2 else _REPLY_BEFORE
     return f"key,{kept},created,{'digest' if version > 1 else repr(_UNKNOWN)}"
 
 
-def row(request: Request, reply: Reply, created: float) -> Row:
-    """Return the row of a reply, as `PUT` takes it."""
-    return values((request.key, request.canonical, request.provider, request.model), reply, created)
-
-
-def values(asked: tuple[str, str, str, str], reply: Reply, created: float) -> Row:
-    """Return the row of a reply; ``asked`` is the request's key, its JSON text, its provider and model."""
+def put(
+    connection: sqlite3.Connection,
+    key: str,
+    request: Request | Mapping[str, Any],
+    reply: Reply,
+    created: float,
+) -> bool:
+    """Keep the reply to a request, or to its fields; false if there is one already, which stays."""
+    fields = request if isinstance(request, Mapping) else vars(request)
     given = (*reply[:11], *(reply.error or (None, None, None)), reply.sent or None)
     plain = [_AS[kind.split()[0]](value) for kind, value in zip(_TYPES.values(), given, strict=True)]
-    return (*asked, *plain, created, digest(asked[0], *plain, created))
+    row = (
+        *(key, keep(connection, request), fields["provider"], fields["model"]),
+        *(*plain, created, digest(key, *plain, created)),
+    )
+    return connection.execute(_PUT, row).rowcount == 1
 
 
 def digest(*kept: object) -> int:
@@ -99,25 +99,38 @@ def reply_in(found: Sequence[Any], key: str | None = None) -> Reply:
     return Reply._make((*found[1:12], error, found[15] or ""))
 
 
-def request_in(text: str, key: str) -> dict[str, Any]:
-    """Return the fields of a request from its column; raise `DamagedReplyError` if its key is another."""
-    try:
-        request: dict[str, Any] = json.loads(text)
-        if key_of(request) == key:
-            return request
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        pass
-    raise DamagedReplyError(key)
+def upgrade(connection: sqlite3.Connection, advance: Callable[[int], object]) -> None:
+    """Bring a store of version 1, without digests, or 2, with whole requests, up to date.
 
-
-def upgrade(connection: sqlite3.Connection, version: int) -> None:
-    """Add what rows of an older version lack: what was sent otherwise, and digests before version 2."""
-    connection.execute("ALTER TABLE replies ADD COLUMN sent TEXT")
-    if version > 1:
-        return
+    Parameters
+    ----------
+    connection
+        In a transaction, so that the store is upgraded as a whole or stays as it is.
+    advance
+        Called with the number of rows that were just copied.
+    """
+    has_digest = "digest" in {column[1] for column in connection.execute("PRAGMA table_info(replies)")}
     connection.create_function("reply_digest", -1, digest, deterministic=True)
-    connection.execute("ALTER TABLE replies ADD COLUMN digest INTEGER")
-    connection.execute(f"UPDATE replies SET digest = reply_digest(key,{_REPLY},created)")  # noqa: S608 - names
+    made = "digest" if has_digest else f"reply_digest(key,{_REPLY_BEFORE},created)"
+    connection.execute("ALTER TABLE replies RENAME TO old_replies")
+    connection.execute(TABLE)
+    connection.execute(TEXTS)
+    # Bytes, for a text of a damaged row may be none; such a row is kept as it is, and stays damaged.
+    rows = connection.execute(
+        "SELECT rowid, CAST(key AS TEXT), CAST(request AS BLOB) FROM old_replies ORDER BY rowid"
+    )
+    for done, (number, key, held) in enumerate(rows, 1):
+        texts = None
+        with contextlib.suppress(DamagedReplyError):
+            texts = keep(connection, request_in(connection, held, key))
+        connection.execute(
+            f"INSERT INTO replies SELECT key,coalesce(?,request),provider,asked,{_REPLY_BEFORE},"  # noqa: S608 - names
+            f"created,{made} FROM old_replies WHERE rowid = ?",
+            (texts, number),
+        )
+        if done % _STEP == 0:
+            advance(_STEP)
+    connection.execute("DROP TABLE old_replies")
 
 
 def _text(value: object) -> str | None:

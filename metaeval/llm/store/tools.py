@@ -13,8 +13,9 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.files import replacing
 from metaeval.llm.calls.request import Message
-from metaeval.llm.store.lines import rows_in
-from metaeval.llm.store.rows import PUT, DamagedReplyError, reply_in, request_in
+from metaeval.llm.store.lines import lines_in
+from metaeval.llm.store.rows import put, reply_in
+from metaeval.llm.store.texts import DamagedReplyError, drop_unused
 
 if TYPE_CHECKING:
     import os
@@ -107,12 +108,13 @@ def problems(store: Store) -> list[str]:
 def _damaged(store: Store) -> list[int]:
     """Return the row numbers of replies that are not what was kept, or not of what was asked."""
     found = []
-    for number, request, *kept in _all_rows(store, "rowid", -1):
-        try:
-            request_in(request, kept[0])
-            reply_in(kept)
-        except DamagedReplyError:
-            found.append(number)
+    with store.sentences():
+        for number, request, *kept in _all_rows(store, "rowid", -1):
+            try:
+                store.request_in(request, kept[0])
+                reply_in(kept)
+            except DamagedReplyError:
+                found.append(number)
     return found
 
 
@@ -187,7 +189,9 @@ def prune(
     clause = f" WHERE {' AND '.join(where)}" if where else ""
 
     def delete(connection: sqlite3.Connection) -> int:
-        return connection.execute(f"DELETE FROM replies{clause}", values).rowcount  # noqa: S608 - fixed texts
+        deleted = connection.execute(f"DELETE FROM replies{clause}", values).rowcount  # noqa: S608 - fixed texts
+        drop_unused(connection)
+        return deleted
 
     deleted = store.write(delete)
     if deleted:
@@ -221,7 +225,7 @@ def export_jsonl(store: Store, path: str | os.PathLike[str], keys: Iterable[str]
             reply = reply_in(kept)
             record = {
                 "key": key,
-                "request": request_in(request, key),
+                "request": store.request_in(request, key),
                 "reply": {**reply._asdict(), "error": reply.error and reply.error._asdict()},
                 "created": _iso(kept[-2]),
             }
@@ -235,7 +239,7 @@ def conversations(store: Store, keys: Iterable[str]) -> dict[str, Conversation]:
     found = {}
     with store.sentences():
         for key, request, *kept in _rows_of(store, list(keys)):
-            messages = request_in(request, key)["messages"]
+            messages = store.request_in(request, key)["messages"]
             found[key] = Conversation(tuple(Message(*m) for m in messages), reply_in(kept))
     return found
 
@@ -268,8 +272,8 @@ def import_jsonl(store: Store, path: str | os.PathLike[str]) -> Imported:
 
     def add(connection: sqlite3.Connection) -> Imported:
         added = seen = 0
-        for row in rows_in(Path(path)):
-            added += connection.execute(PUT, row).rowcount
+        for line in lines_in(Path(path)):
+            added += put(connection, *line)
             seen += 1
         return Imported(added, seen - added)
 
