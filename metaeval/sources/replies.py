@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 ADDED = ("aspect", "score", "status")
 """The columns that a table of replies gets."""
 
+_LARGEST = 2**63  # of whole numbers in Parquet
+
 
 def read_reply(
     text: str | None,
@@ -96,7 +98,7 @@ def read_replies(
     Parameters
     ----------
     frame
-        One row per reply; a `Table` knows its rows in the file that it comes from.
+        One row per reply; errors of a ``Table`` name the rows of its file.
     column
         The column that holds the replies.
     scale, integer, form
@@ -143,6 +145,8 @@ def read_replies(
 def read_reply_table(path: str | os.PathLike[str]) -> Table:
     """Read a file of replies (CSV, TSV, JSONL, Parquet), all of whose columns can be written again.
 
+    What is not text, a number or a truth value, such as a date, becomes text.
+
     Raises
     ------
     DataError
@@ -153,8 +157,15 @@ def read_reply_table(path: str | os.PathLike[str]) -> Table:
         raise DataError(f"there is no file {source}")
     table = sound(read_table(source))
     for column in table.frame.columns:
-        _texts(table, column)
+        texts, cells = _texts(table, column), table.frame[column].astype(object)
+        if not all(map(_is_plain, cells[cells.notna()])):
+            table.frame[column] = texts
     return table
+
+
+def _is_plain(cell: object) -> bool:
+    """Say whether every format has such a value."""
+    return isinstance(cell, str | float | bool) or (isinstance(cell, int) and abs(cell) < _LARGEST)
 
 
 def _read(asked: Sequence[Asked], form: str) -> list[tuple[Given, str]]:
@@ -204,6 +215,8 @@ def _texts(table: Table, column: str) -> Texts:
     if column not in given:
         hint = nearest(column, given) or f" (it has {', '.join(given)})"
         raise DataError(f"{table.name} has no column {column!r}{hint}")
+    if given.count(column) > 1:
+        raise DataError(f"{table.name} has two columns of the name {column!r}; rename one")
     texts, problems = text_column(table, column)
     if problems:
         more = f" (and {counted(len(problems) - 1, 'more row')})" if len(problems) > 1 else ""

@@ -10,6 +10,8 @@ from collections import Counter
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from metaeval.base.records import Scale
@@ -86,6 +88,22 @@ def test_every_format_is_read_and_written(suffix: str, capsys: pytest.CaptureFix
     assert found["judge"][0] == ("'=1+1" if suffix == "csv" else "=1+1")
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_what_a_format_does_not_have_is_written_as_text(suffix: str) -> None:
+    times = pd.to_datetime(["2026-01-02 03:04", None])
+    frame = pd.DataFrame({"reply": ["4", None], "at": times, "sure": [True, None], "n": [2, None]})
+    frame.to_parquet("r.parquet")
+    write(Path("r.jsonl"), [{"reply": "4", "seed": 2**64}, {"reply": None, "seed": 7}])
+    for file in ("r.parquet", "r.jsonl"):
+        how = ["--column", "reply", "--aspect", "fluency", "--scale", "1:5", "--out", f"{file}.{suffix}"]
+        assert main(["data", "read-replies", file, *how]) == 0
+    if suffix == "jsonl":
+        first, second = map(json.loads, Path("r.parquet.jsonl").read_text().splitlines())
+        assert (first["at"], first["sure"], first["n"]) == ("2026-01-02 03:04:00", True, 2)
+        assert (second["sure"], second["n"], second["status"]) == (None, None, "missing")
+        assert json.loads(Path("r.jsonl.jsonl").read_text().splitlines()[0])["seed"] == str(2**64)
+
+
 def test_a_score_need_not_be_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND.replace(" --integer", "").split(), "s.jsonl"]) == 0
     assert "2 ok" in capsys.readouterr().out
@@ -124,6 +142,7 @@ def test_an_older_file_is_replaced_and_quiet_is_quiet(capsys: pytest.CaptureFixt
             ("r.jsonl", "lists.jsonl"),
             "row 1, column 'reply': holds a list; it may hold text or numbers (and 3",
         ),
+        (("r.jsonl", "twice.parquet"), "two columns have the name 'reply'; rename one"),
         (("r.jsonl", "scored.jsonl"), "has a column 'score' already, which the result would replace"),
     ],
 )
@@ -133,6 +152,7 @@ def test_bad_input_is_one_sentence(
     write(Path("nested.jsonl"), [{**row, "usage": {"tokens": 3}} for row in ROWS])
     write(Path("lists.jsonl"), [{**row, "reply": [4]} for row in ROWS])
     write(Path("scored.jsonl"), [{**row, "score": 4} for row in ROWS])
+    pq.write_table(pa.table([["4"], ["5"]], names=["reply", "reply"]), "twice.parquet")
     Path("s.csv").write_text("old\n")
     assert main([*COMMAND.replace(*change).split(), "s.csv"]) == 2
     out, err = capsys.readouterr()

@@ -131,6 +131,7 @@ def test_each_row_may_have_its_aspect_and_its_prompt() -> None:
         (FRAME, {"aspect_column": "n"}, "give either aspect, .* or aspect_column"),
         (FRAME, {"aspect": ""}, "give at least one name"),
         (FRAME, {"aspect": None, "aspect_column": "said"}, "row 4, column 'said': is empty"),
+        (FRAME.set_axis(["said", "said"], axis=1), {}, "has two columns of the name 'said'"),
         (FRAME.assign(score=1), {}, "has a column 'score' already, which the result would replace"),
         (FRAME.assign(aspect="style"), {}, "'aspect' already.*or give it as the aspect column"),
         (
