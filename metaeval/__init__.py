@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.tables.memory import from_table
     from metaeval.kinds.scoring import score
     from metaeval.reports import leaderboard
+    from metaeval.sources.replies import read_replies, read_reply
     from metaeval.study.pipeline import run
 
 __version__ = "0.1.0"
@@ -34,6 +35,8 @@ _HOME = {
     "from_table": "metaeval.kinds.explanations.data.tables.memory",
     "leaderboard": "metaeval.reports",
     "load": "metaeval.kinds.explanations.data.loading",
+    "read_replies": "metaeval.sources.replies",
+    "read_reply": "metaeval.sources.replies",
     "run": "metaeval.study.pipeline",
     "score": "metaeval.kinds.scoring",
     "scores_from_dataset": "metaeval.kinds.explanations.data.hf_datasets",
@@ -52,6 +55,8 @@ __all__ = [
     "from_table",
     "leaderboard",
     "load",
+    "read_replies",
+    "read_reply",
     "run",
     "score",
     "scores_from_dataset",

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from metaeval.base.counts import counted
+from metaeval.cli.group import begin, talk, tell, tell_json
 from metaeval.cli.options import PATH, several
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from metaeval.kinds.explanations.data.loading import Inspection
     from metaeval.kinds.explanations.data.recorded import ScoreImport
 
@@ -21,16 +25,20 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON 
 _force = click.option("--force", is_flag=True, help="Replace a data set that is there.")
 
 
-def _scale(context: click.Context, parameter: click.Parameter, text: str) -> tuple[float, float]:
-    """Read ``0:3``."""
-    low, _, high = text.partition(":")
-    try:
-        ends = float(int(low)), float(int(high))
-    except ValueError:
-        ends = 0.0, 0.0
-    if not ends[0] < ends[1]:
-        raise click.BadParameter(f"{text!r} is not two rising whole numbers, such as 0:3", context, parameter)
-    return ends
+def _scale(number: Callable[[str], float], what: str) -> Callable[..., tuple[float, float]]:
+    """Return what reads two rising numbers, such as ``0:3``."""
+
+    def read(context: click.Context, parameter: click.Parameter, text: str) -> tuple[float, float]:
+        low, _, high = text.partition(":")
+        try:
+            ends = float(number(low)), float(number(high))
+        except (ValueError, OverflowError):
+            ends = 0.0, 0.0
+        if not -math.inf < ends[0] < ends[1] < math.inf:
+            raise click.BadParameter(f"{text!r} is not {what}", context, parameter)
+        return ends
+
+    return read
 
 
 @click.group()
@@ -89,7 +97,11 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
 @click.argument("people", metavar="FILE", type=PATH)
 @several("--judges", "judges", help="A judge's file, or a pattern such as 'runs/judge*.txt'; again for more.")
 @click.option(
-    "--scale", required=True, callback=_scale, metavar="MIN:MAX", help="Of the labels, such as 0:3."
+    "--scale",
+    required=True,
+    callback=_scale(int, "two rising whole numbers, such as 0:3"),
+    metavar="MIN:MAX",
+    help="Of the labels, such as 0:3.",
 )
 @click.option("--aspect", default="relevance", show_default=True, help="What was judged.")
 @click.option("--name", help="Of the data set.  [default: as FILE is called]")
@@ -122,6 +134,39 @@ def add_scores(folder: str, file: str, *, as_json: bool, **options: Any) -> None
     from metaeval.kinds.explanations.data.recorded import import_scores
 
     _tell(import_scores(folder, file, **options), as_json=as_json)
+
+
+@data.command("read-replies")
+@click.argument("file", type=PATH)
+@click.option("--column", required=True, help="The column that holds the replies.")
+@click.option("--aspect", help="What all replies rate.")
+@click.option("--aspect-column", metavar="COLUMN", help="The column that says what each reply rates.")
+@click.option(
+    "--scale",
+    required=True,
+    callback=_scale(float, "two rising numbers, such as 1:5"),
+    metavar="MIN:MAX",
+    help="The lowest and the highest score, such as 1:5.",
+)
+@click.option("--integer", is_flag=True, help="Only whole numbers were asked for.")
+@click.option("--out", type=PATH, required=True, help="The file to write: .csv, .parquet or .jsonl.")
+@talk
+def read_replies(file: Path, *, aspect: str | None, aspect_column: str | None, out: Path, **how: Any) -> None:
+    """Read the scores in recorded replies of models, one per row of FILE (CSV, TSV, JSONL, Parquet)."""
+    if (aspect is None) == (aspect_column is None):
+        raise click.UsageError("give either --aspect or --aspect-column")
+    begin()
+    from metaeval.sources.replies import read_replies as run
+    from metaeval.sources.replies import read_reply_table
+    from metaeval.study.steps import check_writable, write_frame
+
+    check_writable(out)
+    found = run(read_reply_table(file), aspect=aspect, aspect_column=aspect_column, **how)
+    write_frame(found, out)
+    statuses = {str(status): int(n) for status, n in found["status"].value_counts().items()}
+    told = [counted(len(found), "reply"), *(f"{n:,} {status}" for status, n in statuses.items())]
+    tell(f"{out}: {', '.join(told)}")
+    tell_json({"file": str(out), "replies": len(found), "statuses": statuses})
 
 
 @data.command()

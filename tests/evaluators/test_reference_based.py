@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaeval as me
+from metaeval.base import parallel
 from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.text import pairs
 from metaeval.kinds.registry import build
@@ -134,8 +135,8 @@ def test_many_pairs_are_scored_by_several_processes(monkeypatch):
     words = [f"w{i % 7} x{i % 5} y{i % 11} z" for i in range(60)]
     data = make_set(words, words[::-1])
     alone = me.score(data, ["BLEU(n=2)", "ROUGE('L')"]).frame
-    monkeypatch.setattr(pairs, "_PARALLEL_FROM", 10)
-    monkeypatch.setattr(pairs, "_CHUNK", 8)
+    monkeypatch.setattr(parallel, "PARALLEL_FROM", 10)
+    monkeypatch.setattr(parallel, "_CHUNK", 8)
     monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
     pd.testing.assert_frame_equal(me.score(data, ["BLEU(n=2)", "ROUGE('L')"]).frame, alone)
     monkeypatch.setattr(joblib, "cpu_count", lambda: 1)
@@ -144,6 +145,6 @@ def test_many_pairs_are_scored_by_several_processes(monkeypatch):
 
 def test_equal_pairs_are_scored_once(monkeypatch):
     seen = []
-    monkeypatch.setattr(pairs, "_scored", lambda _evaluator, given: seen.extend(given) or [1.0] * len(given))
+    monkeypatch.setattr(pairs, "spread", lambda _work, given, _name: seen.extend(given) or [1.0] * len(given))
     me.score(make_set(["a", "a", "b", "a"], ["x", "x", "x", "y"]), ["ChrF()"])
     assert seen == [("a", ("x",)), ("b", ("x",)), ("a", ("y",))]

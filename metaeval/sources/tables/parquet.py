@@ -24,9 +24,14 @@ class TooLargeError(Exception):
 
 
 def read_parquet(content: bytes) -> pa.Table:
-    """Read a Parquet file; `TooLargeError` if the table would be larger than this computer's memory."""
+    """Read a Parquet file; `TooLargeError` if the table would be larger than this computer's memory.
+
+    Raises ``pyarrow.ArrowException`` or ``OSError`` if it is none, or has two columns of one name.
+    """
     file = pq.ParquetFile(io.BytesIO(content))
     schema, leaves = file.schema_arrow, file.schema
+    if again := [name for at, name in enumerate(schema.names) if name in schema.names[:at]]:
+        raise pa.ArrowInvalid(f"two columns have the name {again[0]!r}; rename one")
     found = file.metadata
     groups = [found.row_group(i) for i in range(found.num_row_groups)]
     values = sum(g.column(i).num_values for g in groups for i in range(found.num_columns))

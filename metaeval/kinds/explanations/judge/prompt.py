@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from metaeval.base.errors import DataError, PromptError, nearest, unknown
 from metaeval.base.records import USER_RATER
 from metaeval.judging.prompts import filled
+from metaeval.llm.replies.aliases import ASPECT_ALIASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,14 +39,6 @@ text) too. ``reference`` is a text that is known to be good. ``example`` has ``i
 
 NEEDED: tuple[str, ...] = ("scale_min", "scale_max", "explanation")
 """Placeholders that it must use, beside ``aspects`` or ``aspect``."""
-
-ASPECT_ALIASES: Mapping[str, tuple[str, ...]] = {
-    "persuasiveness": ("persuasive", "persuasion", "convincingness", "说服力", "说服性", "説服力"),
-    "transparency": ("transparent", "透明度", "透明性", "透明"),
-    "accuracy": ("accurate", "准确性", "准确度", "准确率", "精确性", "準確性"),
-    "satisfaction": ("satisfied", "满意度", "满意程度", "满意", "滿意度"),
-}
-"""Other names that models give to the aspects of the RecSys 2024 study."""
 
 
 @dataclass(frozen=True, slots=True)

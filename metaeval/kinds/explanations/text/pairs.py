@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from metaeval.base.progress import progress
+from metaeval.base.parallel import spread
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import CODES, OK, Grid
@@ -15,23 +15,19 @@ from metaeval.kinds.explanations.text.scripts import script_shares
 from metaeval.kinds.explanations.text.texts import explanations_of, reference_columns, references_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 Pair: TypeAlias = "tuple[str, tuple[str, ...]]"
 """An explanation and its references, one or more."""
 
-_PARALLEL_FROM = 4_000  # pairs: starting the workers takes longer than scoring fewer
-_CHUNK = 1_000
-
 
 class PairEvaluator(BaseEvaluator):
     """An evaluator that compares a text with its references, each unit by itself.
 
-    Units without an explanation or without a reference are ``missing``. Equal pairs are scored once. From a
-    few thousand pairs on, the work is spread over the cores; ``LOKY_MAX_CPU_COUNT`` in the environment
-    limits their number.
+    Units without an explanation or without a reference are ``missing``. Equal pairs are scored once. The work
+    is spread over the cores where there are many pairs (`metaeval.base.parallel`).
     """
 
     kind: ClassVar[Kind] = Kind.REFERENCE
@@ -53,7 +49,7 @@ class PairEvaluator(BaseEvaluator):
         for unit, (explanation, given) in enumerate(zip(explanations, references, strict=True)):
             if explanation is not None and given:
                 pair_of[unit] = positions.setdefault((explanation, given), len(positions))
-        results = _scored(self, list(positions))
+        results = spread(self.score_pairs, list(positions), str(self))
         values = np.array([np.nan if r is None else r for r in results] or [np.nan], dtype=np.float64)
         has_pair = pair_of >= 0
         scores = np.where(has_pair, values[pair_of], np.nan)
@@ -72,28 +68,3 @@ class PairEvaluator(BaseEvaluator):
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Return version, tokenizer and options, as plain JSON values."""
-
-
-def _scored(evaluator: PairEvaluator, pairs: Sequence[Pair]) -> list[float | None]:
-    chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
-    results: list[float | None] = []
-    with progress(str(evaluator), len(pairs)) as advance:
-        for chunk in _chunk_results(evaluator, chunks, len(pairs)):
-            results += chunk
-            advance(len(chunk))
-    return results
-
-
-def _chunk_results(
-    evaluator: PairEvaluator, chunks: Sequence[Sequence[Pair]], total: int
-) -> Iterable[list[float | None]]:
-    if total < _PARALLEL_FROM:
-        return map(evaluator.score_pairs, chunks)
-    import joblib
-
-    processes = min(joblib.cpu_count(), len(chunks))
-    if processes == 1:
-        return map(evaluator.score_pairs, chunks)
-    parallel = joblib.Parallel(n_jobs=processes, backend="loky", return_as="generator")
-    results: Iterable[list[float | None]] = parallel(joblib.delayed(evaluator.score_pairs)(c) for c in chunks)
-    return results
