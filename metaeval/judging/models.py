@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 _SECRET = re.compile(
-    r"(.*_)?api_?key|key|((api|access|auth|bearer|id)_?)?token|authorization|bearer|password|secret|(.*_)?headers?"
+    r"(.*_)?(api_?key|authorization|password|secret|headers?)|((access|private|secret|subscription)_)?key"
+    r"|((access|api|auth|bearer|hf|id|session)_?)?token|bearer"
 )
 """A name, in lower case with ``_``, under which a key or a password stands."""
 _OF_JUDGES = frozenset(("prompt", "reply", "attempts", "replicate", "profile", "examples"))

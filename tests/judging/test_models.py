@@ -245,6 +245,17 @@ def test_a_name_that_is_no_model_is_answered_with_its_line_and_the_nearest(tiny:
     assert "there is no model 'mni'; did you mean 'mini'? (models: mini, own)" in str(caught.value)
 
 
+def test_parameters_that_only_sound_like_secrets_are_sent(data: me.ExplanationSet) -> None:
+    told = {
+        "prompt_cache_key": "a",
+        "stop_token_ids": [1],
+        "top_logprobs": 2,
+        "min_tokens": 1,
+        "reasoning": {},
+    }
+    assert sent(data, **GIVEN, **told) == {**DEFAULTS, **told}
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -252,6 +263,8 @@ def test_a_name_that_is_no_model_is_answered_with_its_line_and_the_nearest(tiny:
         {"api-key": KEY},
         {"Authorization": f"Bearer {KEY}"},
         {"openai_api_key": KEY},
+        {"client_secret": KEY},
+        {"token": KEY},
         {"headers": {"x-key": KEY}},
         {"extra": {"extra_headers": {"x": KEY}}},
         {"extra": {"deep": [{"API-Key": KEY}]}},

@@ -125,6 +125,17 @@ def test_a_dry_run_says_what_would_be_asked(
     assert not (place / "none.sqlite").exists()
 
 
+def test_judges_of_any_kind_refer_to_the_models_of_the_study(place: Path, server: Server) -> None:
+    asked = len(server.log)
+    file = Path(study(server, "named"))
+    models = f"models: {{mine: {{model: openai/good, base_url: '{server.openai}'}}}}\n"
+    named = file.read_text(encoding="utf-8").replace(f"'openai/good', base_url='{server.openai}'", "'mine'")
+    file.write_text(models + named, encoding="utf-8")
+    assert main(["run", "named.yaml", "--out", "named"]) == 0
+    assert same(place, "out", "named")
+    assert len(server.log) == asked  # what is asked is the same, so the store has every reply
+
+
 def test_offline_from_the_store_and_from_nothing(
     place: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
