@@ -78,6 +78,7 @@ TURNS = _pattern(rf"""
     \b(?:example|sample|previous|earlier|original|initial|old) (?:score|rating|value|answer)s?\b
     \b(?:expected|average) (?:score|rating|value|answer)s?\b
     ^[\s,;:.!–—-]*(?:as (?:soon|long) as|once|until|provided)\b|^\W*not\W*$
+    ^\W*(?:the )?\w+(?:'s|s') (?:view|opinion|words|rating|take)\b|\bgive or take\b
     ^[\s,;:.–—-]*(?:if|unless|when|where|would|could|should|means?|meaning|being|is|wait|were|was|no(?=\W*$))\b
     ^\W*(?:is )?too (?:high|low|generous|harsh|strict)\W*(?:$|,)
     ^\W*(?:see|worse|inferior|loses?)\b|[0-9] is worse\b|\b(?:was before|reconsider\w*|correction)\b
@@ -95,7 +96,7 @@ DOUBTS = _pattern(rf"""
     ^\W*(?:an? |the |my |just |only |for )*(?:confidence|weight|rank|importance)\b
     ^\W*at (?:most|least|best|worst)\b|\bnot (?:my|mine|the|final|a|rated|applicable)\b
     ^\W*(?:as in|from the|per the|default|error|sic|to be|unrated|n/?a|negative|minus|plus)\b
-    \b(?:irony|ironic\w*|sarcas\w*|joking)\b|\w's (?:view|opinion|words|rating|take)\b|^\W*for (?!me\b)
+    \b(?:irony|ironic\w*|sarcas\w*|joking)\b|^\W*for (?!me\b)
     \b(?:previously|formerly|originally|initially)\b|例如|例子|原(?:为|来|分|评)|最高分|最低分|平均
 """)
 """In brackets, or alone, after a value or a name: ``4 (at most)``; in a longer reason they say nothing."""
