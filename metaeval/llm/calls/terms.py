@@ -41,8 +41,8 @@ _SAID = 160  # characters of what a server said
 
 _REFUSES = re.compile(
     r"unsupported|n[o']t support|unknown|unrecogni[sz]ed|not recogni[sz]ed|unexpected|not permitted"
-    r"|not allowed|unavailable|not available|invalid|cannot find|must be one of|cannot be (?:set|specified)"
-    r"|deprecated|extra (?:input|field)|fail\w* to parse",
+    r"|not allowed|unavailable|not available|invalid|cannot find|must be one of|deprecated"
+    r"|(?:cannot (?:both )?|may only )be (?:set|specified)|extra (?:input|field)|fail\w* to parse",
     re.IGNORECASE,
 )
 _BOUNDS = re.compile(
@@ -51,7 +51,9 @@ _BOUNDS = re.compile(
     re.IGNORECASE,
 )
 """The parameter is taken, this value of it is not: that is for the user to change."""
-_FORMAT_WORDS = r"response[_ ]?format|json[_ ]?schema|json[_ ]?object|grammar|structured output"
+_FORMAT_WORDS = (
+    r"response[_ ]?format|json[_ ]?schema|json[_ ]?object|json (?:mode|output)|grammar|structured output"
+)
 
 _log = logging.getLogger("metaeval")
 

@@ -50,6 +50,13 @@ def refusals(server: Server) -> int:
         (anthropic, {"schema": SCHEMA}, 1, ["without temperature"]),
         (gemini, {"parameters": {**PLAIN, "seed": 0, "top_k": 3}}, 1, ["without seed", "without top_k"]),
         (llama_cpp, {"schema": SCHEMA}, 1, ["response_format of type json_object"]),
+        # A JSON object is still JSON: whoever states reply='json' gets it.
+        (
+            llama_cpp,
+            {"schema": SCHEMA, "stated": {"response_format"}},
+            1,
+            ["response_format of type json_object"],
+        ),
         (no_json, {"schema": SCHEMA}, 2, ["without response_format"]),
         (no_json, {"schema": SCHEMA, "provider": "dashscope-compatible"}, 1, ["without response_format"]),
     ],
@@ -152,6 +159,29 @@ def test_other_errors_change_nothing(store: Store, act: Act) -> None:
         answers = list(RequestRun(asked(server, 4), store, limits=Limits(retries=1), draw=lambda: 0.01))
     assert sum(a.reply.error is not None for a in answers) == 1
     assert all(PLAIN.items() <= seen.body.items() for seen in server.log)
+
+
+@pytest.mark.parametrize(
+    ("said", "sent"),
+    [
+        ("litellm.UnsupportedParamsError: openai does not support parameters: ['seed']", ["without seed"]),
+        ("Unrecognized request argument supplied: seed", ["without seed"]),
+        ("property 'seed' is unsupported", ["without seed"]),
+        ("Extra inputs are not permitted, field: 'seed', value: 0", ["without seed"]),
+        ("Malformed input request: #: extraneous key [seed] is not permitted", ["without seed"]),
+        ("invalid temperature: only 1 is allowed for this model", ["without temperature"]),
+        ("`temperature` may only be set to 1 when thinking is enabled.", ["without temperature"]),
+        ("This response_format type is unavailable now", ["response_format of type json_object"]),
+        (
+            "Json mode response is not supported when enable_thinking is true",
+            ["response_format of type json_object"],
+        ),
+    ],
+)
+def test_the_words_of_servers(store: Store, said: str, sent: list[str]) -> None:
+    with serving(lambda _body, _before: error(400, "400", said) if not server.log else ANSWER) as server:
+        (answer,) = RequestRun(asked(server, 1, schema=SCHEMA, parameters={**PLAIN, "seed": 0}), store)
+    assert phrases(answer.reply.sent) == sent
 
 
 def test_an_overloaded_server_that_refuses_is_asked_one_by_one(store: Store) -> None:
