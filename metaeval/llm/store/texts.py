@@ -32,7 +32,7 @@ _UNUSED = """DELETE FROM texts WHERE id NOT IN (
     WHERE used.type = 'integer')"""
 
 _WINDOW = 8  # bytes that decide whether there is a cut behind them
-_LEAST = 128  # bytes of a piece
+_LEAST, _MOST = 128, 4096  # bytes of a piece; a text that repeats itself may have no cut
 _ONE_IN = 9  # bits: a cut behind one window of 512
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # Knuth's multiplicative hash: its first bits depend on all bits
 
@@ -79,16 +79,17 @@ def drop_unused(connection: sqlite3.Connection) -> None:
 
 
 def pieces(text: bytes) -> Iterator[bytes]:
-    """Cut a text where its own bytes say so; every piece but the last has some length."""
+    """Cut a text where its own bytes say so; no piece is long, and none but the last is very short."""
     windows = np.ndarray(max(len(text) - _WINDOW + 1, 0), "<u8", text, strides=(1,))
     ends = np.flatnonzero(windows * _FACTOR >> np.uint64(64 - _ONE_IN) == 0) + _WINDOW
     start = 0
-    for end in ends.tolist():
-        if end - start >= _LEAST:
+    for end in [*ends.tolist(), len(text)]:
+        while end - start > _MOST:
+            yield text[start : start + _MOST]
+            start += _MOST
+        if end - start >= _LEAST or start < end == len(text):
             yield text[start:end]
             start = end
-    if start < len(text):
-        yield text[start:]
 
 
 def _number(connection: sqlite3.Connection, text: bytes) -> int:

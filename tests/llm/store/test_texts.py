@@ -46,8 +46,8 @@ def test_what_two_texts_share_is_cut_alike(before: str, after: str) -> None:
     assert new < len(f"{before}{after}".encode()) + 10_000
 
 
-def test_a_long_profile_is_kept_once(store: Store) -> None:
-    profile = words(50_000)
+@pytest.mark.parametrize("profile", [words(50_000), "I like films about cooking. " * 12_000])
+def test_a_long_profile_is_kept_once(store: Store, profile: str) -> None:
     asked = [
         Request(
             "openai", "m", (Message("user", f"Item {words(9, i)}\n{profile}\nRate: {words(60, -i - 1)}"),)

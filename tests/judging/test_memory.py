@@ -1,0 +1,50 @@
+"""While a judge asks, memory does not grow with the number of questions."""
+
+from __future__ import annotations
+
+import tracemalloc
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from metaeval.base.records import Scale, Status
+from metaeval.judging.model_evaluator import Question
+from metaeval.judging.settings import judging
+from metaeval.kinds.explanations.judge.judge import Judge
+from metaeval.llm.calls.limits import Limits
+from metaeval.llm.calls.request import Request
+from metaeval.llm.replies.fields import Number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LENGTH = 10_000  # characters of a prompt
+
+
+def peak(store: Path, number: int) -> int:
+    """Ask so many questions, and return the most memory that was in use, in characters of ASCII."""
+    judge, fields = Judge("simulated/m"), (Number("clarity", Scale(1, 5)),)
+    bare = Request("simulated", "m", ())
+
+    def questions() -> Iterator[Question]:
+        for i in range(number):
+            told = "The profile of a user.\n" * (LENGTH // 23) + f"\nText {i} is good."
+            yield Question((i,), (0,), fields, bare.asking([("user", told)]))
+
+    tracemalloc.start()
+    with (
+        judging(store, limits=Limits(concurrency=2)) as settings,
+        closing(judge.ask(questions(), settings, total=number)) as answers,
+    ):
+        assert sum(found.status is Status.OK for _, found in answers) == number
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return used
+
+
+def test_memory_does_not_grow_with_the_questions(tmp_path: Path) -> None:
+    peak(tmp_path / "warm.sqlite", 5)
+    few, many = (peak(tmp_path / f"{n}.sqlite", n) for n in (50, 400))
+    assert many < few + 100 * LENGTH
+    again = peak(tmp_path / "400.sqlite", 400)  # all from the store
+    assert again < few + 100 * LENGTH
