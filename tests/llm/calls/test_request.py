@@ -65,7 +65,7 @@ def test_short_cuts_give_what_the_long_way_gives(messages: list[tuple[str, str]]
     assert quick == slow
     assert quick.canonical == slow.canonical
     assert quick.key == slow.key == key_of(json.loads(slow.canonical))
-    fields = {name: getattr(slow, name) for name in slow.__dataclass_fields__}
+    fields = {name: getattr(slow, name) for name in slow.__dataclass_fields__ if name != "stated"}
     assert slow.canonical == canonical(fields)
 
 
