@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.shares import COVERS, SIZE, row
-from metaeval.engine.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.stats.agreement.labels import KAPPAS, LabelAgreement
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import mean_of

@@ -15,10 +15,10 @@ from metaeval.engine.intervals import Bootstrap
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from metaeval.engine.alignment.matched import Matched
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.engine.board import Board, Cell
     from metaeval.engine.comparison import Comparisons, Tests
-    from metaeval.engine.matched import Matched
-    from metaeval.engine.policy import Prepared
 
 
 class Cells(Protocol):

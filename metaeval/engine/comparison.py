@@ -13,7 +13,7 @@ from metaeval.base import notebook as html
 from metaeval.base.errors import one_of
 from metaeval.base.records import AVERAGE
 from metaeval.base.validation import ByKey, Count, Line, Options, Seed, Share
-from metaeval.engine.policy import Coefficient, Policy, Prepared, prepare
+from metaeval.engine.alignment.policy import Coefficient, Policy, Prepared, prepare
 from metaeval.stats.coefficients.dependent import williams
 from metaeval.stats.coefficients.exact import GroupSums, squarable
 from metaeval.stats.coefficients.grouped import pearson

@@ -9,8 +9,8 @@ import pandas as pd
 
 from metaeval.base.records import AVERAGE, COEFFICIENTS, Correlation, Correlations, ScoreTable
 from metaeval.base.simulation import Simulation
+from metaeval.engine.alignment.policy import Policy, Prepared, prepare
 from metaeval.engine.intervals import Bootstrap, Ends, intervals
-from metaeval.engine.policy import Policy, Prepared, prepare
 from metaeval.stats.coefficients.levels import Estimates, estimate
 
 if TYPE_CHECKING:

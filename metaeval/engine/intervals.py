@@ -22,7 +22,7 @@ from metaeval.stats.weighted.statistic import Clusters, statistic
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.stats.coefficients.levels import Estimates
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Estimate, Statistic

@@ -9,8 +9,8 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import COEFFICIENTS
+from metaeval.engine.alignment.policy import allowed
 from metaeval.engine.correlation import correlate
-from metaeval.engine.policy import allowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from metaeval.engine.matched import Matched
+from metaeval.engine.alignment.matched import Matched
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from metaeval.base.formulas import read_csv
 from metaeval.base.keys import nouns_of
 from metaeval.base.records import Kind, ScoreTable
+from metaeval.engine.alignment.matched import Matched
 from metaeval.engine.board import Board
 from metaeval.engine.comparison import Comparisons
-from metaeval.engine.matched import Matched
 from metaeval.kinds.scored import Scored
 from metaeval.kinds.study import make_study
 from metaeval.runs.folder import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.runs.record import Record
 
 

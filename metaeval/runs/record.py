@@ -16,7 +16,7 @@ from metaeval.judging.replies import RepliesState  # noqa: TC001 - pydantic read
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metaeval.engine.policy import Policy
+    from metaeval.engine.alignment.policy import Policy
 
 
 def _scale(given: object) -> object:
@@ -101,7 +101,7 @@ class StudyFacts(Facts):
     ) -> Policy:
         """Return the policy, with these levels and coefficients or its own; else Pearson's r of all units."""
         # It takes long to load, and few readers of a record need it.
-        from metaeval.engine.policy import Policy
+        from metaeval.engine.alignment.policy import Policy
 
         return Policy.of(
             list(levels or self.levels or [DATASET]),

@@ -10,10 +10,10 @@ import pytest
 from markdown_it import MarkdownIt
 from pydantic_core import PydanticUndefined
 
+from metaeval.engine.alignment.policy import Missing
 from metaeval.engine.comparison import OrderBy
 from metaeval.engine.comparison import Tests as How
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.policy import Missing
 from metaeval.judging.models import NamedModel
 from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.explanations.study import ExplanationStudy

@@ -8,9 +8,9 @@ from statsmodels.stats.multitest import multipletests
 import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import AVERAGE
+from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.engine.comparison import Comparisons, compare_prepared, correlation_cell
 from metaeval.engine.comparison import Tests as How  # under its own name it would be collected
-from metaeval.engine.policy import Policy, prepare
 from metaeval.engine.sentences import tests_sentence as sentence
 from tests.stats import naive
 

@@ -12,7 +12,7 @@ import metaeval as me
 from metaeval.analysis.agreement.measures import measures
 from metaeval.analysis.agreement.variance import variance
 from metaeval.base.errors import DataError
-from metaeval.engine.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.kinds.explanations.data.loading import save, summary
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.stats.resampling.cluster_sums import with_average
 
 if TYPE_CHECKING:
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 _UNDEFINED = "truth or scores are constant in each, or there are no scores"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from metaeval.analysis.agreement.people import Line
     from metaeval.base.simulation import Simulation
-    from metaeval.engine.policy import Policy
+    from metaeval.engine.alignment.policy import Policy
 
 _TRUTH = "\0truth"  # no annotator's name
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.base.simulation import Simulation
-    from metaeval.engine.alignment import Aligned
+    from metaeval.engine.alignment.aligned import Aligned
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 MOST_ROWS = 20_000

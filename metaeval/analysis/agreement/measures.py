@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import Scale
     from metaeval.base.simulation import Simulation
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.weighted.statistic import Clusters
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from metaeval.base.simulation import Simulation
-    from metaeval.engine.policy import Policy
+    from metaeval.engine.alignment.policy import Policy
 
 MOST_IN_PAIRS = 8
 """Annotators up to which every pair has a row."""

@@ -13,7 +13,7 @@ import pandas as pd
 from metaeval.analysis.agreement.attenuation import attenuation
 from metaeval.analysis.agreement.people import annotator_ratings
 from metaeval.base.records import AVERAGE
-from metaeval.engine.alignment import align
+from metaeval.engine.alignment.aligned import align
 from metaeval.engine.sheet import Column, Sheet, by_aspect
 from metaeval.stats.agreement.raters import intraclass, krippendorff_alpha
 from metaeval.stats.coefficients.grouped import pearson
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import ScoreTable
     from metaeval.base.simulation import Simulation
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats
 
 

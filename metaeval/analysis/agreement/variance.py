@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.base.simulation import Simulation
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.stats.coefficients.tables import Ints
 
 TRUTH = "truth"

@@ -19,7 +19,7 @@ from metaeval.stats.subsets.moments import every_subset
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metaeval.engine.alignment import Bools
+    from metaeval.engine.alignment.aligned import Bools
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.subsets.pearson import SubsetStatistic
 

@@ -25,8 +25,8 @@ from metaeval.stats.subsets.pearson import subset_statistic
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from metaeval.engine.alignment import Bools
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.alignment.aligned import Bools
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.weighted.sums import Clusters
 

@@ -16,9 +16,9 @@ from metaeval.stats.resampling.weights import permutation_p
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metaeval.engine.alignment import Bools
+    from metaeval.engine.alignment.aligned import Bools
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.engine.intervals import Bootstrap
-    from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Resampler
     from metaeval.stats.weighted.sums import Clusters

@@ -13,7 +13,7 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.keys import ITEM, compared_key, matched, noun
 from metaeval.base.records import AVERAGE, Status
 from metaeval.base.simulation import REAL
-from metaeval.engine.alignment import Aligned, align
+from metaeval.engine.alignment.aligned import Aligned, align
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.regression.prediction_powered import estimate
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.base.simulation import Simulation
-    from metaeval.engine.alignment import Bools
+    from metaeval.engine.alignment.aligned import Bools
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 _COLUMNS = (

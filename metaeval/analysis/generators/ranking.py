@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from metaeval.analysis.generators.agreement import RankAgreement
     from metaeval.analysis.generators.draws import Draws
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 

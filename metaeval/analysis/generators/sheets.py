@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from metaeval.analysis.generators.ranking import GeneratorRankings, Ranking
     from metaeval.base.records import ScoreTable
     from metaeval.base.simulation import Simulation
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.alignment.policy import Prepared
 
 
 def trusted(table: ScoreTable, names: Sequence[str] = ()) -> list[str]:

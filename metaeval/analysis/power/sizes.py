@@ -13,15 +13,15 @@ from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE
+from metaeval.engine.alignment.policy import allowed, whole_number
 from metaeval.engine.correlation import estimates
-from metaeval.engine.policy import allowed, whole_number
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import percentile_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats
 
 ENOUGH = 0.8

@@ -16,8 +16,8 @@ from metaeval.stats.weighted.statistic import Clusters, Nested, statistic
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from metaeval.engine.alignment import Bools
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.alignment.aligned import Bools
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.stats.coefficients.levels import Undefined
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Statistic

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field
 from metaeval.base.errors import one_of
 from metaeval.base.records import COEFFICIENTS, LEVELS
 from metaeval.base.validation import Line
+from metaeval.engine.alignment.policy import Coefficient, Missing, Policy
 from metaeval.engine.comparison import OrderBy
-from metaeval.engine.policy import Coefficient, Missing, Policy
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.study import Study, distinct
 

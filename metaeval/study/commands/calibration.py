@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.engine.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.kinds.details import made_of
 from metaeval.runs.finished import open_run
 from metaeval.sources.hub.repository import FILE
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.engine.intervals import Bootstrap
-    from metaeval.engine.policy import Prepared
     from metaeval.engine.sheet import Sheet
     from metaeval.study.commands.labels import LabelledScores
 

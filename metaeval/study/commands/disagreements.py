@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from metaeval.analysis.agreement.distributions import on_scale
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import noun
-from metaeval.engine.policy import whole_number
+from metaeval.engine.alignment.policy import whole_number
 from metaeval.runs.finished import open_run
 from metaeval.study.commands.analyses import judges_of
 from metaeval.study.commands.dataset import data_of

@@ -10,14 +10,14 @@ import pandas as pd
 
 from metaeval.base.keys import author_key, key_columns, nouns_of
 from metaeval.base.records import AVERAGE, Status
-from metaeval.engine.alignment import align
+from metaeval.engine.alignment.aligned import align
 from metaeval.stats.resampling.cluster_sums import summed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metaeval.base.records import Scale
-    from metaeval.engine.alignment import Aligned, Bools
+    from metaeval.engine.alignment.aligned import Aligned, Bools
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 _OTHERS = "\x00others"  # no evaluator has this name

@@ -17,7 +17,7 @@ from metaeval.trust.bias.clustered import Measured, measured
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.engine.alignment import Bools
+    from metaeval.engine.alignment.aligned import Bools
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Resampler
     from metaeval.trust.bias.arrays import JudgedUnits

@@ -11,7 +11,7 @@ import pandas as pd
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.progress import progress
 from metaeval.base.records import Status
-from metaeval.engine.alignment import align
+from metaeval.engine.alignment.aligned import align
 from metaeval.evaluators.grid import CODES, STATUSES
 from metaeval.stats.agreement.labels import KAPPAS, LabelAgreement
 from metaeval.stats.coefficients.levels import Grouping
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.base.records import Scale
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.engine.intervals import Bootstrap
-    from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic
     from metaeval.trust.calibration.bands import Bands

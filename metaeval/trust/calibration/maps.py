@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metaeval.base.records import Scale
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.engine.intervals import Bootstrap
-    from metaeval.engine.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.regression.isotonic import Isotonic
     from metaeval.stats.resampling.bootstrap import Estimate, Resampler

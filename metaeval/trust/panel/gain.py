@@ -26,7 +26,7 @@ from metaeval.stats.weighted.statistic import Clusters, statistic
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from metaeval.engine.policy import Prepared
+    from metaeval.engine.alignment.policy import Prepared
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Statistic
 

@@ -9,7 +9,7 @@ import pytest
 import metaeval as me
 from metaeval.analysis.agreement.forest import forest, human_reference, without_lone_average
 from metaeval.base.records import Kind
-from metaeval.engine.policy import Policy
+from metaeval.engine.alignment.policy import Policy
 
 KEYS = ["user_id", "item_id", "generator"]
 POLICY = Policy.of(["dataset", "user"], ["pearson", "spearman"], None, "skip", "common")

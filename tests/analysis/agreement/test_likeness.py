@@ -8,7 +8,7 @@ import pytest
 
 from metaeval.analysis.agreement import likeness as module
 from metaeval.analysis.agreement.likeness import likeness
-from metaeval.engine.alignment import align
+from metaeval.engine.alignment.aligned import align
 
 ASPECTS = ["clear", "fitting"]
 

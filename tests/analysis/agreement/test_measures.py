@@ -14,8 +14,8 @@ from sklearn.metrics import cohen_kappa_score
 from metaeval.analysis.agreement.measures import N_RESAMPLES, measures, on_scale
 from metaeval.analysis.generators.ranking import rank_generators
 from metaeval.base.records import Scale
+from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.policy import Policy, prepare
 
 SCALE = Scale(1, 5)
 ASPECTS = ("clear", "fitting")

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import pearsonr
 
 from metaeval.analysis.agreement.people import people
+from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.policy import Policy
 
 ASPECTS = ("clear", "fitting")
 KEYS = ["user_id", "item_id", "generator"]

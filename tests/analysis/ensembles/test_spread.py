@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from metaeval.analysis.ensembles.spread import MOST_COMBINED, ensemble_spread, judges_to_combine
-from metaeval.engine.policy import Policy, Prepared, prepare
+from metaeval.engine.alignment.policy import Policy, Prepared, prepare
 
 POLICY = Policy.of(["dataset"], ["pearson"], None, "skip", "common")
 

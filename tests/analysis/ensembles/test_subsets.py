@@ -15,8 +15,8 @@ from metaeval.analysis.ensembles.subsets import Costs, ensembles
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import Simulation
+from metaeval.engine.alignment.policy import Policy, Prepared, prepare
 from metaeval.engine.correlation import correlate
-from metaeval.engine.policy import Policy, Prepared, prepare
 from metaeval.stats.subsets.moments import every_subset
 
 FEW = Choosing(resamples=300, resamples_in_fold=100, repeats=2)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from metaeval.analysis.generators.draws import _rounded
 from metaeval.analysis.generators.ranking import rank_generators
+from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.policy import Policy, prepare
 
 
 @given(

@@ -10,9 +10,9 @@ from metaeval.analysis.generators.sheets import best_evaluator, ranking_sheets, 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
 from metaeval.base.simulation import Simulation
+from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.engine.correlation import correlate
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.policy import Policy, prepare
 from metaeval.stats.regression.prediction_powered import estimate
 from metaeval.stats.resampling.weights import Resamples, expanded
 

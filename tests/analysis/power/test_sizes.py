@@ -15,7 +15,7 @@ from metaeval.analysis.power.sizes import Power, power
 from metaeval.analysis.power.substudies import Pair, substudies
 from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import Simulation
-from metaeval.engine.policy import Policy, Prepared, prepare
+from metaeval.engine.alignment.policy import Policy, Prepared, prepare
 from metaeval.stats.coefficients.levels import Grouping, estimate
 from metaeval.stats.resampling.weights import Resamples
 

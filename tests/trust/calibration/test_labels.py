@@ -10,8 +10,8 @@ import pytest
 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Scale
+from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.policy import Policy, prepare
 from metaeval.stats.agreement.raters import cohen_kappa, krippendorff_alpha
 from metaeval.stats.coefficients.grouped import kendall, spearman
 from metaeval.stats.resampling.weights import Resamples, expanded

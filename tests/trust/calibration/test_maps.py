@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from metaeval.base.records import Scale
+from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.policy import Policy, prepare
 from metaeval.trust.calibration.map_sheet import map_sheet
 from metaeval.trust.calibration.maps import map_fits
 

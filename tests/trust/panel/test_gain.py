@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import MetaevalError
-from metaeval.engine.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.stats.coefficients.grouped import pearson
 from metaeval.trust.panel.gain import Fitting, panel_gains
 

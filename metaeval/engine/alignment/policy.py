@@ -16,7 +16,7 @@ from metaeval.base.frames import flat
 from metaeval.base.keys import ITEM, UNIT, Level, cluster_columns, compared_key, index_names, levels_of
 from metaeval.base.records import COEFFICIENTS, ScoreTable
 from metaeval.base.validation import Options, not_allowed
-from metaeval.engine.alignment import Aligned, Bools, align
+from metaeval.engine.alignment.aligned import Aligned, Bools, align
 from metaeval.stats.weighted.statistic import Clusters
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from metaeval.base.errors import DataError, nearest
 from metaeval.base.frames import row_text
 from metaeval.base.keys import DATASET, PAIR, Level, key_columns, levels_of, matched
 from metaeval.base.records import Status
-from metaeval.engine.matching import combined, locate, numbered, shared_codes
+from metaeval.engine.alignment.matching import combined, locate, numbered, shared_codes
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import changes
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metaeval.base.records import COEFFICIENTS
-from metaeval.engine.policy import aligned, allowed, under
+from metaeval.engine.alignment.policy import aligned, allowed, under
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.records import ScoreTable
-    from metaeval.engine.alignment import Aligned
-    from metaeval.engine.policy import Policy, Prepared
+    from metaeval.engine.alignment.aligned import Aligned
+    from metaeval.engine.alignment.policy import Policy, Prepared
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import DataError, MetaevalError
+from metaeval.engine.alignment.policy import Policy, allowed, prepare
 from metaeval.engine.comparison import Tests as How
-from metaeval.engine.policy import Policy, allowed, prepare
 
 LEVELS, COEFFICIENTS = ("dataset", "generator"), ("pearson",)
 
