@@ -216,7 +216,7 @@ def _value(request: Request, name: str) -> str:
 
 def _told(request: Request, name: str, to: str | None, said: str) -> str:
     model = f"{request.provider}/{request.model}"
-    return f"{model} refuses {name} ({_short(said)}); it is asked {_phrase(name, to)}"
+    return f"{model} refuses {name} ({_short(said)}); from now on it is asked: {_phrase(name, to)}"
 
 
 def _stop(request: Request, name: str, said: str = "") -> MetaevalError:
