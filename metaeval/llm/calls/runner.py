@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from metaeval.llm.providers import Connection
     from metaeval.llm.store.replies import Store
 
-_AHEAD = 2**23  # characters that may wait for the caller before no more requests are taken
+_AHEAD = 2**21  # characters that may wait for the caller before no more requests are taken
 _OF_ANSWER = 2000  # of an answer, beside its request's messages
 _NOTE_SECONDS = 0.2
 
