@@ -18,7 +18,7 @@ from benchmarks import generator_means, rankings, trust
 from benchmarks.shares import COVERS, SIZE, row
 from metaeval.base.records import COEFFICIENTS
 from metaeval.stats.coefficients.levels import Grouping, estimate
-from metaeval.stats.resampling.paired import Scored, paired_permutation
+from metaeval.stats.resampling.paired import AspectScores, paired_permutation
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import Method, Resamples, Swaps, interval, left_out
 from metaeval.stats.weighted.statistic import Clusters, statistic
@@ -121,7 +121,7 @@ def paired(
     for i in range(studies):
         s = study(rng, users, 0.5, likert=likert, evaluators=2)
         by = Clusters(s.user, users)
-        both = [Scored(x, s.y, s.groupings[level], by) for x in s.x]
+        both = [AspectScores(x, s.y, s.groupings[level], by) for x in s.x]
         p[i] = paired_permutation([both], coefficient, Swaps(users, permutations, seed=i)).p[0, 1]
     positives = float((p <= 0.05).mean())
     spread = p - rng.random(studies) / (permutations + 1)  # between the values that p can have

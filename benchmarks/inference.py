@@ -14,7 +14,7 @@ from benchmarks.engine import LEVELS, RECEXP_UNITS, clock, row
 from metaeval.base.records import COEFFICIENTS
 from metaeval.engine.alignment.policy import Policy, Prepared, prepare
 from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.resampling.paired import Scored, paired_permutation
+from metaeval.stats.resampling.paired import AspectScores, paired_permutation
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import Resamples, Swaps, percentile_interval
 from metaeval.stats.weighted.statistic import statistic
@@ -123,7 +123,7 @@ def permutation(permutations: int = 10_000, *, continuous: bool) -> dict[str, An
     users = data.clusters("user")
     x = data.scores[:, 0] if continuous else np.clip(np.rint(data.scores[:, 0]), 1, 5)
     grouping = Grouping(np.zeros(x.shape[1], dtype=np.int64), 1)
-    both = [Scored(v, data.truth[0], grouping, users) for v in x]
+    both = [AspectScores(v, data.truth[0], grouping, users) for v in x]
     fast, found = clock(
         lambda: [paired_permutation([both], c, Swaps(users.n, permutations)) for c in COEFFICIENTS], 3
     )

@@ -81,7 +81,7 @@ Filled = Annotated[str, AfterValidator(_filled)]
 Finite = Annotated[float, Field(strict=False, allow_inf_nan=False)]
 
 
-class Ends(Strict):
+class ScaleEnds(Strict):
     """The two ends of a scale."""
 
     min: Finite

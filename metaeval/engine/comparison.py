@@ -19,7 +19,7 @@ from metaeval.stats.coefficients.exact import GroupSums, squarable
 from metaeval.stats.coefficients.grouped import pearson
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.resampling.multiplicity import benjamini_hochberg, holm
-from metaeval.stats.resampling.paired import Paired, Scored, paired_permutation
+from metaeval.stats.resampling.paired import AspectScores, Paired, paired_permutation
 from metaeval.stats.resampling.weights import Swaps
 from metaeval.stats.weighted.statistic import Clusters
 
@@ -301,7 +301,7 @@ def _tested(
 
 def _scored(
     data: Prepared, evaluators: Sequence[int], aspect: int, level: str, clusters: Clusters
-) -> list[Scored]:
+) -> list[AspectScores]:
     """Return the scores of evaluators on the units that all of them have."""
     units = slice(None) if data.mask is None else data.mask[evaluators, aspect].all(axis=0)
     g = data.groupings[level]
@@ -309,7 +309,7 @@ def _scored(
     of_units = Clusters(clusters.of_unit[units], clusters.n)
     truth = squarable(data.truth[aspect])
     y = ((truth - truth.mean()) / (truth.std() or 1.0))[units]
-    return [Scored(squarable(data.scores[e, aspect, units]), y, grouping, of_units) for e in evaluators]
+    return [AspectScores(squarable(data.scores[e, aspect, units]), y, grouping, of_units) for e in evaluators]
 
 
 def _corrected(p: Floats, correction: str) -> Floats:
@@ -323,7 +323,7 @@ def _corrected(p: Floats, correction: str) -> Floats:
     return found
 
 
-def _williams(scored: Sequence[Scored], by: Cell, n: int) -> Floats:
+def _williams(scored: Sequence[AspectScores], by: Cell, n: int) -> Floats:
     """Return Williams' p-values of Pearson's r over all units, or of the means of generators."""
     found = np.full((n, n), np.nan)
     if by["coefficient"] != "pearson" or by["level"] not in ("dataset", "generator") or not scored:
@@ -338,7 +338,7 @@ def _williams(scored: Sequence[Scored], by: Cell, n: int) -> Floats:
     return found
 
 
-def _points(s: Scored) -> tuple[Floats, Floats]:
+def _points(s: AspectScores) -> tuple[Floats, Floats]:
     """Return what is correlated: the units, or the means of groups."""
     if not s.grouping.between:
         return s.x, s.y

@@ -10,7 +10,7 @@ import pandas as pd
 from metaeval.base.records import AVERAGE, COEFFICIENTS, Correlation, Correlations, ScoreTable
 from metaeval.base.simulation import Simulation
 from metaeval.engine.alignment.policy import Policy, Prepared, prepare
-from metaeval.engine.intervals import Bootstrap, Ends, intervals
+from metaeval.engine.intervals import Bootstrap, IntervalEnds, intervals
 from metaeval.stats.coefficients.levels import Estimates, estimate
 
 if TYPE_CHECKING:
@@ -156,7 +156,9 @@ def estimates(p: Prepared) -> dict[tuple[str, str], Estimates]:
     return p.found
 
 
-def _frame(p: Prepared, found: Mapping[tuple[str, str], Estimates], ends: Ends | None) -> pd.DataFrame:
+def _frame(
+    p: Prepared, found: Mapping[tuple[str, str], Estimates], ends: IntervalEnds | None
+) -> pd.DataFrame:
     """Put the estimates and their mean over aspects into the columns of `Correlation`."""
     policy = p.policy
     shape = (len(p.evaluators), len(p.aspects))

@@ -68,7 +68,7 @@ class Bootstrap(Options):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ends:
+class IntervalEnds:
     """Intervals of all estimates, shape (E, A + 1, levels × coefficients); the last aspect is the average."""
 
     low: Floats
@@ -80,7 +80,7 @@ class Ends:
 
 
 @one_thread()
-def intervals(data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted: Bootstrap) -> Ends:
+def intervals(data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted: Bootstrap) -> IntervalEnds:
     """Return the intervals of all estimates, which are ``found``.
 
     At levels of groups they are those of the bootstrap; of the correlation of generators' means, those of
@@ -90,7 +90,7 @@ def intervals(data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted
     levels, n_coefficients = data.policy.levels, len(data.policy.coefficients)
     aspects = range(len(data.aspects))
     shape = (len(data.evaluators), len(aspects) + 1, len(levels) * n_coefficients)
-    ends = Ends(np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan), {})
+    ends = IntervalEnds(np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan), {})
     resampled = np.repeat([level not in data.between for level in levels], n_coefficients)
     resampler = wanted.resampler(clusters.n)
     normals = {
@@ -121,7 +121,7 @@ def intervals(data: Prepared, found: Mapping[tuple[str, str], Estimates], wanted
 
 
 def _of_true_means(  # noqa: PLR0917 - one evaluator's part of `intervals`
-    ends: Ends,
+    ends: IntervalEnds,
     data: Prepared,
     evaluator: int,
     level: str,

@@ -13,7 +13,7 @@ import pytest
 import scipy.stats
 
 from metaeval.stats.coefficients.levels import Grouping, estimate
-from metaeval.stats.resampling.paired import Scored, paired_permutation
+from metaeval.stats.resampling.paired import AspectScores, paired_permutation
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import Resamples, Swaps, interval, left_out
 from metaeval.stats.weighted.statistic import Clusters, statistic
@@ -135,7 +135,7 @@ def test_evaluators_that_do_not_differ_are_told_apart_as_often_as_alpha_says(lev
     p, greater = np.empty((2, studies))
     for i in range(studies):
         s = study(rng, users, likert=likert, evaluators=2)
-        both = [Scored(x, s.y, s.groupings[level], Clusters(s.user, users)) for x in s.x]
+        both = [AspectScores(x, s.y, s.groupings[level], Clusters(s.user, users)) for x in s.x]
         found = paired_permutation([both], coefficient, Swaps(users, permutations, seed=i))
         p[i], greater[i] = found.p[0, 1], found.p_greater[0, 1]
     for values in (p, greater):

@@ -24,7 +24,7 @@ from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from metaeval.base.validation import Ends, Filled, Strict
+from metaeval.base.validation import Filled, ScaleEnds, Strict
 
 _FEWEST = 2  # anchors that make a direction
 _BLANKET = re.compile(
@@ -86,7 +86,7 @@ class _DimensionModel(Strict):
 class RubricModel(Strict):
     """The keys of a header that make a rubric."""
 
-    scale: Ends | None = None
+    scale: ScaleEnds | None = None
     dimensions: (
         Annotated[
             dict[

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.base.records import Status
-from metaeval.llm.replies import mixed
 from metaeval.llm.replies.beside import sentences_of, speaks_of_another, takes_back
+from metaeval.llm.replies.claims import mixed
+from metaeval.llm.replies.claims.json_claims import find_json
+from metaeval.llm.replies.claims.line_claims import claim_lines
+from metaeval.llm.replies.claims.objects import claim_json, claim_objects
 from metaeval.llm.replies.evidence import parts_of, stands_in, without_parts
 from metaeval.llm.replies.fields import Choice, Number, Text
-from metaeval.llm.replies.json_claims import find_json
-from metaeval.llm.replies.line_claims import claim_lines
 from metaeval.llm.replies.marks import answer_in, unknown_mark
 from metaeval.llm.replies.names import names_of
-from metaeval.llm.replies.objects import claim_json, claim_objects
 from metaeval.llm.replies.remarks import is_not_understood, withdraws
 from metaeval.llm.replies.words import UNCLEAR, tidy, with_stars_counted
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from metaeval.base.records import Scale
+    from metaeval.llm.replies.claims.line_claims import Other
     from metaeval.llm.replies.fields import Field, Given
-    from metaeval.llm.replies.line_claims import Other
     from metaeval.llm.replies.names import Names
 
 PARSER = "3"

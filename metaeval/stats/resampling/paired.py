@@ -44,7 +44,7 @@ _CACHED = 2**17  # numbers that are worked with many times, so that they stay in
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class AspectScores:
     """The scores of one evaluator and the truth on the units that it scored, for one aspect and level.
 
     The truth has one scale for all evaluators. To keep digits, it should be near mean 0 and variance 1.
@@ -55,7 +55,7 @@ class Scored:
     grouping: Grouping
     clusters: Clusters
 
-    def standardized(self) -> Scored:
+    def standardized(self) -> AspectScores:
         """Standardize the scores within each group, or over all units where group means are correlated.
 
         This changes no coefficient, and makes the scores of two evaluators exchangeable.
@@ -66,7 +66,7 @@ class Scored:
         spread = np.sqrt(np.bincount(group, centred * centred) / n)[group]
         constant = spread <= 1e-12 * np.abs(self.x)  # what rounding left of zero
         z = np.divide(centred, spread, out=np.zeros_like(centred), where=~constant & (spread > 0))
-        return Scored(z, self.y, self.grouping, self.clusters)
+        return AspectScores(z, self.y, self.grouping, self.clusters)
 
     def statistic(self, coefficient: str, undefined: Undefined) -> Statistic:
         """Return the coefficient as a function of weights, from sums that can be added to those of others."""
@@ -89,7 +89,11 @@ class Paired:
 
 @one_thread()
 def paired_permutation(
-    aspects: Sequence[Sequence[Scored]], coefficient: str, swaps: Swaps, *, undefined: Undefined = "skip"
+    aspects: Sequence[Sequence[AspectScores]],
+    coefficient: str,
+    swaps: Swaps,
+    *,
+    undefined: Undefined = "skip",
 ) -> Paired:
     """Test every pair of evaluators by swapping their standardized scores in random clusters.
 
@@ -196,7 +200,7 @@ def sign_test(contributions: Floats, swaps: Swaps, *, largest: bool = False) -> 
     return permutation_p(seen, under)
 
 
-def _snapped(scored: Sequence[Scored]) -> list[Scored]:
+def _snapped(scored: Sequence[AspectScores]) -> list[AspectScores]:
     """Make standardized scores equal that differ only by rounding, within and between evaluators."""
     values = np.concatenate([s.x for s in scored])
     order = np.argsort(values)
@@ -314,7 +318,7 @@ def _correlation(x: Floats, xx: Floats, xy: Floats) -> Floats:
 
 
 def _general(
-    aspects: Sequence[Sequence[Scored]], coefficient: str, swaps: Swaps, undefined: Undefined
+    aspects: Sequence[Sequence[AspectScores]], coefficient: str, swaps: Swaps, undefined: Undefined
 ) -> _Permuted:
     """Test any statistic: stack the units of two evaluators, and choose between them by weights."""
     n = len(aspects[0])
@@ -327,9 +331,9 @@ def _general(
                 yield np.array([first]), np.array([second]), difference[None]
 
 
-def _side_by_side(a: Scored, b: Scored, coefficient: str, undefined: Undefined) -> Statistic:
+def _side_by_side(a: AspectScores, b: AspectScores, coefficient: str, undefined: Undefined) -> Statistic:
     cluster = np.concatenate([a.clusters.of_unit, b.clusters.of_unit + a.clusters.n])
     group = np.concatenate([a.grouping.group, b.grouping.group])
     x, y = np.concatenate([a.x, b.x]), np.concatenate([a.y, b.y])
     grouping = Grouping(group, a.grouping.n_groups, a.grouping.between)
-    return Scored(x, y, grouping, Clusters(cluster, 2 * a.clusters.n)).statistic(coefficient, undefined)
+    return AspectScores(x, y, grouping, Clusters(cluster, 2 * a.clusters.n)).statistic(coefficient, undefined)

@@ -33,7 +33,7 @@ T = TypeVar("T")
 ALPHA = 0.05
 
 
-class Question(NamedTuple):
+class BiasQuestion(NamedTuple):
     """A bias, and the number that is tested for it."""
 
     bias: str
@@ -45,41 +45,43 @@ class Question(NamedTuple):
     """The number without the bias."""
 
 
-POSITION = Question(
+POSITION = BiasQuestion(
     "position", "verdicts won by the text shown first", "prefers the first", "prefers the second", 0.5
 )
-VERBOSITY = Question(
+VERBOSITY = BiasQuestion(
     "verbosity", "points for twice the length", "scores longer texts higher", "scores shorter texts higher"
 )
 WINS_BY_LENGTH = VERBOSITY._replace(number="share of a win for twice the length")
-SELF_PREFERENCE = Question(
+SELF_PREFERENCE = BiasQuestion(
     "self-preference", "points for its own family", "favours its own family", "scores its own family lower"
 )
 WINS_BY_FAMILY = SELF_PREFERENCE._replace(number="share of a win for its own family")
-LENIENCY = Question(
+LENIENCY = BiasQuestion(
     "leniency", "mean of score − truth", "scores higher than people", "scores lower than people"
 )
-CENTRAL = Question(
+CENTRAL = BiasQuestion(
     "central tendency",
     "spread of scores / truth",
     "spreads scores wider than people",
     "keeps scores closer together than people",
     1.0,
 )
-RANGE = Question(
+RANGE = BiasQuestion(
     "range use", "entropy of scores / truth", "uses more of the scale", "uses less of the scale", 1.0
 )
-WORDING = Question("wording", "points that the wording moves scores", *2 * ("the wording moves its scores",))
-REPEATABILITY = Question(
+WORDING = BiasQuestion(
+    "wording", "points that the wording moves scores", *2 * ("the wording moves its scores",)
+)
+REPEATABILITY = BiasQuestion(
     "repeatability", "points between repetitions", *2 * ("a repetition moves its scores",)
 )
 VERDICTS_BETWEEN = {
-    PROMPT: Question(
+    PROMPT: BiasQuestion(
         "wording",
         "what the wording adds to the share of the first shown",
         *2 * ("the wording moves its preference for the first",),
     ),
-    REPLICATE: Question(
+    REPLICATE: BiasQuestion(
         "repeatability",
         "what a repetition adds to the share of the first shown",
         *2 * ("a repetition moves its preference for the first",),
@@ -211,7 +213,7 @@ def _known(found: Iterable[T | None]) -> tuple[T, ...]:
 
 def _tests(found: Biases) -> tuple[Test, ...]:
     """Return all tests, judge by judge, corrected together."""
-    asked: list[tuple[str, str, Question, Measured]] = [
+    asked: list[tuple[str, str, BiasQuestion, Measured]] = [
         *((p.judge, p.aspect, POSITION, p.first) for p in found.position),
         *(
             (e.judge, e.aspect, question, numbers)
@@ -237,7 +239,7 @@ def _tests(found: Biases) -> tuple[Test, ...]:
     return tuple(_test(*one, float(p)) for one, p in zip(asked, adjusted, strict=True))
 
 
-def _test(judge: str, aspect: str, question: Question, numbers: Measured, p_holm: float) -> Test:
+def _test(judge: str, aspect: str, question: BiasQuestion, numbers: Measured, p_holm: float) -> Test:
     estimate, low, high, p = (float(v[-1]) for v in (numbers.value, numbers.low, numbers.high, numbers.p))
     has_bias = bool(p_holm < ALPHA)
     if has_bias:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from metaeval.stats.coefficients.levels import Grouping, estimate
 from metaeval.stats.resampling import paired
 from metaeval.stats.resampling.cluster_sums import mean_of
-from metaeval.stats.resampling.paired import Scored, paired_permutation, paired_test, sign_test
+from metaeval.stats.resampling.paired import AspectScores, paired_permutation, paired_test, sign_test
 from metaeval.stats.resampling.weights import Swaps, permutation_p
 from metaeval.stats.weighted.statistic import Clusters
 from tests.stats import naive
@@ -47,7 +47,7 @@ def study(seed, users=8, items=3, generators=4, evaluators=3, kinds=("likert", "
 
 
 def scored(x, y, grouping, clusters):
-    return [Scored(row, y, grouping, clusters) for row in x]
+    return [AspectScores(row, y, grouping, clusters) for row in x]
 
 
 def z_scores(x, grouping):
@@ -148,7 +148,7 @@ def test_groups_of_one_cluster_are_swapped_as_the_general_way_does(coefficient):
     x, y, groupings, clusters = study(4)
     swaps = Swaps(8, 80)
     aspects = [[s.standardized() for s in scored(x, y, groupings["pair"], clusters["user"])]]
-    aspects[0] = [Scored(s.x, s.y, s.grouping, s.clusters) for s in aspects[0]]
+    aspects[0] = [AspectScores(s.x, s.y, s.grouping, s.clusters) for s in aspects[0]]
     statistics = [[s.statistic(coefficient, "skip") for s in aspects[0]]]
     general = np.concatenate([d for *_, d in paired._general(aspects, coefficient, swaps, "skip")])
     linear = np.concatenate([d for *_, d in paired._linear(statistics, swaps)])
@@ -295,7 +295,7 @@ def test_evaluators_with_groups_of_different_kinds():
     few = user == item
 
     def part(row, keep):
-        return Scored(row[keep], y[keep], Grouping(item[keep], 3), Clusters(user[keep], 3))
+        return AspectScores(row[keep], y[keep], Grouping(item[keep], 3), Clusters(user[keep], 3))
 
     both = [part(x[0], few), part(x[1], np.ones(len(few), dtype=bool))]
     found = paired_permutation([both], "pearson", Swaps(3, 50))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, field_validator, model_validator
 
 from metaeval.base.records import AVERAGE, Scale
-from metaeval.base.validation import Ends, Strict, read_model
+from metaeval.base.validation import ScaleEnds, Strict, read_model
 from metaeval.sources.hub.repository import FILE
 from metaeval.sources.tables.entries import Name
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _FARTHEST = 1e50  # squares of ratings, and their sums, must be floats
 
 
-class ScaleModel(Ends):
+class ScaleModel(ScaleEnds):
     """The rating scale, both ends included."""
 
     integer: bool = True

@@ -11,10 +11,10 @@ import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.llm.replies.beside import is_head, leads_here, takes_back
+from metaeval.llm.replies.claims.json_claims import Pairs
+from metaeval.llm.replies.claims.line_claims import Other, is_partly_quoted, without_markup
+from metaeval.llm.replies.claims.objects import claim_value, holds_values, is_remark_key, unclear
 from metaeval.llm.replies.fields import Choice, Number, Text
-from metaeval.llm.replies.json_claims import Pairs
-from metaeval.llm.replies.line_claims import Other, is_partly_quoted, without_markup
-from metaeval.llm.replies.objects import claim_value, holds_values, is_remark_key, unclear
 from metaeval.llm.replies.remarks import withdraws
 from metaeval.llm.replies.values import whole_value
 from metaeval.llm.replies.words import UNCLEAR, tidy

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from metaeval.llm.replies.beside import is_gloss, is_head, leads_elsewhere, leads_here
+from metaeval.llm.replies.claims.statements import SCORE, statements_of
 from metaeval.llm.replies.numerals import says_other_scale
-from metaeval.llm.replies.statements import SCORE, statements_of
 from metaeval.llm.replies.values import FEW, listed_values, read_value
 from metaeval.llm.replies.words import MAY_HOLD_VALUE, UNCLEAR
 

@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from metaeval.llm.replies.beside import corrects, is_brief, is_status, takes_back
-from metaeval.llm.replies.json_claims import MOST_OBJECTS, Pairs
+from metaeval.llm.replies.claims.json_claims import MOST_OBJECTS, Pairs
 from metaeval.llm.replies.numerals import loose_numbers, says_other_scale
 from metaeval.llm.replies.remarks import withdraws
 from metaeval.llm.replies.values import whole_value
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from metaeval.base.records import Scale
-    from metaeval.llm.replies.json_claims import Found
+    from metaeval.llm.replies.claims.json_claims import Found
     from metaeval.llm.replies.names import Names
     from metaeval.llm.replies.words import Value
 
