@@ -1,5 +1,7 @@
 """A server that sends bytes as it is told, HTTP or not; and forty-odd answers that are none.
 
+It closes each connection and says so, lest a client send its next request on one just closed.
+
 The text of the last message says which answer a request gets: ``Answer NAME``, else a good one.
 """
 
@@ -67,6 +69,8 @@ def bomb() -> Send:
     return endless(http(first, ZIPPED, length=10**12), 100 * again)  # 100 MB at a time
 
 
+_OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+
 MALFORMED: dict[str, Send] = {
     "nothing": b"",
     "no status line": b"\r\n\r\n",
@@ -74,36 +78,38 @@ MALFORMED: dict[str, Send] = {
     "html instead of a status line": b"<html>hello</html>",
     "status line of one word": b"HTTP/1.1\r\n\r\n",
     "status that is no number": b"HTTP/1.1 abc OK\r\n\r\n{}",
-    "status of six digits": b"HTTP/1.1 200000 OK\r\nContent-Length: 0\r\n\r\n",
-    "negative status": b"HTTP/1.1 -200 OK\r\nContent-Length: 0\r\n\r\n",
-    "version 9": b"HTTP/9.9 200 OK\r\nContent-Length: 0\r\n\r\n",
-    "reason that is no text": b"HTTP/1.1 500 \xff\xfe\xed\xa0\x80\r\nContent-Length: 0\r\n\r\n",
+    "redirect without a place": http(b"", status="302 Found"),
+    "status of six digits": b"HTTP/1.1 200000 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+    "negative status": b"HTTP/1.1 -200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+    "version 9": b"HTTP/9.9 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+    "reason that is no text": b"HTTP/1.1 500 \xff\xfe\xed\xa0\x80\r\nConnection: close\r\n\r\n",
     "reason that never ends": b"HTTP/1.1 200 " + b"O" * 100_000,
-    "header without a colon": b"HTTP/1.1 200 OK\r\nnonsense\r\n\r\n{}",
-    "header with a nul": b"HTTP/1.1 200 OK\r\nX-A: a\0b\r\nContent-Length: 2\r\n\r\n{}",
-    "header with a space in its name": b"HTTP/1.1 200 OK\r\nX A: 1\r\nContent-Length: 2\r\n\r\n{}",
+    "header without a colon": _OK + b"nonsense\r\n\r\n{}",
+    "header with a nul": _OK + b"X-A: a\0b\r\nContent-Length: 2\r\n\r\n{}",
+    "header with a space in its name": _OK + b"X A: 1\r\nContent-Length: 2\r\n\r\n{}",
     "header too long": http(completion(), "X-Long: " + "x" * 20_000),
     "headers by the thousand": http(b"{}", *(f"X-{i}: {'y' * 200}" for i in range(20_000))),
-    "header folded": b"HTTP/1.1 200 OK\r\nX-A: 1\r\n folded\r\nContent-Length: 2\r\n\r\n{}",
-    "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}x",
-    "length that is no number": b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n{}",
-    "negative length": b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n{}",
+    "header folded": _OK + b"X-A: 1\r\n folded\r\nContent-Length: 2\r\n\r\n{}",
+    "two lengths": _OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x",
+    "length that is no number": _OK + b"Content-Length: many\r\n\r\n{}",
+    "negative length": _OK + b"Content-Length: -5\r\n\r\n{}",
     "length too great": http(b"{}", length=1000),
     "length beyond all": http(b"{}", length=10**30),
     "length too small": http(completion(), length=20),
-    "length and chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n{}",
+    "length and chunks": _OK + b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n{}",
     "chunk size that is none": chunked(b"zz\r\n{}\r\n0\r\n\r\n"),
     "negative chunk size": chunked(b"-2\r\n{}\r\n0\r\n\r\n"),
     "chunk size beyond all": chunked(b"f" * 40 + b"\r\n{}\r\n"),
     "chunk without an end": chunked(b"2\r\n{}"),
     "chunk longer than it says": chunked(b"2\r\n{}{}{}\r\n0\r\n\r\n"),
     "chunk extension that is long": chunked(b"2;" + b"e" * 100_000 + b"\r\n{}\r\n0\r\n\r\n"),
-    "coding unknown to http": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: rot13\r\n\r\n{}",
+    "coding unknown to http": _OK + b"Transfer-Encoding: rot13\r\n\r\n{}",
     "body cut off": http(completion())[:-20],
     "empty body": http(b""),
-    "status 204": b"HTTP/1.1 204 No Content\r\n\r\n",
+    "status 204": b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n",
     "html": http(b"<html>Welcome</html>", "Content-Type: text/html"),
     "multipart": http(b"--x\r\n\r\n{}\r\n--x--", "Content-Type: multipart/mixed; boundary=x"),
+    "redirect to nowhere": http(b"", "Location: http://[", status="301 Moved"),
     "gzip that is none": http(b"no gzip", ZIPPED),
     "gzip cut off": http(gzip.compress(completion())[:-12], ZIPPED),
     "gzip with a wrong sum": http(gzip.compress(completion())[:-8] + b"\0" * 8, ZIPPED),
@@ -134,19 +140,17 @@ MALFORMED: dict[str, Send] = {
     ),
     "retry-after that is no date": http(b"{}", "Retry-After: Sun, 99 Foo 2020 99:99:99", status="503 Busy"),
     "redirect": http(b"", "Location: /elsewhere", status="307 Temporary Redirect"),
-    "redirect without a place": http(b"", status="302 Found"),
-    "redirect to nowhere": http(b"", "Location: http://[", status="301 Moved"),
-    "not modified": b"HTTP/1.1 304 Not Modified\r\n\r\n",
+    "not modified": b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n",
     "switching protocols": b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nxyz",
     "a thousand times 100": b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
     "100 without end": endless(b"", b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n" * 50),
-    "headers without end": endless(b"HTTP/1.1 200 OK\r\n", b"X-More: and more\r\n" * 500),
+    "headers without end": endless(_OK, b"X-More: and more\r\n" * 500),
     "body without end": endless(http(b"", length=10**12), b" " * 65_536),
     "chunks without end": endless(chunked(), b"10000\r\n" + b" " * 65_536 + b"\r\n"),
     "body by drops": endless(http(b"", length=10**6), b" ", 0.05),
-    "headers by drops": endless(b"HTTP/1.1 200 OK\r\nX-A: ", b"a", 0.05),
+    "headers by drops": endless(_OK + b"X-A: ", b"a", 0.05),
 }
-"""Answers that bring no reply."""
+"""Answers that bring no reply. The redirects stand apart: three of them in a row stop a run."""
 
 TOLERATED: dict[str, Send] = {
     "content a number": http(completion(7)),
