@@ -1,0 +1,90 @@
+"""A test collection: labels of users' interest in items, runs of systems, and what is known of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from metaeval.kinds.data import KeyedUnits, fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from metaeval.base.records import Scale
+
+USER, ITEM = "user_id", "item_id"
+KEYS: tuple[str, ...] = (USER, ITEM)
+"""The columns that name a unit; in TREC's files the query and the document."""
+RELEVANCE = "relevance"
+"""The one aspect of a unit."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collection(KeyedUnits):
+    """Labels of users' interest in items, runs of systems, and what is known of users and items.
+
+    Parameters
+    ----------
+    table
+        One row per unit: the key columns. Every pair that has a label is one; so is every pair that a system
+        ranks among the first `depth`. Keys are strings.
+    ratings
+        Long: key columns, ``rater``, ``aspect`` (always ``relevance``), ``rating`` (float): the label.
+    aspects
+        ``relevance`` → the question that raters answered.
+    scale
+        The scale of the labels, of integers.
+    runs
+        What systems recommended: ``system``, key columns, ``rank`` (1 is first, no gap and none twice within
+        a system and user).
+    items
+        One row per item: ``item_id`` and text fields, such as ``title``; None if nothing is known of them.
+    histories
+        ``user_id``, ``item_id``, and, if known, ``rating`` and ``timestamp``; None if there are none.
+    profiles
+        One row per user: ``user_id`` and text fields; None if there are none.
+    labels
+        Label → its name, such as 0 → "not interested"; empty if they have none.
+    relevant
+        The lowest label that counts as relevant, in measures that know only relevant and not.
+    depth
+        The first how many of each run are units even if nobody labelled them.
+    """
+
+    table: pd.DataFrame
+    ratings: pd.DataFrame
+    aspects: Mapping[str, str]
+    scale: Scale
+    runs: pd.DataFrame
+    items: pd.DataFrame | None = None
+    histories: pd.DataFrame | None = None
+    profiles: pd.DataFrame | None = None
+    labels: Mapping[int, str] = field(default_factory=dict)
+    relevant: int = 1
+    depth: int = 0
+    scores: pd.DataFrame | None = None
+    name: str = "unnamed"
+    licence: str = ""
+    source: str = ""
+    language: str = ""
+    simulated: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    keys: tuple[str, ...] = KEYS
+    frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores", "runs", "histories")
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the content, as 64 hex digits."""
+        return fingerprint(
+            self.aspects,
+            self.scale,
+            self.table,
+            self.ratings,
+            self.scores,
+            self.runs,
+            self.items,
+            self.histories,
+            self.profiles,
+        )
