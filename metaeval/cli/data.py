@@ -16,8 +16,8 @@ from metaeval.cli.options import PATH, several
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metaeval.kinds.explanations.data.loading import Inspection
     from metaeval.kinds.explanations.data.recorded import ScoreImport
+    from metaeval.kinds.files.loading import Inspection
 
 _TOOLS = ("promptfoo", "inspect", "table")
 _out = click.option("--out", type=PATH, required=True, help="The data-set folder to write.")
@@ -56,8 +56,8 @@ def fetch() -> None:
 @_force
 def fetch_recexp(out: Path, force: bool) -> None:
     """Fetch the explanation study of RecSys 2024."""
-    from metaeval.kinds.explanations.data.loading import summary
     from metaeval.kinds.explanations.data.studies.recexp import fetch_recexp as run
+    from metaeval.kinds.files.loading import summary
 
     click.echo(summary(run(out, force=force)))
 
@@ -73,8 +73,8 @@ def import_() -> None:
 @_force
 def import_recexp(source: Path, out: Path, force: bool) -> None:
     """Import the explanation study of RecSys 2024 from the folder SOURCE of its released files."""
-    from metaeval.kinds.explanations.data.loading import summary
     from metaeval.kinds.explanations.data.studies.recexp import import_recexp as run
+    from metaeval.kinds.files.loading import summary
 
     click.echo(summary(run(source, out, force=force)))
 
@@ -86,8 +86,8 @@ def import_recexp(source: Path, out: Path, force: bool) -> None:
 @_force
 def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
     """Import FILE (CSV, TSV, JSONL, Parquet, or the name of a hub data set) by a column map."""
-    from metaeval.kinds.explanations.data.loading import summary
     from metaeval.kinds.explanations.data.tables.importer import import_table as run
+    from metaeval.kinds.files.loading import summary
 
     result = run(file, map_file, out, force=force)
     click.echo(f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map")
@@ -109,8 +109,8 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
 @_force
 def import_qrels(people: Path, *, out: Path, **options: Any) -> None:
     """Import people's labels from FILE, and judges' labels, in TREC's qrels format."""
-    from metaeval.kinds.explanations.data.loading import summary
     from metaeval.kinds.explanations.data.studies.qrels import import_qrels as run
+    from metaeval.kinds.files.loading import summary
 
     result = run(people, out, **options)
     for line in (summary(result.data), *result.lines()):
@@ -174,7 +174,7 @@ def read_replies(file: Path, *, aspect: str | None, aspect_column: str | None, o
 @_as_json
 def check(folder: Path, as_json: bool) -> None:
     """Say what is wrong with the data set FOLDER, row by row; exit with 1 if anything is."""
-    from metaeval.kinds.explanations.data.loading import inspect
+    from metaeval.kinds.files.loading import inspect
 
     found = inspect(folder)
     _tell(found, as_json=as_json)
