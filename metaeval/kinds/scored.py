@@ -34,8 +34,7 @@ class Scored(Generic[S_co]):
     data: Any = None
     """The data set; None for a finished run, which keeps what is needed of it in ``own``."""
     own: dict[str, pd.DataFrame] = field(default_factory=dict)
-    """The tables of the kind's own (`metaeval.engine.results.Results.files`), once they are found: file name →
-    frame."""
+    """File name → a table of the kind's own, one of `metaeval.engine.results.Results.files`, once found."""
 
     @cached_property
     def matched(self) -> Matched:

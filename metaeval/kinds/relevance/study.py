@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from metaeval.base.errors import nearest, one_of
-from metaeval.base.validation import Line, Strict
+from metaeval.base.validation import Strict
 from metaeval.engine.alignment.policy import Coefficient
 from metaeval.kinds.correlated import CorrelatedStudy
 from metaeval.kinds.relevance.data.collection import KEYS
@@ -43,7 +43,7 @@ class SystemPair(Strict):
 
 
 class RelevanceStudy(CorrelatedStudy):
-    """A study of relevance: do labels agree with people's, and do systems keep their order?"""
+    """A study of relevance: whose labels are compared with whose, and by what systems are ordered."""
 
     exclude: dict[Annotated[str, AfterValidator(_key_column)], list[str]] = Field(default_factory=dict)
     coefficients: Annotated[list[Coefficient], AfterValidator(distinct)] = Field(
