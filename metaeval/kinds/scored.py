@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from metaeval.engine.alignment.matched import Matched
 
@@ -19,7 +19,7 @@ S_co = TypeVar("S_co", bound="Study", covariant=True)
 
 @dataclass(frozen=True, eq=False)
 class Scored(Generic[S_co]):
-    """A resolved study, its scores and its truth; the data set is not needed."""
+    """A resolved study, its scores and its truth."""
 
     study: S_co
     scale: Scale
@@ -31,6 +31,10 @@ class Scored(Generic[S_co]):
     """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
     raters: pd.DataFrame | None = None
     """Annotators' ratings: key columns, ``rater``, ``aspect``, ``rating``; None if there are none."""
+    data: Any = None
+    """The data set; None for a finished run, which keeps what is needed of it in ``own``."""
+    own: dict[str, pd.DataFrame] = field(default_factory=dict)
+    """File name → a table of the kind's own, one of `metaeval.engine.results.Results.files`, once found."""
 
     @cached_property
     def matched(self) -> Matched:

@@ -13,6 +13,7 @@ from metaeval.base.records import Kind, ScoreTable
 from metaeval.engine.alignment.matched import Matched
 from metaeval.engine.board import Board
 from metaeval.engine.comparison import Comparisons
+from metaeval.kinds.kind import kind_named
 from metaeval.kinds.scored import Scored
 from metaeval.kinds.study import make_study
 from metaeval.runs.folder import (
@@ -91,7 +92,16 @@ class OpenRun:
         """The same with the study as it was run."""
         facts = self.record
         study = make_study(facts.study.content())
-        return Scored(study, facts.data.scale, self.cluster, self.scores, self.truth, self.raters)
+        files = kind_named(study.kind).files
+        own = {name: self._own(name, texts) for name, texts in files.items() if name in facts.outputs}
+        return Scored(study, facts.data.scale, self.cluster, self.scores, self.truth, self.raters, own=own)
+
+    def _own(self, name: str, texts: Sequence[str]) -> pd.DataFrame:
+        """Read a table of the kind's own."""
+        import pandas as pd
+
+        file = read_output(self.folder, name, self.record)
+        return pd.read_parquet(file) if file.suffix == ".parquet" else read_csv(file, texts=texts)
 
     @cached_property
     def table(self) -> pd.DataFrame:

@@ -61,7 +61,7 @@ def write_outputs(
     kind, data = todo.kind, todo.data
     people = data.ratings[data.ratings["rater"] != USER_RATER]
     raters = people if len(people) else None
-    scored = Scored(todo.study, data.scale, data.cluster, scores, ratings, raters)
+    scored = Scored(todo.study, data.scale, data.cluster, scores, ratings, raters, data)
     found = kind.results(scored)
     with progress("details"):
         sheets = kind.details(scored) if todo.study.details else ()

@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 _TITLES = dict(zip(KEYS, ("user", "item", "generator"), strict=True)) | {"item_title": "title"}
-LEVEL_MEANINGS = {
-    "dataset": "one coefficient over all units",
-    "user": "the mean of the coefficients within each user",
-    "pair": "the mean of the coefficients within each pair of a user and an item",
-    "item": "the mean of the coefficients within each item",
-    "generator": "one coefficient over the means of the generators, the systems that wrote the explanations",
-}
 
 
 def unit_view(data: ExplanationSet, aspects: Sequence[str]) -> UnitView:

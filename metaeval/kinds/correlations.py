@@ -1,4 +1,4 @@
-"""What a study of explanations finds out."""
+"""What a study of correlations finds out."""
 
 from __future__ import annotations
 
@@ -9,25 +9,23 @@ from metaeval.base.progress import progress
 from metaeval.engine.comparison import compare_prepared
 from metaeval.engine.correlation import correlated
 from metaeval.engine.correlation_board import COLUMN, correlation_board
-from metaeval.engine.results import PeopleLine, RankedCell, Results
-from metaeval.kinds.explanations.figures.catalogue import figures
-from metaeval.kinds.explanations.reading import LEVEL_MEANINGS
+from metaeval.engine.results import RankedCell, Results
+from metaeval.kinds.correlated import LEVEL_MEANINGS
 from metaeval.stats.resampling.threads import in_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from metaeval.engine.board import Board
     from metaeval.engine.comparison import Comparisons
-    from metaeval.engine.figures.figure import Figure
-    from metaeval.kinds.explanations.study import ExplanationStudy
+    from metaeval.kinds.correlated import CorrelatedKind, CorrelatedStudy
     from metaeval.kinds.scored import Scored
 
 _MOST_PERMUTATIONS = 10_000  # in columns other than the one that orders the leaderboard
 _MOST_TESTED = 32  # evaluators, above which only that column is tested
 
 
-def results(scored: Scored[ExplanationStudy]) -> Results:
+def results(kind: CorrelatedKind, scored: Scored[CorrelatedStudy]) -> Results:
     """Correlate scores with the truth, test, and work out the figures."""
     study, data = scored.study, scored.matched.prepared
     with progress("correlating"):
@@ -37,7 +35,7 @@ def results(scored: Scored[ExplanationStudy]) -> Results:
         tests = compare_prepared(data, study.by, study.tests) if study.tests else None
         ranked = tuple(_ranked(scored, board, tests)) if tests else ()
     with progress("figures"):
-        drawn = figures(scored, board)
+        drawn = kind.figures(scored, board)
     levels = [f"{level}: {said}" for level, said in LEVEL_MEANINGS.items() if level in study.policy.levels]
     undefined = "groups of a level where truth or scores are all equal, so without a coefficient"
     return Results(
@@ -49,12 +47,12 @@ def results(scored: Scored[ExplanationStudy]) -> Results:
         drawn,
         by_group(data),
         (("level", "; ".join(levels)), ("undefined groups", undefined)),
-        tuple(_people(drawn)),
+        tuple(kind.people(drawn)),
         result.frame,  # has the average over aspects where there is one aspect, too
     )
 
 
-def _ranked(scored: Scored[ExplanationStudy], board: Board, tests: Comparisons) -> Iterator[RankedCell]:
+def _ranked(scored: Scored[CorrelatedStudy], board: Board, tests: Comparisons) -> Iterator[RankedCell]:
     """Test the columns of the leaderboard, but for ranks over all units, which take long."""
     yield RankedCell.of(board, tests)
     data, options = scored.matched.prepared, scored.study.tests
@@ -68,11 +66,3 @@ def _ranked(scored: Scored[ExplanationStudy], board: Board, tests: Comparisons) 
     ]
     for found in in_threads(lambda by: compare_prepared(data, by, how), others):
         yield RankedCell.of(board, found)
-
-
-def _people(drawn: Sequence[Figure]) -> Iterator[PeopleLine]:
-    """Yield what people reach in each column: the line that the figure of the ranking has."""
-    for sheet in (figure.sheet for figure in drawn if figure.sheet.name == "ranking"):
-        lines = sheet.frame.dropna(subset=["human"]).drop_duplicates(list(COLUMN))
-        for line in lines.to_dict("records"):
-            yield PeopleLine(str(line["human_who"]), {k: str(line[k]) for k in COLUMN}, line["human"])

@@ -1,0 +1,117 @@
+"""Kinds of study that correlate scores with the truth, by aspect, level and coefficient."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from metaeval.base.errors import one_of
+from metaeval.base.keys import levels_of, preferred_levels
+from metaeval.base.records import AVERAGE, COEFFICIENTS, CORRELATIONS, LEVELS
+from metaeval.engine.alignment.policy import Coefficient, Missing, Policy
+from metaeval.engine.cells import CorrelationCells
+from metaeval.engine.comparison import OrderBy
+from metaeval.kinds.kind import StudyKind
+from metaeval.kinds.study import Study, distinct, unknown_word
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metaeval.base.records import DataOfKind
+    from metaeval.engine.board import Cell
+    from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.results import PeopleLine, Results
+    from metaeval.kinds.scored import Scored
+
+LEVEL_MEANINGS = {
+    "dataset": "one coefficient over all units",
+    "user": "the mean of the coefficients within each user",
+    "pair": "the mean of the coefficients within each pair of a user and an item",
+    "item": "the mean of the coefficients within each item",
+    "generator": "one coefficient over the means of the generators, the systems that wrote the units",
+}
+
+
+def _level(value: str) -> str:
+    return one_of(value, LEVELS, "unknown level", "allowed", error=ValueError)
+
+
+class CorrelatedStudy(Study):
+    """What the study file may say of correlations."""
+
+    levels: Annotated[list[Annotated[str, AfterValidator(_level)]], AfterValidator(distinct)] | None = None
+    coefficients: Annotated[list[Coefficient], AfterValidator(distinct)] = Field(
+        default_factory=lambda: list(COEFFICIENTS)
+    )
+    missing: Missing = Missing()
+    undefined_groups: Literal["skip", "zero"] = "skip"
+    units: Literal["common", "own"] = "common"
+    order_by: OrderBy = OrderBy()
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The levels."""
+        return {"levels": ", ".join(self.levels or ())}
+
+    @property
+    def by(self) -> Cell:
+        """The column that orders the leaderboard, of a study that is resolved."""
+        return self.order_by.model_dump()
+
+    @property
+    def policy(self) -> Policy:
+        """How missing scores, missing truth and undefined groups are treated, of a study that is resolved."""
+        return Policy.of(
+            self.levels or (), self.coefficients, self.missing.model_dump(), self.undefined_groups, self.units
+        )
+
+
+class CorrelatedKind(StudyKind):
+    """A kind whose board holds correlations; a subclass says the rest."""
+
+    study: ClassVar[type[CorrelatedStudy]]
+    board_file = CORRELATIONS
+
+    def resolve(self, study: Any, data: DataOfKind) -> Any:  # noqa: ANN401 - the study of the kind
+        """Fill in levels, and the column that orders the leaderboard."""
+        possible = list(levels_of(data.keys))
+        for at, level in enumerate(study.levels or ()):
+            if level not in possible:
+                have = ", ".join(possible)
+                raise study.error(
+                    f"the data set has no users, so no level {level!r}; use some of {have}", "levels", at
+                )
+        chosen = list(study.levels or preferred_levels(data.keys))
+        aspects = list(study.aspects or data.aspects)
+        known = {
+            "aspect": [*aspects, AVERAGE] if len(aspects) > 1 else aspects,
+            "level": chosen,
+            "coefficient": list(study.coefficients),
+        }
+        for key, names in known.items():
+            value = getattr(study.order_by, key)
+            if value is not None and value not in names:
+                raise study.error(unknown_word(key, value, names), "order_by", key)
+        order = OrderBy(
+            aspect=study.order_by.aspect or known["aspect"][-1],
+            level=study.order_by.level or chosen[0],
+            coefficient=study.order_by.coefficient or study.coefficients[0],
+        )
+        return study.model_copy(update={"levels": chosen, "order_by": order})
+
+    def cells(self, scored: Scored[Any]) -> CorrelationCells:
+        """Correlate scores with the truth."""
+        bootstrap = scored.study.bootstrap
+        return CorrelationCells(scored.matched, bootstrap.model_dump() if bootstrap else None)
+
+    def results(self, scored: Scored[Any]) -> Results:
+        """Correlate scores with the truth, test, and work out the figures."""
+        from metaeval.kinds.correlations import results
+
+        return results(self, scored)
+
+    def people(self, drawn: Sequence[Figure]) -> Sequence[PeopleLine]:
+        """Return what people reach in each column, if a figure says it."""
+        del drawn
+        return ()

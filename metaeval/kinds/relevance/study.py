@@ -1,0 +1,62 @@
+"""What the study file of a study of relevance may say."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from metaeval.base.errors import nearest, one_of
+from metaeval.base.validation import Strict
+from metaeval.engine.alignment.policy import Coefficient
+from metaeval.kinds.correlated import CorrelatedStudy
+from metaeval.kinds.relevance.ablations import Ablation
+from metaeval.kinds.relevance.data.collection import KEYS
+from metaeval.kinds.study import distinct
+
+
+def _key_column(value: str) -> str:
+    return one_of(value, KEYS, "unknown column", "allowed", error=ValueError)
+
+
+def _measure(name: str) -> str:
+    """See that ``ir_measures`` knows a measure; return its name as it writes it."""
+    import ir_measures
+
+    try:
+        return str(ir_measures.parse_measure(name))
+    except (NameError, ValueError, SyntaxError, AssertionError):
+        called = name.partition("@")[0].partition("(")[0]
+        hint = nearest(called, ir_measures.measures.registry)
+        raise ValueError(
+            f"{name!r} is no measure of ir_measures; write one such as nDCG@10 or Compat(p=0.95){hint}"
+        ) from None
+
+
+Measured = Annotated[str, AfterValidator(_measure)]
+
+
+class SystemPair(Strict):
+    """What systems are ordered by: a measure by the truth's labels, and one by an evaluator's."""
+
+    truth: Measured
+    judge: Measured
+
+
+class RelevanceStudy(CorrelatedStudy):
+    """A study of relevance: whose labels are compared with whose, and by what systems are ordered."""
+
+    exclude: dict[Annotated[str, AfterValidator(_key_column)], list[str]] = Field(default_factory=dict)
+    coefficients: Annotated[list[Coefficient], AfterValidator(distinct)] = Field(
+        default_factory=lambda: ["kendall", "spearman", "pearson"]
+    )
+    measures: Annotated[list[Measured], AfterValidator(distinct)] = Field(
+        default_factory=lambda: ["nDCG@10", "Compat(p=0.95)"]
+    )
+    system_agreement: list[SystemPair] | None = None
+    ablations: list[Ablation] = Field(default_factory=list)
+
+    @property
+    def pairs(self) -> list[SystemPair]:
+        """The pairs of measures by which systems are ordered: each with itself, if none are named."""
+        return self.system_agreement or [SystemPair(truth=m, judge=m) for m in self.measures]
