@@ -5,7 +5,7 @@ All checks work on whole columns: only a row that is wrong costs Python time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -41,13 +41,23 @@ class TableChecker:
         broken = [c for c in given if len(c.splitlines()) > 1]
         self.problems += [Problem(table.name, None, c, message) for c in broken]
 
-    def read(self, kind: str, first: Sequence[str], numbers: Collection[str]) -> pd.DataFrame:
-        """Return a table as texts, with numbers in some columns and some columns first."""
+    def report_table(self, kind: str, message: str) -> None:
+        """Add a problem of a whole table."""
+        self.problems.append(Problem(self.tables[kind].name, None, None, message))
+
+    def read(
+        self,
+        kind: str,
+        first: Sequence[str],
+        numbers: Collection[str],
+        texts: Callable[[Table, str], tuple[Any, list[Problem]]] = text_column,
+    ) -> pd.DataFrame:
+        """Return a table: some columns are numbers, ``texts`` reads the others; some columns come first."""
         table = self.tables[kind]
-        columns: dict[str, NDArray[np.object_] | NDArray[np.float64]] = {}
+        columns: dict[str, Any] = {}
         own = [c for c in first if c in table.frame.columns]
         for column in dict.fromkeys([*own, *table.frame.columns]):
-            read = number_column if column in numbers else text_column
+            read = number_column if column in numbers else texts
             columns[column], problems = read(table, column)
             self.problems += problems
         return pd.DataFrame(columns, index=pd.RangeIndex(len(table.frame)), copy=False)

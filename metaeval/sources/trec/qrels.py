@@ -41,7 +41,7 @@ def read_qrels(path: Path) -> tuple[pd.DataFrame, list[Problem]]:
     return frame, problems
 
 
-def judge_files(patterns: Sequence[str | os.PathLike[str]], people: Path) -> dict[str, Path]:
+def judge_files(patterns: Sequence[str | os.PathLike[str]], people: Path | None = None) -> dict[str, Path]:
     """Return the files that names and patterns mean, without the people's: stem → path, in order of stems."""
     found: dict[str, Path] = {}
     for pattern in map(str, patterns):
@@ -53,7 +53,7 @@ def judge_files(patterns: Sequence[str | os.PathLike[str]], people: Path) -> dic
                 f"no file fits {pattern!r}; give a judge's file, or a pattern such as 'runs/*.txt'"
             )
         for path in matching:
-            if path.resolve() == people.resolve():
+            if people is not None and path.resolve() == people.resolve():
                 continue
             other = found.setdefault(path.stem, path)
             if other.resolve() != path.resolve():

@@ -14,6 +14,11 @@ from metaeval.sources.trec.fields import read_fields
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+
+    Ints: TypeAlias = NDArray[np.int64] | NDArray[np.intp]
 
 _FIELDS = ["user_id", "q0", "item_id", "rank", "score", "system"]
 _NUMBERS = {"rank": "a whole number", "score": "a finite number"}
@@ -23,10 +28,10 @@ class Runs(NamedTuple):
     """What systems recommended, and what is odd about the files."""
 
     frame: pd.DataFrame
-    """``system``, ``user_id``, ``item_id``, ``rank`` (from 1, without gaps), ``file`` and ``line``; by system
-    and user in the order of the files, then by rank."""
+    """``system``, ``user_id``, ``item_id``, ``rank`` (from 1, without gaps), ``score``, ``file``, ``line``;
+    by system and user in the order of the files, then by rank."""
     ties: pd.Series[int]
-    """System → items that have the score of the one before them; the ranks of the file order them."""
+    """System → items that have the score of the one before them."""
     contradicting: pd.Series[int]
     """System → users whose list is in another order by the scores than by the ranks of the file."""
 
@@ -50,7 +55,10 @@ def run_files(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
 
 def read_runs(files: Sequence[Path]) -> tuple[Runs | None, list[Problem]]:
-    """Read runs; a system's list for a user is ordered by score, as trec_eval orders it, ties by rank.
+    """Read runs; a system's list for a user is ordered by score, as trec_eval does it.
+
+    Ties keep the order of the file where its lines are in the order of their scores, and are in the order of
+    the ranks where they are not, or where a list has one score alone.
 
     Returns
     -------
@@ -112,23 +120,33 @@ def _of_two_files(rows: pd.DataFrame, names: Sequence[str]) -> list[Problem]:
 
 def _ordered(rows: pd.DataFrame, names: Sequence[str]) -> Runs:
     system, systems = pd.factorize(rows["system"])
-    user = pd.factorize(rows["user_id"])[0]
-    lists = system.astype(np.int64) * (int(user.max()) + 1) + user
-    ranks, scores = rows["rank"].to_numpy(), rows["score"].to_numpy()
-    order = np.lexsort((ranks, -scores, lists))
-    lists, ranks, scores, system = lists[order], ranks[order], scores[order], system[order]
-    same = np.concatenate([[False], lists[1:] == lists[:-1]])
+    lists = system.astype(np.int64) * len(rows) + pd.factorize(rows["user_id"])[0]
+    ranks, scores, lines = (rows[name].to_numpy() for name in ("rank", "score", "line"))
+    by_line = np.lexsort((lines, lists))
+    same = _same(lists[by_line])
+    steps = np.where(same, np.append(0.0, np.diff(scores[by_line])), 0.0)
+    # Lines in the order of their scores say more of ties than ranks do; what is all one score says nothing.
+    trusted = np.isin(lists, lists[by_line][steps < 0]) & ~np.isin(lists, lists[by_line][steps > 0])
+    order = np.lexsort((np.where(trusted, lines, ranks), -scores, lists))
+    frame = rows.loc[order, ["system", "user_id", "item_id", "score"]].reset_index(drop=True)
+    same = _same(lists[order])
     starts = np.flatnonzero(~same)
-    tied = same & (scores == np.concatenate([[np.nan], scores[:-1]]))
-    falls = same & (ranks < np.concatenate([[np.nan], ranks[:-1]]))
-    wrong = np.unique(lists[falls], return_index=True)[1]
-    frame = rows.loc[order, ["system", "user_id", "item_id"]].reset_index(drop=True)
-    frame["rank"] = np.arange(len(frame)) - np.repeat(starts, np.diff([*starts, len(frame)])) + 1
+    place = np.arange(len(frame)) - np.repeat(starts, np.diff(np.append(starts, len(frame)))) + 1
+    frame.insert(3, "rank", place)
     frame["file"] = pd.Series(list(names)).take(rows["file"].to_numpy()[order]).to_numpy()
-    frame["line"] = rows["line"].to_numpy()[order]
-    return Runs(frame, *(_counted(systems, found) for found in (system[tied], system[falls][wrong])))
+    frame["line"] = lines[order]
+    tied = same & np.append(False, np.diff(scores[order]) == 0)
+    by_rank = np.lexsort((ranks, -scores, lists))
+    back = by_rank[_same(lists[by_rank]) & np.append(False, np.diff(ranks[by_rank]) < 0)]
+    contradicting = back[np.unique(lists[back], return_index=True)[1]]
+    return Runs(frame, _counted(systems, system[order][tied]), _counted(systems, system[contradicting]))
 
 
-def _counted(systems: pd.Index[str], codes: np.ndarray[tuple[int], np.dtype[np.intp]]) -> pd.Series[int]:
+def _same(lists: Ints) -> NDArray[np.bool_]:
+    """Say of each row whether the one before it is of the same list."""
+    return np.append(False, np.diff(lists) == 0)
+
+
+def _counted(systems: pd.Index[str], codes: Ints) -> pd.Series[int]:
     counts = pd.Series(np.bincount(codes, minlength=len(systems)), index=systems)
     return counts[counts > 0].sort_values(ascending=False, kind="stable")

@@ -116,7 +116,7 @@ class _Checker(TableChecker):
 
     def _check_units(self, frame: pd.DataFrame, codes: NDArray[np.int64]) -> None:
         if not len(frame):
-            self.problems.append(Problem(self.units.name, None, None, "has a header but no rows"))
+            self.report_table("explanations", "has a header but no rows")
         self.problems += duplicates(self.units, frame[list(self.keys)], "the unit", codes)
         if self.manifest.texts and "explanation" in frame:
             self.report(
