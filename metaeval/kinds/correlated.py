@@ -18,7 +18,7 @@ from metaeval.kinds.study import Study, distinct, unknown_word
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metaeval.base.records import DataSet
+    from metaeval.base.records import DataOfKind
     from metaeval.engine.board import Cell
     from metaeval.engine.figures.figure import Figure
     from metaeval.engine.results import PeopleLine, Results
@@ -73,7 +73,7 @@ class CorrelatedKind(StudyKind):
     study: ClassVar[type[CorrelatedStudy]]
     board_file = CORRELATIONS
 
-    def resolve(self, study: Any, data: DataSet) -> Any:  # noqa: ANN401 - the study of the kind
+    def resolve(self, study: Any, data: DataOfKind) -> Any:  # noqa: ANN401 - the study of the kind
         """Fill in levels, and the column that orders the leaderboard."""
         possible = list(levels_of(data.keys))
         for at, level in enumerate(study.levels or ()):

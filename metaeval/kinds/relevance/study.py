@@ -10,6 +10,7 @@ from metaeval.base.errors import nearest, one_of
 from metaeval.base.validation import Strict
 from metaeval.engine.alignment.policy import Coefficient
 from metaeval.kinds.correlated import CorrelatedStudy
+from metaeval.kinds.relevance.ablations import Ablation
 from metaeval.kinds.relevance.data.collection import KEYS
 from metaeval.kinds.study import distinct
 
@@ -53,6 +54,7 @@ class RelevanceStudy(CorrelatedStudy):
         default_factory=lambda: ["nDCG@10", "Compat(p=0.95)"]
     )
     system_agreement: list[SystemPair] | None = None
+    ablations: list[Ablation] = Field(default_factory=list)
 
     @property
     def pairs(self) -> list[SystemPair]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from metaeval.analysis.agreement.labels import agreements, check_cuts, check_measure
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.engine.alignment.policy import Policy, prepare
@@ -13,7 +14,6 @@ from metaeval.runs.finished import open_run
 from metaeval.sources.hub.repository import FILE
 from metaeval.study.commands.labels import Calibrating, labelled_data, labelled_run
 from metaeval.trust.calibration.bands import Bands
-from metaeval.trust.calibration.labels import agreements, check_cuts, check_measure
 from metaeval.trust.calibration.map_sheet import map_sheet
 from metaeval.trust.calibration.maps import map_fits
 from metaeval.trust.calibration.record import (

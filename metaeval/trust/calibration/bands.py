@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.base.errors import MetaevalError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metaeval.analysis.agreement.labels import Agreement
+    from metaeval.stats.resampling.bootstrap import Estimate
 
 USABLE = "usable as a gate"
 TIGHTEN = "tighten the rubric"
@@ -46,6 +52,14 @@ class Bands(NamedTuple):
             return UNKNOWN
         shown, seems = self._band(low), self._band(estimate)
         return f"{_WORDS[shown]}, or too few labels to tell" if seems > shown else _WORDS[shown]
+
+    def judged(
+        self, found: Agreement, wanted: str | None, cuts: Sequence[float]
+    ) -> tuple[str, Estimate[float], str]:
+        """Return the measure of the verdict on an agreement, its value, and the verdict."""
+        by = found.measure(wanted, cuts)
+        value = found.value(by)
+        return by, value, self.verdict(value.value, value.low)
 
     def sentence(self) -> str:
         """Return a sentence on what the verdicts mean."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from metaeval.analysis.agreement.labels_sheet import heads
 from metaeval.base.counts import plural_of
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.trust.calibration.sheets import heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

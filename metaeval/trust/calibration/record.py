@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from metaeval.analysis.agreement.labels import Agreement
     from metaeval.engine.intervals import Bootstrap
     from metaeval.stats.resampling.bootstrap import Estimate
     from metaeval.trust.calibration.bands import Bands
-    from metaeval.trust.calibration.labels import Agreement
     from metaeval.trust.calibration.maps import MapFit
 
 CALIBRATION = "calibration.json"
@@ -223,7 +223,7 @@ def make_calibration(
         entry = entries.setdefault(
             one.evaluator, {"identity": identity(signatures.get(one.evaluator, {})), "aspects": {}}
         )
-        by, value, verdict = one.judged(bands, measure, cuts)
+        by, value, verdict = bands.judged(one, measure, cuts)
         numbers: dict[str, Any] = {
             "verdict": verdict,
             "measure": by,

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from metaeval.base.records import Status
+from metaeval.analysis.agreement.labels import MEASURES, cut_name
+from metaeval.analysis.agreement.labels_sheet import falling, heads, label_sheet
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.trust.calibration.labels import MEASURES, cut_name
 from metaeval.trust.calibration.record import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from metaeval.analysis.agreement.labels import Agreement
     from metaeval.base.simulation import Simulation
     from metaeval.trust.calibration.bands import Bands
-    from metaeval.trust.calibration.labels import Agreement
-    from metaeval.trust.calibration.maps import MapFit
 
-PEOPLE = "(people)"
-"""The row with the truth's own labels."""
 MOST_TABLES = 12
 """More confusion tables are shown only for evaluators that are named."""
 
@@ -70,13 +67,11 @@ def calibration_sheets(
     """
     whole = [one for one in found if not one.stratum]
     aspects = list(dict.fromkeys(one.aspect for one in found))
-    judged = {id(one): one.judged(bands, measure, cuts) for one in found}
+    judged = {id(one): bands.judged(one, measure, cuts) for one in found}
     names = [*map(cut_name, cuts), *(m for m in MEASURES if m != "alpha" or m == measure)]
     rows, strata = [], []
     # By aspect, and in it from the best to the worst; those without a value last.
-    for one in sorted(
-        whole, key=lambda one: (aspects.index(one.aspect), *_falling(judged[id(one)][1].value))
-    ):
+    for one in sorted(whole, key=lambda one: (aspects.index(one.aspect), *falling(judged[id(one)][1].value))):
         measured, _, verdict = judged[id(one)]
         row: dict[str, Any] = {"evaluator": one.evaluator, "aspect": one.aspect, "n_units": one.n_units}
         row |= {"n_without": sum(one.statuses.values()), "verdict": verdict, "by": _title(measured)}
@@ -110,7 +105,7 @@ def calibration_sheets(
         notes.append(f"Left out, for the truth is made of them: {', '.join(left_out)}.")
     sheets: list[Sheet | None] = [
         Sheet("calibration", "Agreement with people", pd.DataFrame(rows), columns, tuple(notes), simulated),
-        _label_sheet(whole, simulated),
+        _labels(whole, every, simulated),
     ]
     if strata:
         estimate = Column("estimate", "Agreement", "decimal", "low", "high")
@@ -122,37 +117,13 @@ def calibration_sheets(
     return [sheet for sheet in sheets if sheet is not None]
 
 
-def _label_sheet(found: Sequence[Agreement], simulated: Simulation) -> Sheet | None:
-    """Return the leaderboard of evaluators that gave labels of the scale, by kappa; None without one."""
-    labelled = [one for one in found if one.labels]
-    if not labelled:
-        return None
-    labels = labelled[0].labels
-    rows = []
-    for aspect in dict.fromkeys(one.aspect for one in labelled):
-        judges = [one for one in labelled if one.aspect == aspect]
-        rows.append(_label_row(PEOPLE, max(judges, key=lambda one: one.n_units)))
-        best_first = sorted(judges, key=lambda one: _falling(one.value("kappa").value))
-        rows += [_label_row(one.evaluator, one) for one in best_first]
-    cuts = [(cut_name(c), _cut_title(labels, i)) for i, c in enumerate(labels[1:], start=1)]
-    columns = (
-        *heads(labelled),
-        Column("kappa", f"κ, {len(labels)} labels", "decimal", "kappa_low", "kappa_high"),
-        *(Column(name, f"κ {title}", "decimal") for name, title in cuts if len(labels) > 2),
-        Column("alpha", _TITLES["alpha"], "decimal", "alpha_low", "alpha_high"),
-        *(Column(f"label {v:g}", f"Label {v:g}", "count") for v in labels),
-        Column("n_off_scale", "Off the scale", "count"),
-        Column("n_without", "No label", "count"),
-    )
-    notes = [
-        "Ordered by κ. Labels off the scale are counted and not used, as units without a label are.",
-        f"κ {cuts[0][1]}: Cohen's κ of pass and fail, parted there; 0 for a judge that never passes.",
-        "α: Krippendorff's, ordinal. Every interval is in the CSV and the JSON.",
-        f"{PEOPLE}: how often people gave each label, on the units of the judge with most of them.",
-    ]
-    if len(labelled) > MOST_TABLES:
-        notes.append("Confusion tables of so many are not shown unasked: name evaluators with --evaluator.")
-    return Sheet("labels", "Leaderboard of labels", pd.DataFrame(rows), columns, tuple(notes), simulated)
+def _labels(found: Sequence[Agreement], every: bool, simulated: Simulation) -> Sheet | None:
+    """Return the leaderboard of labels, and why it may stand without confusion tables."""
+    sheet = label_sheet(found, simulated=simulated)
+    if sheet is None or every or sum(bool(one.labels) for one in found) <= MOST_TABLES:
+        return sheet
+    note = "Confusion tables of so many are not shown unasked: name evaluators with --evaluator."
+    return replace(sheet, notes=(*sheet.notes, note))
 
 
 def _confusion_sheet(found: Sequence[Agreement], every: bool, simulated: Simulation) -> Sheet | None:
@@ -190,39 +161,8 @@ def state_sheet(states: Iterable[tuple[str, str]]) -> Sheet:
     return Sheet("states", "Are the judges still calibrated?", frame, columns, (note,))
 
 
-def heads(rows: Sequence[Agreement] | Sequence[MapFit]) -> tuple[Column, ...]:
-    """Return the columns that name a row: the evaluator and, if there are several, the aspect."""
-    return (_EVALUATOR, _ASPECT) if len({one.aspect for one in rows}) > 1 else (_EVALUATOR,)
-
-
-def _falling(value: float) -> tuple[bool, float]:
-    """Return a key that sorts from the highest to the lowest, NaN last."""
-    return (True, 0.0) if math.isnan(value) else (False, -value)
-
-
 def _title(measure: str) -> str:
     return _TITLES.get(measure) or f"κ at {measure.removeprefix('cut ')}"
-
-
-def _label_row(name: str, one: Agreement) -> dict[str, Any]:
-    row: dict[str, Any] = {"evaluator": name, "aspect": one.aspect, "n_units": one.n_units}
-    people = name == PEOPLE
-    for measure in (*(m for m in MEASURES if m in one.measured), *map(cut_name, one.labels[1:])):
-        cells = one.value(measure).row(measure)
-        row |= dict.fromkeys(cells, math.nan) if people else cells
-    counts = [] if one.table is None else one.table.sum(axis=int(people)).tolist()
-    row |= {f"label {v:g}": n for v, n in zip(one.labels, counts, strict=True)}
-    off = one.statuses.get(Status.OUT_OF_RANGE.value, 0)
-    rest = sum(one.statuses.values()) - off
-    return row | {"n_off_scale": 0 if people else off, "n_without": 0 if people else rest}
-
-
-def _cut_title(labels: Sequence[float], at: int) -> str:
-    """Return ``01|23``, or ``≥ 20`` where labels have several digits."""
-    words = [f"{v:g}" for v in labels]
-    if any(len(w) > 1 for w in words):
-        return f"≥ {words[at]}"
-    return f"{''.join(words[:at])}|{''.join(words[at:])}"
 
 
 def _how(found: Sequence[Agreement], cuts: Sequence[float]) -> Iterator[str]:

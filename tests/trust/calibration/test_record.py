@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from metaeval.analysis.agreement.labels import Agreement
 from metaeval.base.errors import MetaevalError
 from metaeval.engine.intervals import Bootstrap
 from metaeval.kinds.explanations.data.loading import load
@@ -14,7 +15,6 @@ from metaeval.kinds.registry import build
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate
 from metaeval.trust.calibration.bands import Bands
 from metaeval.trust.calibration.identity import changes, identity
-from metaeval.trust.calibration.labels import Agreement
 from metaeval.trust.calibration.record import (
     is_calibrated,
     make_calibration,

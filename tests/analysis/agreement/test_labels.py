@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from metaeval.analysis.agreement.labels import agreements, check_cuts, check_measure, labels_of
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Scale
 from metaeval.engine.alignment.policy import Policy, prepare
@@ -15,7 +16,6 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.stats.agreement.raters import cohen_kappa, krippendorff_alpha
 from metaeval.stats.coefficients.grouped import kendall, spearman
 from metaeval.stats.resampling.weights import Resamples, expanded
-from metaeval.trust.calibration.labels import agreements, check_cuts, check_measure, labels_of
 
 SCALE = Scale(1, 5)
 KEYS = ["user_id", "item_id", "generator"]

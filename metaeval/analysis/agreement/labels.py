@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from metaeval.engine.intervals import Bootstrap
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic
-    from metaeval.trust.calibration.bands import Bands
 
 MOST_LABELS = 20
 """Scores on a scale of more labels are compared by their order alone."""
@@ -59,7 +58,7 @@ class Agreement:
     """Confusion table, shape (labels, labels): people's label by the evaluator's."""
 
     def measure(self, wanted: str | None, cuts: Sequence[float] = ()) -> str:
-        """Return the measure of the verdict.
+        """Return the measure that stands for the agreement as a whole.
 
         That is the one wanted; else kappa at the first cut; else kappa of two labels, quadratic kappa of more
         labels, or Spearman's coefficient of scores that are no labels.
@@ -75,14 +74,6 @@ class Agreement:
     def value(self, measure: str) -> Estimate[float]:
         """Return a measure; NaN if it is not defined for these scores."""
         return self.measured.get(measure, NOTHING)
-
-    def judged(
-        self, bands: Bands, wanted: str | None, cuts: Sequence[float]
-    ) -> tuple[str, Estimate[float], str]:
-        """Return the measure of the verdict, its value, and the verdict."""
-        by = self.measure(wanted, cuts)
-        value = self.value(by)
-        return by, value, bands.verdict(value.value, value.low)
 
 
 def cut_name(cut: float) -> str:
