@@ -58,6 +58,11 @@ def _tau(means: Floats) -> Floats:
     return coefficients_of_means(x, y, there, slack, ["kendall"])
 
 
+def tau_of(x: ArrayLike, y: ArrayLike) -> float:
+    """Kendall's τ-b of the means of systems, of which some tie but for rounding."""
+    return float(_tau(np.concatenate(paired_values(x, y))[:, None])[0, 0])
+
+
 def tau_ap(estimate: ArrayLike, truth: ArrayLike) -> float:
     """Kendall's τ with the errors at the top of the estimated order weighing most (Yilmaz et al. 2008, τ_AP).
 

@@ -93,30 +93,43 @@ def clusters(found: Effectiveness, measure: str, *, alpha: float = 0.05) -> Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Favour:
-    """The correlation between how much an evaluator's order favours systems and a property of the systems."""
+class RankGain:
+    """By how many ranks an evaluator puts each system higher than the truth does."""
 
     judge: ClusterSums
     truth: ClusterSums
-    of_system: Floats
-    """Shape (systems,): the property, such as popularity."""
 
     def at(self, weights: Floats) -> Floats:
-        """Return Pearson's r of the property with the rank by the truth less that by the evaluator."""
-        gain = self.gained(weights)
-        gain -= gain.mean(axis=0)
-        by = self.of_system - self.of_system.mean()
-        spread = np.sqrt((gain**2).sum(axis=0) * (by**2).sum())
-        return ratio(np.asarray(by @ gain), spread)[None]
-
-    def gained(self, weights: Floats) -> Floats:
-        """Return by how many ranks the evaluator puts each system higher than the truth does."""
+        """Return the ranks under each column of weights, shape (systems, columns)."""
         from scipy.stats import rankdata
 
         of_judge, of_truth = (
             rankdata(side.at(weights).round(12), axis=0) for side in (self.judge, self.truth)
         )
         return np.asarray(of_judge - of_truth, dtype=np.float64)
+
+
+def rank_gains(found: Mapping[str, Effectiveness], truth: str, pair: MeasurePair) -> dict[str, RankGain]:
+    """Return the gains by each evaluator, the truth left out."""
+    true = found[truth].means(pair.truth)
+    return {name: RankGain(of.means(pair.judge), true) for name, of in found.items() if name != truth}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Favour:
+    """Pearson's r of the gains with a property of the systems, as a function of the users' weights."""
+
+    gain: RankGain
+    of_system: Floats
+    """Shape (systems,): the property, such as popularity."""
+
+    def at(self, weights: Floats) -> Floats:
+        """Return r under each column of weights, shape (1, columns); NaN where nothing varies."""
+        gain = self.gain.at(weights)
+        gain -= gain.mean(axis=0)
+        by = self.of_system - self.of_system.mean()
+        spread = np.sqrt((gain**2).sum(axis=0) * (by**2).sum())
+        return ratio(np.asarray(by @ gain), spread)[None]
 
 
 def system_popularity(
@@ -146,20 +159,18 @@ def favours_popular(
     """
     rows = []
     for pair in pairs:
-        for name, of in found.items():
-            if name == truth:
-                continue
-            favour = Favour(of.means(pair.judge), found[truth].means(pair.truth), popularity)
+        for name, gain in rank_gains(found, truth, pair).items():
+            favour, n = Favour(gain, popularity), gain.truth.by_cluster.shape[-1]
             low = high = np.nan
             if resampler is not None:
-                ends = bootstrap(favour, resampler.of(len(of.users)), bounds=(-1.0, 1.0), stretch=False)
+                ends = bootstrap(favour, resampler.of(n), bounds=(-1.0, 1.0), stretch=False)
                 low, high = ends.low.item(), ends.high.item()
             rows.append(
                 {
                     "evaluator": name,
                     "measure": pair.judge,
                     "truth_measure": pair.truth,
-                    "r": favour.at(np.ones((len(of.users), 1))).item(),
+                    "r": favour.at(np.ones((n, 1))).item(),
                     "ci_low": low,
                     "ci_high": high,
                     "n_systems": len(popularity),

@@ -55,7 +55,7 @@ class RankedRuns:
         units
             ``user_id``, ``item_id``.
         """
-        users = pd.Index(units[USER].unique())
+        users = pd.Index(units[USER].unique()).sort_values()  # draws are by place
         systems = pd.Index(runs["system"].unique())
         items = pd.Index(pd.concat([units[ITEM], runs[ITEM]]).unique())
         user, item = users.get_indexer(units[USER]), items.get_indexer(units[ITEM])

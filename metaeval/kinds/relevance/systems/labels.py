@@ -78,6 +78,33 @@ class Judgements:
             at += len(frame)
         return cls.of(units, scores, scale)
 
+    @classmethod
+    def of_study(
+        cls, units: pd.DataFrame, scores: pd.DataFrame, truth: pd.DataFrame, name: str, scale: Scale
+    ) -> Judgements:
+        """Make labels of the scores and the truth of a study.
+
+        Parameters
+        ----------
+        units
+            ``user_id`` and ``item_id``: all units of the collection.
+        scores, truth
+            Long, as in `metaeval.kinds.scored.Scored`.
+        name
+            What the truth is called; an evaluator of that name is it.
+        """
+        index = pd.MultiIndex.from_frame(units[[USER, ITEM]])
+        given = {name: truth.rename(columns={"rating": "score"})}
+        given |= {str(e): of for e, of in scores.groupby("evaluator", sort=False) if e != name}
+        found = {}
+        for evaluator, frame in given.items():
+            own = frame[[USER, ITEM]]
+            whole = len(own) == len(units) and bool((own.to_numpy() == units[[USER, ITEM]].to_numpy()).all())
+            at = np.arange(len(units)) if whole else index.get_indexer(pd.MultiIndex.from_frame(own))
+            found[evaluator] = np.full(len(units), np.nan)
+            found[evaluator][at[at >= 0]] = frame["score"].to_numpy(dtype=np.float64)[at >= 0]
+        return cls.of(units[[USER, ITEM]], found, scale)
+
     def among(self, names: Iterable[str]) -> Judgements:
         """Return those of some evaluators."""
         return replace(self, labels={name: self.labels[name] for name in names})
