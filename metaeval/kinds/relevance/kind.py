@@ -11,6 +11,7 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.kinds.correlated import CorrelatedKind
 from metaeval.kinds.relevance import reading
 from metaeval.kinds.relevance.data.loading import load
+from metaeval.kinds.relevance.files import FILES, TEXTS
 from metaeval.kinds.relevance.study import RelevanceStudy
 
 if TYPE_CHECKING:
@@ -37,10 +38,8 @@ class RelevanceKind(CorrelatedKind):
         "Popularity": "metaeval.kinds.relevance.baselines:Popularity",
         "Relevance": "metaeval.kinds.relevance.judge.judge:Relevance",
     }
-    files = {  # noqa: RUF012
-        "agreement.csv": ("evaluator", "gap"),
-        "ablations.csv": ("base", "evaluator", "argument", "value"),
-    }
+    files = FILES
+    texts = TEXTS
 
     def load(self, place: str | Path) -> Collection:
         """Load the folder of a collection."""

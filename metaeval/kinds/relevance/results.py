@@ -18,6 +18,7 @@ from metaeval.kinds.relevance.ablations import ablation_frame
 from metaeval.kinds.relevance.agreement import PairAgreement
 from metaeval.kinds.relevance.agreement_figure import agreement_figure
 from metaeval.kinds.relevance.agreement_sheet import ablation_sheets, agreement_sheet
+from metaeval.kinds.relevance.files import ABLATIONS, AGREEMENT
 from metaeval.kinds.relevance.overrating import overrating
 from metaeval.kinds.relevance.systems.agreement import MeasurePair
 from metaeval.kinds.relevance.systems.figures import FIGURES as SYSTEM_FIGURES
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from metaeval.kinds.relevance.study import RelevanceStudy
     from metaeval.kinds.scored import Scored
 
-AGREEMENT, ABLATIONS = "agreement.csv", "ablations.csv"
 FIGURES = ("agreement", *SYSTEM_FIGURES)
 _DIGITS = 12  # of a signature
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.kinds.relevance.systems import results as files
+from metaeval.kinds.relevance import files
 from metaeval.kinds.relevance.systems.selection import HISTORY
 from metaeval.stats.regression.noisy_means import NoInterval
 
@@ -46,7 +46,7 @@ def system_sheets(
     for file, lay_out in _SHEETS.items():
         if file in tables and len(tables[file]):
             for sheet in lay_out(tables[file], intervals):
-                said = notes if file == files.AGREEMENT else ()
+                said = notes if file == files.SYSTEM_AGREEMENT else ()
                 yield replace(sheet, notes=tuple(filter(None, (*sheet.notes, *said))), simulated=simulated)
 
 
@@ -325,7 +325,7 @@ def curve_sheet(frame: pd.DataFrame, _: str) -> Iterator[Sheet]:
 
 
 _SHEETS = {
-    files.AGREEMENT: agreement_sheet,
+    files.SYSTEM_AGREEMENT: agreement_sheet,
     files.SYSTEMS: systems_sheet,
     files.DECISIONS: decisions_sheet,
     files.SELECTION: selection_sheets,
