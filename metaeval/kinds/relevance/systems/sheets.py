@@ -27,6 +27,7 @@ _TESTS = (
     "p: against the evaluator with the highest τ, in paired tests that swap users. A cluster holds the "
     "evaluators not significantly worse than its best (Holm)."
 )
+_OTHERS = "The file of this table has the labels of every evaluator."
 _SIDE_BY_SIDE = 6  # sources of the table of candidates, so that it is not too wide
 
 
@@ -93,11 +94,12 @@ def _reason(reason: str) -> str:
 
 
 def systems_sheet(frame: pd.DataFrame, intervals: str) -> Iterator[Sheet]:
-    """Yield the value of every system by every evaluator's labels."""
+    """Yield the value of every system by the labels of the truth, which come first."""
+    frame = _of_first(frame)
     missing = int(frame.groupby("evaluator", sort=False)["n_missing"].sum().max() > 0)
     yield Sheet(
         "systems",
-        "Systems by the labels of each evaluator",
+        "Systems by the labels of the truth",
         frame,
         (
             _EVALUATOR,
@@ -116,9 +118,15 @@ def systems_sheet(frame: pd.DataFrame, intervals: str) -> Iterator[Sheet]:
                 "over users, Holm over ordered pairs. Judged: the share of the items that the "
                 "measure reads that has a label."
             ),
+            _OTHERS,
             intervals,
         ),
     )
+
+
+def _of_first(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the first evaluator: a table of all would be very long."""
+    return frame[frame["evaluator"] == frame["evaluator"].iloc[0]]
 
 
 def decisions_sheet(frame: pd.DataFrame, _: str) -> Iterator[Sheet]:
@@ -241,7 +249,8 @@ def families_sheet(frame: pd.DataFrame, intervals: str) -> Iterator[Sheet]:
 
 
 def judged_sheet(frame: pd.DataFrame, _: str) -> Iterator[Sheet]:
-    """Yield how much of each list has a label."""
+    """Yield how much of each list the truth labels."""
+    frame = _of_first(frame)
     yield Sheet(
         "judged",
         "How much of the lists has a label",
@@ -252,7 +261,7 @@ def judged_sheet(frame: pd.DataFrame, _: str) -> Iterator[Sheet]:
             Column("cutoff", "First items", "count"),
             Column("judged", "Judged", "share"),
         ),
-        ("Judged: the mean over users of the share of a system's first items that has a label.",),
+        ("Judged: the mean over users of the share of a system's first items that has a label.", _OTHERS),
     )
 
 
