@@ -99,7 +99,7 @@ def systems_found(
     ]
     tables: dict[str, pd.DataFrame | str] = {
         SYSTEMS: systems,
-        AGREEMENT: system_agreement(found, truth, pairs, resampler, alpha=alpha),
+        AGREEMENT: system_agreement(found, truth, pairs, resampler),
         DECISIONS: decisions(found, truth, pairs, alpha=alpha),
     }
     depth = data.depth or POOL
