@@ -15,6 +15,7 @@ from metaeval.base.errors import SpecError, nearest, unknown
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.judging.outcome import Answered, answered
+from metaeval.llm.calls.price import context_of
 from metaeval.llm.calls.request import Request
 from metaeval.llm.prompts.template import joined, load_prompt
 from metaeval.llm.providers import address_of, provider_named
@@ -145,6 +146,19 @@ class ModelEvaluator(BaseEvaluator):
         named: NamedModel | None = self.__dict__.get("_named")
         return named.parameters if named else {}
 
+    @property
+    def context(self) -> int | None:
+        """How many tokens the model takes, prompt and reply together; None if not known."""
+        named: NamedModel | None = self.__dict__.get("_named")
+        if named is not None and named.context is not None:
+            return named.context
+        address = address_of(self.provider, self.base_url)
+        return context_of(self.model.partition("/")[2], address) if address else None
+
+    def reply_fields(self, data: DataOfKind, aspects: Sequence[str]) -> Sequence[Field]:
+        """Return `fields`; for a judge that has an argument of that name to say it here instead."""
+        return self.fields(data, aspects)
+
     def check_settings(self) -> None:
         """Raise `MetaevalError` for a setting that cannot be used."""
         name = type(self).__name__
@@ -202,7 +216,7 @@ class ModelEvaluator(BaseEvaluator):
         self, data: DataOfKind, aspects: Sequence[str], **simulate: object
     ) -> dict[tuple[int, ...], tuple[Sequence[Field], Request]]:
         """Return the fields of each of the `parts`, and a request; ``simulate``: see ``instructions``."""
-        fields = {part: self.fields(data, [aspects[a] for a in part]) for part in self.parts(aspects)}
+        fields = {p: self.reply_fields(data, [aspects[a] for a in p]) for p in self.parts(aspects)}
         return {part: (of, self._bare_request(of, simulate)) for part, of in fields.items()}
 
     def _bare_request(self, fields: Sequence[Field], simulate: Mapping[str, object]) -> Request:
@@ -249,13 +263,16 @@ class ModelEvaluator(BaseEvaluator):
 
         def usable(index: int, reply: Reply) -> bool:
             question = under_way[index]
+            told = question.request.messages
+            if question.request.shares:
+                told = (told[0], told[-1])  # a history of thousands of lines is what no reply repeats
             read[index] = read_reply(
                 reply.text,
                 question.fields,
                 form=self.reply,
                 finish_reason=reply.finish_reason,
                 refusal=reply.refusal,
-                prompt=joined(question.request.messages),
+                prompt=joined(told),
             )
             return read[index].status is Status.OK
 

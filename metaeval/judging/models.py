@@ -91,6 +91,9 @@ class NamedModel(Strict):
         Sent with every request; None sends none.
     extra
         What else goes into the body of a request, as it is.
+    context
+        How many tokens it takes, prompt and reply together, where the library of prices does not know it. Not
+        sent: a judge cuts what it shows to fit.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -102,6 +105,7 @@ class NamedModel(Strict):
     max_tokens: Count | None = None
     reasoning_effort: Line | None = None
     extra: dict[str, JsonValue] = Field(default_factory=dict)
+    context: Count | None = None
 
     @model_validator(mode="before")
     @classmethod

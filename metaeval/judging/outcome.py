@@ -11,7 +11,7 @@ from metaeval.evaluators.grid import CODES, Grid
 from metaeval.llm.calls.terms import phrases
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from metaeval.judging.model_evaluator import Question
     from metaeval.llm.calls.price import Prices
@@ -84,11 +84,16 @@ class Outcome:
 
 
 class Judged(Outcome):
-    """What judging unit by unit has brought so far; arrays have shape (units, aspects)."""
+    """What judging unit by unit has brought so far; arrays have shape (units, aspects).
 
-    def __init__(self, units: int, aspects: Sequence[str]) -> None:
+    ``value`` returns the score of an aspect from what was read of a reply.
+    """
+
+    def __init__(
+        self, units: int, aspects: Sequence[str], value: Callable[[Mapping[str, Given], str], float]
+    ) -> None:
         super().__init__()
-        self._aspects = tuple(aspects)
+        self._aspects, self._value = tuple(aspects), value
         shape = (units, len(aspects))
         self.grid = Grid(np.full(shape, np.nan), np.full(shape, CODES[Status.MISSING], np.int8))
         self.columns: dict[str, Any] = {column: np.full(shape, np.nan) for column in COSTS}
@@ -101,7 +106,7 @@ class Judged(Outcome):
         cells = (question.about[0], asked)
         self.grid.codes[cells] = CODES[found.status]
         if found.read is not None:
-            self.grid.scores[cells] = [float(found.read[self._aspects[a]]) for a in asked]
+            self.grid.scores[cells] = [self._value(found.read, self._aspects[a]) for a in asked]
         for column, spent in found.cost.items():
             self.columns[column][cells] = spent / len(asked)
         self.columns["call"][cells] = found.call

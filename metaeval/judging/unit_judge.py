@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from metaeval.base.records import ScoreTable, Status
 from metaeval.evaluators.grid import CODES, frame_of
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import DataOfKind
     from metaeval.evaluators.grid import Grid
+    from metaeval.llm.replies.fields import Given
 
 Messages: TypeAlias = "Sequence[tuple[str, str]]"
 
@@ -29,6 +30,9 @@ class UnitJudge(ModelEvaluator):
     A subclass says in `fields` what a reply is to give and in `messages` what the model is told. A score is a
     number, or a choice whose values are numbers.
     """
+
+    shares: ClassVar[bool] = False
+    """Whether all messages but the last are the same for many units, such as a user's long profile."""
 
     @abstractmethod
     def messages(
@@ -52,6 +56,15 @@ class UnitJudge(ModelEvaluator):
 
     def prepared(self, data: DataOfKind, aspects: Sequence[str]) -> Any:  # noqa: ANN401 - of the subclass
         """Return what is the same for all units; raise `DataError` if the data cannot be judged."""
+
+    def asked(self, data: DataOfKind, prepared: Any) -> Sequence[int]:  # noqa: ANN401 - of the subclass
+        """Return the positions of the units to ask about, in this order; the others are ``missing``."""
+        del prepared
+        return range(len(data))
+
+    def value(self, read: Mapping[str, Given], aspect: str) -> float:
+        """Return the score of an aspect from the values of a reply's fields."""
+        return float(read[aspect])
 
     def outcome(self, prepared: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of the subclass
         """Return what the signature says of the scores beside models and their fingerprints."""
@@ -100,13 +113,13 @@ class UnitJudge(ModelEvaluator):
         """Yield the questions about each unit, or why there are none."""
         frames = self.frames(data, aspects)
         named = {part: [aspects[a] for a in part] for part in frames}
-        for unit in range(len(data)):
+        for unit in self.asked(data, prepared):
             for part, (fields, request) in frames.items():
                 told = self.messages(data, unit, named[part], prepared)
                 if isinstance(told, Status):
                     yield unit, told
                     break
-                yield unit, Question((unit,), part, fields, request.asking(told))
+                yield unit, Question((unit,), part, fields, request.asking(told, shares=self.shares))
 
     def _judged(
         self,
@@ -114,17 +127,17 @@ class UnitJudge(ModelEvaluator):
         aspects: Sequence[str],
         prepared: Any,  # noqa: ANN401 - of the subclass
     ) -> Judged:
-        judged = Judged(len(data), aspects)
+        judged = Judged(len(data), aspects, self.value)
 
-        def asked() -> Iterator[Question]:
+        def questions() -> Iterator[Question]:
             for unit, told in self._questions(data, aspects, prepared):
                 if isinstance(told, Status):
                     judged.grid.codes[unit] = CODES[told]
                 else:
                     yield told
 
-        total = len(data) * len(self.parts(aspects))
-        with current() as settings, closing(self.ask(asked(), settings, total=total)) as answers:
+        total = len(self.asked(data, prepared)) * len(self.parts(aspects))
+        with current() as settings, closing(self.ask(questions(), settings, total=total)) as answers:
             for question, found in answers:
                 judged.take(question, found)
         return judged

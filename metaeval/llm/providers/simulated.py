@@ -26,6 +26,9 @@ The model's name holds the settings: ``simulated/noise=0.5,refuse=0.02``, after 
 The parameter ``simulate`` says what else it is to give, see ``instructions``. Without a schema it answers so
 many numbers on a scale: ``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5 without the parameter.
 
+With ``"like": true`` in it an answer follows, in place of length and variety, how like the history of an
+earlier message the item of the last one is, each between tags (`metaeval.llm.providers.likeness`).
+
 With ``"pair": true`` in it the model compares the last two texts that stand between tags on lines of their
 own. A number from 0 to 2 is 0 for neither, 1 for the first and 2 for the second; so are the three values of a
 choice, in their order.
@@ -44,6 +47,7 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.llm.calls.client import RetryableError
 from metaeval.llm.calls.request import Reply
 from metaeval.llm.prompts.fences import fenced_parts
+from metaeval.llm.providers.likeness import likeness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -211,7 +215,8 @@ def _text(request: Request, settings: Mapping[str, float], outcome: Outcome) -> 
         level, other = [_level(text, settings) for text in texts] if len(texts) == 2 else (0.5, 0.5)
         answer: _Answer = _Verdict(request.key, level - other, settings, off_scale)
     else:
-        level = _level(last, settings)
+        like = likeness(request) if told.get("like") else None
+        level = _level(last, settings) if like is None else 0.5 + settings["weight"] * (like - 0.5)
         answer = _Answer(request.key, level + settings["bias"], settings["noise"], off_scale)
     schema = request.schema or told.get("schema")
     if schema is None:
