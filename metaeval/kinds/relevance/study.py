@@ -12,6 +12,7 @@ from metaeval.engine.alignment.policy import Coefficient
 from metaeval.kinds.correlated import CorrelatedStudy
 from metaeval.kinds.relevance.ablations import Ablation
 from metaeval.kinds.relevance.data.collection import KEYS
+from metaeval.kinds.relevance.systems.measures import measure_named
 from metaeval.kinds.study import distinct
 
 
@@ -20,14 +21,11 @@ def _key_column(value: str) -> str:
 
 
 def _measure(name: str) -> str:
-    """See that a measure is known."""
-    from metaeval.kinds.relevance.systems.measures import measure_named
-
+    """See that a measure is known and can be computed; it keeps the name that it was given."""
     try:
-        measure_named(name)
+        return measure_named(name.strip()).name
     except MetaevalError as error:
         raise ValueError(str(error)) from None
-    return name
 
 
 Measured = Annotated[str, AfterValidator(_measure)]

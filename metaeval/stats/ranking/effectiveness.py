@@ -185,10 +185,12 @@ def compatibility(lists: JudgedLists, *, p: float = 0.95, normalize: bool = True
     # An item that both lists have at depth m counts 1 / depth at every depth from there on.
     overlap, above = np.zeros(len(n)), np.zeros(len(n), dtype=np.int64)
     for k in positive[::-1]:
-        row, column = np.nonzero(lists.labels == lists.grades[k])
+        cell = np.flatnonzero(lists.labels == lists.grades[k])
+        row = cell // lists.labels.shape[1]
         of_row = np.bincount(row, minlength=len(n))
-        place = above[row] + np.arange(len(row)) - (np.cumsum(of_row) - of_row)[row]
-        overlap += np.bincount(row, by_rank[ends[row]] - by_rank[np.maximum(column, place)], len(n))
+        place = np.arange(len(row)) + (above - np.cumsum(of_row) + of_row)[row]
+        before = by_rank[np.maximum(cell - row * lists.labels.shape[1], place)]
+        overlap += of_row * by_rank[ends] - np.bincount(row, before, len(n))
         above += lists.counts[:, k]
     best = to_rank[n] + n * (by_rank[ends] - by_rank[n]) if normalize else to_rank[ends]
     return _over(overlap, best)

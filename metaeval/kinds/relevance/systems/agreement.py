@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from metaeval.stats.ranking.orders import rank_clusters, weighted_kendall
+from metaeval.stats.ranking.orders import weighted_kendall
 from metaeval.stats.ranking.taus import TauOfMeans, tau_ap, top_tau
 from metaeval.stats.regression.noisy_means import NoisyMeans
 from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
@@ -49,7 +49,6 @@ def system_agreement(
     resampler: Resampler | None,
     *,
     top: int = TOP,
-    alpha: float = 0.05,
 ) -> pd.DataFrame:
     """Compare the order of the systems by each evaluator, and by the truth itself, with that by the truth.
 
@@ -64,8 +63,6 @@ def system_agreement(
         Users: number of draws, confidence and seed, and the swaps of the tests; without it there is neither.
     top
         How many systems are the top.
-    alpha
-        Level of the clusters of evaluators.
 
     Returns
     -------
@@ -73,7 +70,7 @@ def system_agreement(
         ``evaluator``, ``measure``, ``truth_measure``, ``tau`` (τ-b), ``ci_low``, ``ci_high``,
         ``weighted_tau`` (hyperbolic weights; the mean over the ranks by both), ``tau_ap``, ``n_systems``,
         ``tau_corrected``, ``tau_top``, ``top``, ``n_users`` (labelled by both), ``no_interval`` (why there
-        is none), ``p_best`` (against the evaluator with the highest τ) and ``cluster``.
+        is none) and ``p_best`` (against the evaluator with the highest τ, Holm-corrected).
     """
     names = [truth, *(name for name in found if name != truth)]
     parts = []
@@ -103,7 +100,7 @@ def system_agreement(
             }
 
         frame = pd.DataFrame(list(in_threads(row, names)))
-        parts.append(frame.join(_tests(found, truth, pair, resampler, alpha), on="evaluator"))
+        parts.append(frame.join(_tests(found, truth, pair, resampler), on="evaluator"))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -142,25 +139,20 @@ def noisy_means(judge: Effectiveness, truth: Effectiveness, pair: MeasurePair) -
 
 
 def _tests(
-    found: Mapping[str, Effectiveness],
-    truth: str,
-    pair: MeasurePair,
-    resampler: Resampler | None,
-    alpha: float,
-) -> pd.DataFrame:
-    """Test every two evaluators on which keeps the order better: values are swapped user by user."""
+    found: Mapping[str, Effectiveness], truth: str, pair: MeasurePair, resampler: Resampler | None
+) -> pd.Series[float]:
+    """Test every evaluator against the one that keeps the order best: values are swapped user by user."""
     names = [name for name in found if name != truth]
-    if resampler is None or len(names) < 2:
-        return pd.DataFrame({"p_best": np.nan, "cluster": 0}, index=pd.Index(names))
     every = found[truth]
     statistics = [TauOfMeans.of(_standardized(found[n], pair.judge), every.means(pair.truth)) for n in names]
-    tested = paired_test([statistics], resampler.of(len(every.users)).swaps)
     taus = np.array([s.at(np.ones((len(every.users), 1))).item() for s in statistics])
-    best = int(np.nanargmax(taus)) if not np.isnan(taus).all() else 0
-    return pd.DataFrame(
-        {"p_best": tested.p[best], "cluster": rank_clusters(taus, holm(tested.p_greater), alpha)},
-        index=pd.Index(names),
-    )
+    p = np.full(len(names), np.nan)
+    if resampler is not None and not np.isnan(taus).all():
+        best, swaps = int(np.nanargmax(taus)), resampler.of(len(every.users)).swaps
+        others = [i for i in range(len(names)) if i != best]
+        tested = in_threads(lambda i: paired_test([[statistics[best], statistics[i]]], swaps).p[0, 1], others)
+        p[others] = holm(list(tested))
+    return pd.Series(p, index=names, name="p_best")
 
 
 def _standardized(found: Effectiveness, measure: str) -> ClusterSums:

@@ -27,6 +27,23 @@ _CELLS = 2**21  # ranks that are worked with at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ReadLabels:
+    """The labels of one evaluator, by what systems rank and by user."""
+
+    of_pair: Floats
+    """By the code of user and item; NaN where there is no label, and behind the end of lists."""
+    grades: Floats
+    """The whole numbers from the lowest to the highest label."""
+    counts: Ints
+    """Shape (users, grades): how many items of a user have each label."""
+
+    @property
+    def users(self) -> NDArray[np.bool_]:
+        """Which users have a label, shape (users,)."""
+        return np.asarray(self.counts.any(axis=1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RankedRuns:
     """The lists of all systems for all users that have a unit, as codes."""
 
@@ -56,25 +73,22 @@ class RankedRuns:
             ``user_id``, ``item_id``.
         """
         users = pd.Index(units[USER].unique()).sort_values()  # draws are by place
-        systems = pd.Index(runs["system"].unique())
-        items = pd.Index(pd.concat([units[ITEM], runs[ITEM]]).unique())
-        user, item = users.get_indexer(units[USER]), items.get_indexer(units[ITEM])
         of_run = users.get_indexer(runs[USER])
         known = of_run >= 0
         row_user = of_run[known].astype(np.int64)
-        code = row_user * len(items) + items.get_indexer(runs[ITEM])[known]
-        ranked, place = np.unique(code, return_inverse=True)
-        system, rank = systems.get_indexer(runs["system"])[known], runs["rank"].to_numpy(np.int64)[known]
+        system, systems = pd.factorize(runs["system"])
+        item, items = pd.factorize(pd.concat([runs[ITEM], units[ITEM]], ignore_index=True))
+        code, ranked = pd.factorize(row_user * len(items) + item[: len(runs)][known])
+        rank = runs["rank"].to_numpy(np.int64)[known]
         shape = (len(systems), len(users), int(rank.max(initial=1)))
         pairs: Ints = np.full(shape, len(ranked), dtype=np.int64)
-        pairs[system, row_user, rank - 1] = place
+        pairs[system[known], row_user, rank - 1] = code
         by_item = pairs
         if "score" in runs.columns:
-            of_list = system * np.int64(len(users)) + row_user
-            by_item = _ties_by_item(pairs, of_list, runs.loc[known].reset_index(drop=True), place)
-        wanted = user.astype(np.int64) * len(items) + item
-        at = np.minimum(np.searchsorted(ranked, wanted), max(0, len(ranked) - 1))
-        found = ranked[at] == wanted if len(ranked) else np.zeros(len(wanted), dtype=bool)
+            of_list = system[known] * np.int64(len(users)) + row_user
+            by_item = _ties_by_item(pairs, of_list, runs.loc[known].reset_index(drop=True), code)
+        user = users.get_indexer(units[USER]).astype(np.int64)
+        of_unit = pd.Index(ranked).get_indexer(user * len(items) + item[len(runs) :])
         return cls(
             tuple(map(str, systems)),
             tuple(map(str, users)),
@@ -82,46 +96,43 @@ class RankedRuns:
             by_item,
             (pairs < len(ranked)).sum(axis=2),
             user,
-            np.where(found, at, len(ranked)),
+            np.where(of_unit < 0, len(ranked), of_unit),
             len(ranked),
         )
 
+    def read(self, labels: Floats) -> ReadLabels:
+        """Return labels of the units, one each (NaN where there is none), ready for the lists."""
+        there = ~np.isnan(labels)
+        known = labels[there]
+        low, high = (int(known.min()), int(known.max())) if len(known) else (0, 0)
+        n_grades, n_users = high - low + 1, len(self.users)
+        of_pair = np.full(self.n_pairs + 1, np.nan)
+        of_pair[self.pair_of_unit[there]] = known
+        of_pair[-1] = np.nan
+        cell = self.user_of_unit[there] * n_grades + (known - low).astype(np.int64)
+        counts = np.bincount(cell, minlength=n_users * n_grades).reshape(n_users, n_grades)
+        return ReadLabels(of_pair, np.arange(low, high + 1, dtype=np.float64), counts)
+
     def lists(
-        self, labels: Floats, depth: int | None = None, *, by_item: bool = False
+        self, read: ReadLabels, depth: int | None = None, *, by_item: bool = False
     ) -> Iterator[tuple[slice, JudgedLists]]:
         """Yield the lists of a few systems at a time, those of one system after the other.
 
         Parameters
         ----------
-        labels
-            Of each unit; NaN where there is none.
         depth
             How much of a list is read; all of it, if None.
         by_item
             Whether ties of scores come as trec_eval has them, not by rank.
         """
-        there = ~np.isnan(labels)
-        at_pair = np.full(self.n_pairs + 1, np.nan)
-        at_pair[self.pair_of_unit[there]] = labels[there]
-        at_pair[-1] = np.nan
-        grades, grade = np.unique(labels[there], return_inverse=True)
-        cell = self.user_of_unit[there] * len(grades) + grade
-        n_users = len(self.users)
-        counts = np.bincount(cell, minlength=n_users * len(grades)).reshape(n_users, len(grades))
         pairs = (self.pairs_by_item if by_item else self.pairs)[:, :, :depth]
-        step = max(1, _CELLS // max(1, pairs[0].size)) if len(pairs) else 1
+        step = max(1, _CELLS // max(1, pairs[0].size))
         for at in range(0, len(pairs), step):
             part = slice(at, min(at + step, len(pairs)))
             n = part.stop - part.start
-            yield (
-                part,
-                JudgedLists(
-                    at_pair[pairs[part]].reshape(n * n_users, -1),
-                    np.minimum(self.lengths[part], pairs.shape[2]).ravel(),
-                    grades,
-                    np.tile(counts, (n, 1)),
-                ),
-            )
+            labels = read.of_pair[pairs[part]].reshape(n * len(self.users), -1)
+            lengths = np.minimum(self.lengths[part], pairs.shape[2]).ravel()
+            yield part, JudgedLists(labels, lengths, read.grades, np.tile(read.counts, (n, 1)))
 
 
 def _ties_by_item(pairs: Ints, of_list: Ints, runs: pd.DataFrame, place: Ints) -> Ints:
@@ -187,14 +198,15 @@ def effectiveness(runs: RankedRuns, labels: Floats, measures: Sequence[SystemMea
         Of each unit that the runs were matched with; NaN where there is none.
     """
     shape = (len(runs.systems), len(runs.users))
-    users = np.bincount(runs.user_of_unit[~np.isnan(labels)], minlength=shape[1]) > 0
+    read = runs.read(labels)
+    users = read.users
     values: dict[str, Floats] = {}
     shares: dict[str, Floats] = {}
     for depth, by_item in dict.fromkeys((m.depth, m.of_trec_eval) for m in measures):
         reading = [m for m in measures if (m.depth, m.of_trec_eval) == (depth, by_item)]
         found = {m.name: np.zeros(shape) for m in reading}
         share = np.zeros(shape)
-        for part, lists in runs.lists(labels, depth, by_item=by_item):
+        for part, lists in runs.lists(read, depth, by_item=by_item):
             share[part] = judged(lists).reshape(-1, shape[1])
             for measure in reading:
                 found[measure.name][part] = measure.values(lists).reshape(-1, shape[1])
@@ -225,8 +237,9 @@ def systems_frame(
         ``evaluator``, ``measure``, ``system``, ``value``, ``ci_low``, ``ci_high``, ``n_users`` (with a
         label), ``judged``, ``n_missing`` (users among them without a list, who count as 0).
     """
-    parts = []
-    for evaluator, of in found.items():
+
+    def rows(evaluator: str) -> Iterator[pd.DataFrame]:
+        of = found[evaluator]
         for measure in measures:
             means = of.means(measure)
             value = means.at(np.ones((len(runs.users), 1)))[:, 0]
@@ -245,5 +258,9 @@ def systems_frame(
                 "judged": of.judged[measure],
                 "n_missing": of.missing,
             }
-            parts.append(pd.DataFrame(columns))
-    return pd.concat(parts, ignore_index=True)
+            yield pd.DataFrame(columns)
+
+    if resampler is not None:
+        resampler.of(len(runs.users)).weights()  # once for all threads
+    parts = in_threads(lambda evaluator: list(rows(evaluator)), list(found))
+    return pd.concat([part for of in parts for part in of], ignore_index=True)

@@ -108,7 +108,7 @@ def systems_found(
     ]
     tables: dict[str, pd.DataFrame | str] = {
         SYSTEMS: systems,
-        SYSTEM_AGREEMENT: system_agreement(found, truth, pairs, resampler, alpha=alpha),
+        SYSTEM_AGREEMENT: system_agreement(found, truth, pairs, resampler),
         DECISIONS: decisions(found, truth, pairs, alpha=alpha),
     }
     depth = data.depth or POOL

@@ -23,10 +23,7 @@ _CORRECTED = (
     "Corrected: τ of the means that very many users would give, with its interval; noise in means lowers the "
     "plain τ, which can lie outside."
 )
-_TESTS = (
-    "p: against the evaluator with the highest τ, in paired tests that swap users. A cluster holds the "
-    "evaluators not significantly worse than its best (Holm)."
-)
+_TESTS = "p: against the evaluator with the highest τ, in paired tests that swap users, corrected by Holm."
 _OTHERS = "The file of this table has the labels of every evaluator."
 _SIDE_BY_SIDE = 6  # sources of the table of candidates, so that it is not too wide
 
@@ -70,7 +67,6 @@ def agreement_sheet(frame: pd.DataFrame, intervals: str) -> Iterator[Sheet]:
             Column("n_systems", "Systems", "count"),
             Column("n_users", "Users", "count"),
             Column("p_best", "p", "p"),
-            Column("cluster", "Cluster", "count"),
         ),
         (
             (
