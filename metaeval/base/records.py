@@ -137,6 +137,10 @@ class DataSet(Protocol):
     def fingerprint(self) -> str:
         """SHA-256 over the content."""
 
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What there is, in the singular → how many."""
+
     def __len__(self) -> int:
         """Return the number of units."""
 

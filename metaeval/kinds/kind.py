@@ -33,6 +33,7 @@ Factory: TypeAlias = "Callable[..., Evaluator] | str"
 
 KINDS: dict[str, str | StudyKind] = {
     "explanations": "metaeval.kinds.explanations.kind:EXPLANATIONS",
+    "relevance": "metaeval.kinds.relevance.kind:RELEVANCE",
 }
 """Name → the kind, or where it is: ``module:object``."""
 GROUP = "metaeval.kinds"

@@ -15,7 +15,7 @@ from metaeval.base.records import COEFFICIENTS, LEVELS, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.correlation import correlate
 from metaeval.judging.lost import lost_calls
-from metaeval.kinds.explanations.data.loading import load
+from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import Scoring, joined, score
 from metaeval.llm.store.replies import default_path

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from metaeval.base.errors import nearest, one_of
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.validation import Strict
 from metaeval.engine.alignment.policy import Coefficient
 from metaeval.kinds.correlated import CorrelatedStudy
@@ -20,17 +20,14 @@ def _key_column(value: str) -> str:
 
 
 def _measure(name: str) -> str:
-    """See that ``ir_measures`` knows a measure; return its name as it writes it."""
-    import ir_measures
+    """See that a measure is known."""
+    from metaeval.kinds.relevance.systems.measures import measure_named
 
     try:
-        return str(ir_measures.parse_measure(name))
-    except (NameError, ValueError, SyntaxError, AssertionError):
-        called = name.partition("@")[0].partition("(")[0]
-        hint = nearest(called, ir_measures.measures.registry)
-        raise ValueError(
-            f"{name!r} is no measure of ir_measures; write one such as nDCG@10 or Compat(p=0.95){hint}"
-        ) from None
+        measure_named(name)
+    except MetaevalError as error:
+        raise ValueError(str(error)) from None
+    return name
 
 
 Measured = Annotated[str, AfterValidator(_measure)]
