@@ -143,6 +143,10 @@ def test_the_proxy_that_the_environment_names(provider: str, monkeypatch: pytest
         monkeypatch.setenv("http_proxy", "http://far.invalid:1")
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         assert complete(server, provider).text == "Summary: 3"
+        monkeypatch.setenv("https_proxy", f"http://me:word@127.0.0.1:{server.port}")  # it takes no CONNECT
+        with pytest.raises(RetryableError, match="cannot connect: 404") as refused:
+            complete(server, provider, base_url=f"https://far.invalid{path}")
+        assert "word" not in str(refused.value)
         monkeypatch.setenv("http_proxy", "socks5://me:word@far.invalid:1")
         with pytest.raises(MetaevalError, match="names a proxy of 'socks5'") as caught:
             complete(server, provider, base_url=f"http://far.invalid{path}")

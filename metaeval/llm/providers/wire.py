@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ MISREAD = (ValueError, TypeError, AttributeError, KeyError, RecursionError)
 """What taking a body apart raises that is not as it should be."""
 _LONGEST_CODE = 80
 _GZIP = 31  # zlib's window bits for it
+_PASSWORD = re.compile(r"//[^/]*@")  # in a proxy's address
+_NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 
 
 def session_for(base_url: str, connector: aiohttp.BaseConnector, **more: Any) -> aiohttp.ClientSession:  # noqa: ANN401 - aiohttp's own
@@ -121,8 +124,9 @@ def broken(error: BaseException, secret: str) -> CallError:
     causes = [error]
     while isinstance(causes[-1].__cause__, Exception):
         causes.append(causes[-1].__cause__)
-    text = " ".join(scrub(f"{causes[-1]}" or type(causes[-1]).__name__, secret).split())[:500]
-    if any(isinstance(c, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)) for c in causes):
+    said = _PASSWORD.sub("//", scrub(f"{causes[-1]}" or type(causes[-1]).__name__, secret))
+    text = " ".join(said.split())[:500]
+    if any(isinstance(c, _NOT_CONNECTED) for c in causes):
         return RetryableError(f"cannot connect: {text}", "connect")
     if isinstance(causes[-1], TimeoutError):
         return RetryableError(f"no reply in time: {text}", "timeout", sent=True)
