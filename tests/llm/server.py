@@ -10,7 +10,7 @@ import asyncio
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -79,8 +79,12 @@ class Seen:
 
     path: str
     body: dict[str, Any]
-    authorization: str
+    headers: Mapping[str, str]
     act: Act
+
+    @property
+    def authorization(self) -> str:
+        return self.headers.get("Authorization", "")
 
 
 class Threaded:
@@ -172,7 +176,7 @@ class Server(Threaded):
         text = json.dumps(body, sort_keys=True)
         act = self.behave(body, self._before[text])
         self._before[text] += 1
-        self.log.append(Seen(request.path, body, request.headers.get("Authorization", ""), act))
+        self.log.append(Seen(request.path, body, request.headers, act))
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:

@@ -21,6 +21,7 @@ from metaeval.llm.providers.wire import (
     broken,
     read_body,
     read_headers,
+    session_for,
     unreadable,
 )
 
@@ -115,12 +116,11 @@ class DashScopeClient:
         if self._session is None:
             connector = _Connector(limit=0)  # the runner limits
             connector.connect_seconds = self._connection.connect_seconds
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                trust_env=True,
+            self._session = session_for(
+                self._connection.base_url,
+                connector,
                 middlewares=(self._watch,),
                 response_class=_Response,
-                auto_decompress=False,
                 headers={"Accept-Encoding": ENCODING},
             )
         wanted = {} if request.schema is None else {"response_format": {"type": "json_object"}}
