@@ -21,7 +21,7 @@ LEAST_ON_SCALE = 0.5
 """Probability that the values of the scale must have together."""
 LEAST_KNOWN = 0.9
 """Their share in all that is not known to be something else, such as alternatives that are not listed."""
-_MOST_PLACES = 20  # at which the same number may stand
+_LAST = 20  # of the places of the same number, for a reply ends in its value, and its thought may be long
 _MOST = 1.01  # sum of probabilities, which come rounded
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -66,11 +66,9 @@ def expectation(
 
 
 def _carriers(text: str, value: float, scale: Scale, read: Callable[[str], object]) -> list[tuple[int, int]]:
-    """Return the places at which another number is another reading."""
-    spans = [m.span() for m in _ALONE.finditer(text) if float(m.group()) == value]
+    """Return the places at which another number is another reading; two that must agree are none."""
+    spans = [m.span() for m in _ALONE.finditer(text) if float(m.group()) == value][-_LAST:]
     others = [v for v in (scale.min, scale.max) if v != value]
-    if len(spans) > _MOST_PLACES:
-        return []
     return [
         (start, end)
         for start, end in spans

@@ -117,6 +117,11 @@ def test_digit_by_digit_it_is_right_or_not_told(weights: list[float], written: i
         # A number that is no value: the one that carries the value is exchanged, the other is not.
         (["It has ", {"4": 0.5, "3": 0.5}, " reasons.\n", "clarity: ", {"4": 0.9, "5": 0.1}], FIVE, 4.1),
         (["清楚。\n", "clarity: ", {"4": 0.9, "5": 0.1}], FIVE, 4.1),
+        (
+            ["<think>", *["It may be a ", "4", ".\n"] * 50, "</think>\n", "clarity: ", {"4": 0.9, "5": 0.1}],
+            FIVE,
+            4.1,
+        ),
         # What was written need not be the likeliest.
         (["clarity: ", {"2": 0.1, "4": 0.9}], FIVE, 3.8),
     ],
