@@ -38,6 +38,7 @@ class Act:
     message: dict[str, Any] = field(default_factory=dict)
     """Further fields of the message, such as ``reasoning_content``."""
     usage: dict[str, Any] | None = None
+    logprobs: dict[str, Any] | None = None
 
 
 ANSWER = Act()
@@ -217,7 +218,7 @@ def wanted_text(body: dict[str, Any]) -> str:
 def openai_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:
     text = wanted_text(body) if act.text is None else act.text
     message = {"role": "assistant", "content": text, "refusal": act.refusal, **act.message}
-    choice = {"index": 0, "message": message, "finish_reason": act.finish_reason}
+    choice = {"index": 0, "message": message, "logprobs": act.logprobs, "finish_reason": act.finish_reason}
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -231,7 +232,8 @@ def openai_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:
 
 def dashscope_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:
     text = wanted_text(body.get("parameters") or {}) if act.text is None else act.text
-    choice = {"finish_reason": act.finish_reason, "message": {"role": "assistant", "content": text}}
+    message = {"role": "assistant", "content": text}
+    choice = {"finish_reason": act.finish_reason, "message": message, "logprobs": act.logprobs}
     return {
         "request_id": "r-1",
         "output": {"choices": [choice] if act.choices else []},

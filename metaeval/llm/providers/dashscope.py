@@ -24,6 +24,7 @@ from metaeval.llm.providers.wire import (
     session_for,
     unreadable,
 )
+from metaeval.llm.replies.probabilities import keep_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -183,8 +184,11 @@ def _read(body: Mapping[str, Any], raw: str) -> Reply:
     choice = (output.get("choices") or [{}])[0]
     message = choice.get("message") or {"content": output.get("text")}
     reason = word(choice.get("finish_reason") or output.get("finish_reason"))
+    text = text_of(message.get("content"))
+    if keep_numbers(choice, text):
+        raw = json.dumps(body, ensure_ascii=False)
     return Reply(
-        text=text_of(message.get("content")),
+        text=text,
         finish_reason=None if reason == "null" else reason,
         refusal=word(message.get("refusal")),
         model=word(body.get("model")),

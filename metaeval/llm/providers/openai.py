@@ -22,6 +22,7 @@ from metaeval.llm.providers.wire import (
     session_for,
     unreadable,
 )
+from metaeval.llm.replies.probabilities import keep_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -124,8 +125,11 @@ def read_completion(body: Mapping[str, Any], raw: str) -> Reply:
     usage = body.get("usage") or {}
     choice = (body["choices"] or [{}])[0]
     message = choice.get("message") or {}
+    text = text_of(message.get("content"))
+    if keep_numbers(choice, text):
+        raw = json.dumps(body, ensure_ascii=False)
     return Reply(
-        text=text_of(message.get("content")),
+        text=text,
         finish_reason=word(choice.get("finish_reason")),
         refusal=word(message.get("refusal")),
         model=word(body.get("model")),

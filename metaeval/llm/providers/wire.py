@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from metaeval.llm.calls.request import Reply
 
-LONGEST_BODY = 2 << 20
-"""Bytes of a body, decompressed; some thirty times the longest reply of today's models."""
+LONGEST_BODY = 8 << 20
+"""Bytes of a body, decompressed: more than a reply of 2,000 tokens with 20 alternatives for each."""
 ENCODING = "gzip"
 """What `read_body` can decompress, to be asked for in ``Accept-Encoding``."""
 MISREAD = (ValueError, TypeError, AttributeError, KeyError, RecursionError)

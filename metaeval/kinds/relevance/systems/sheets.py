@@ -122,7 +122,8 @@ def systems_sheet(frame: pd.DataFrame, intervals: str) -> Iterator[Sheet]:
 
 def _of_first(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the first evaluator: a table of all would be very long."""
-    return frame[frame["evaluator"] == frame["evaluator"].iloc[0]]
+    shown: pd.DataFrame = frame[frame["evaluator"] == frame["evaluator"].iloc[0]]
+    return shown
 
 
 def decisions_sheet(frame: pd.DataFrame, _: str) -> Iterator[Sheet]:

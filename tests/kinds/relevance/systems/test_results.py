@@ -14,8 +14,8 @@ from metaeval.base.records import Scale
 from metaeval.base.simulation import REAL
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import value_text
-from metaeval.kinds.relevance.data.collection import Collection
 from metaeval.kinds.relevance import files
+from metaeval.kinds.relevance.data.collection import Collection
 from metaeval.kinds.relevance.systems.agreement import MeasurePair
 from metaeval.kinds.relevance.systems.figures import system_figures
 from metaeval.kinds.relevance.systems.labels import Judgements
