@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from metaeval.judging.estimate import CallEstimate
     from metaeval.runs.record import Record
 
+_LINES = 60  # of a prompt, at its beginning and at its end, that a dry run prints
+
 
 @click.command()
 @click.option("--out", type=PATH, help="The run folder.  [default: results/demo]")
@@ -132,7 +134,7 @@ def _tell_plan(study: Path, out: Path | None) -> None:
             for name, s in todo.evaluators.items()
         ),
         *_estimate_lines(asking),
-        *(["", "The first prompt:", "", asking[0].prompt, ""] if asking else []),
+        *(["", "The first prompt:", "", _shortened(asking[0].prompt), ""] if asking else []),
         "Nothing was written.",
     ]
     tell("\n".join(lines))
@@ -140,6 +142,15 @@ def _tell_plan(study: Path, out: Path | None) -> None:
     record = {"out": str(todo.out), "units": len(todo.data), "study": todo.study.model_dump(mode="json")}
     total = asdict(total_of(asking)) if asking else None
     tell_json({**record, "judges": [asdict(e) for e in asking], "total": total})
+
+
+def _shortened(prompt: str) -> str:
+    """Return a prompt without the middle of its lines, if they are many, such as those of a history."""
+    lines = prompt.split("\n")
+    left_out = len(lines) - 2 * _LINES
+    if left_out <= _LINES:
+        return prompt
+    return "\n".join([*lines[:_LINES], f"[… {left_out:,} lines …]", *lines[-_LINES:]])
 
 
 def _estimate_lines(asking: Sequence[CallEstimate]) -> Iterator[str]:
@@ -153,6 +164,8 @@ def _estimate_lines(asking: Sequence[CallEstimate]) -> Iterator[str]:
         if e.calls:
             sent = f"about {counted(e.tokens, 'token')} to send and {e.reply_tokens:,} back"
             yield f"            {sent}, {_usd(e)}"
+            if e.cached_tokens:
+                yield f"            {e.cached_tokens:,} of those to send likely from the provider's cache"
     open_ = [e for e in asking if e.calls]
     unknown = sum(e.usd_likely is None for e in open_)
     if unknown and len(open_) > 1:

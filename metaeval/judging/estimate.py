@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from metaeval.base.progress import progress
-from metaeval.llm.calls.price import Prices, reply_limit, tokens_about
+from metaeval.llm.calls.price import Prices, cacheable, reply_limit, tokens_about
 from metaeval.llm.prompts.template import joined, load_prompt
 from metaeval.llm.providers import address_of
 from metaeval.llm.replies.fields import Number, Text
@@ -55,6 +55,8 @@ class CallEstimate:
     """The prompt of the first request."""
     model: str = ""
     """The model that is asked, and where; empty for the sum over judges."""
+    cached_tokens: int = 0
+    """Those among ``tokens`` that are likely to come from the provider's cache."""
 
     @property
     def calls(self) -> int:
@@ -94,6 +96,7 @@ def total_of(found: Sequence[CallEstimate]) -> CallEstimate:
         usd_likely=_known(e.usd_likely for e in found),
         usd=_known(e.usd for e in found),
         prompt=found[0].prompt,
+        cached_tokens=sum(e.cached_tokens for e in found),
     )
 
 
@@ -114,8 +117,9 @@ class _Estimator:
     def of(self, judge: ModelEvaluator) -> CallEstimate:
         first: Question | None = None
         met: set[str] = set()  # what is equal is asked once
+        warm: set[str] = set()  # groups of which a request is sent before
         seen: list[int] = []
-        in_store = tokens = 0
+        in_store = tokens = in_cache = 0
         prompts: list[float | None] = []
         at_most: list[float | None] = []
         questions = judge.questions(self._data, self._aspects)
@@ -132,7 +136,10 @@ class _Estimator:
                         seen.append(reply.completion_tokens)
                     continue
                 tokens += tokens_about(request)
-                prompts.append(self._prices.about(request, 0))
+                cached = cacheable(request) if request.group in warm else 0
+                warm.add(request.group)
+                in_cache += cached
+                prompts.append(self._prices.about(request, 0, cached))
                 at_most.append(self._prices.at_most(request))
         each, basis = self._reply_tokens(judge, first, seen)
         replies = (len(met) - in_store) * each
@@ -150,6 +157,7 @@ class _Estimator:
             usd=_sum(at_most),
             prompt=joined(first.request.messages) if first else "",
             model=" at ".join(filter(None, (judge.model, address_of(judge.provider, judge.base_url)))),
+            cached_tokens=in_cache,
         )
 
     def _reply_tokens(

@@ -31,7 +31,9 @@ _SECRET = re.compile(
     r"|((access|api|auth|bearer|hf|id|session)_?)?token|bearer"
 )
 """A name, in lower case with ``_``, under which a key or a password stands."""
-_OF_JUDGES = frozenset(("prompt", "reply", "attempts", "replicate", "profile", "examples"))
+_OF_JUDGES = frozenset(
+    ("prompt", "reply", "attempts", "replicate", "profile", "examples", "samples", "expected")
+)
 _OF_SERVERS = frozenset(
     {
         "chat_template_kwargs",
@@ -91,6 +93,9 @@ class NamedModel(Strict):
         Sent with every request; None sends none.
     extra
         What else goes into the body of a request, as it is.
+    context
+        How many tokens it takes, prompt and reply together, where the library of prices does not know it. Not
+        sent: a judge cuts what it shows to fit.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -102,6 +107,7 @@ class NamedModel(Strict):
     max_tokens: Count | None = None
     reasoning_effort: Line | None = None
     extra: dict[str, JsonValue] = Field(default_factory=dict)
+    context: Count | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.base.errors import StoppedError
 from metaeval.llm.calls.terms import check_stated
+from metaeval.llm.calls.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -133,8 +134,8 @@ class Work:
     async def ask(self, requests: Iterable[Request], caller: Caller, workers: int) -> None:
         """Take answers from the store, and have the rest sent by a number of tasks."""
         self._online = True
-        todo: asyncio.Queue[_Item | None] = asyncio.Queue(2 * workers)
-        feeder = asyncio.create_task(self._feed(requests, todo, workers))
+        todo: Turns[_Item] = Turns(2 * workers, workers)
+        feeder = asyncio.create_task(self._feed(requests, todo))
         tasks = [feeder, *(asyncio.create_task(self._ask_all(todo, caller)) for _ in range(workers))]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -143,10 +144,7 @@ class Work:
                 # Calls under way are paid for, so they may end; nothing new is sent.
                 caller.stop(broken)
                 feeder.cancel()
-                while not todo.empty():
-                    todo.get_nowait()
-                for _ in range(workers):
-                    todo.put_nowait(None)
+                todo.stop()
                 await asyncio.wait(tasks, timeout=_GRACE)
         finally:
             for task in tasks:
@@ -168,13 +166,10 @@ class Work:
             while self._behind():
                 await asyncio.sleep(0.01)
 
-    async def _feed(
-        self, requests: Iterable[Request], todo: asyncio.Queue[_Item | None], workers: int
-    ) -> None:
+    async def _feed(self, requests: Iterable[Request], todo: Turns[_Item]) -> None:
         async for item in self._missing(requests):
-            await todo.put(item)
-        for _ in range(workers):
-            await todo.put(None)
+            await todo.put(item, item.request.group)
+        todo.end()
 
     def _look_up(self, items: list[_Item]) -> list[_Item]:
         """Emit the answers that the store has, and return the requests that must be sent."""
@@ -219,9 +214,11 @@ class Work:
             self._tally.lost.setdefault(reason, Lost(error.message)).count += 1
         return Answer(item.position, item.request, tuple(item.replies), not item.asked)
 
-    async def _ask_all(self, todo: asyncio.Queue[_Item | None], caller: Caller) -> None:
+    async def _ask_all(self, todo: Turns[_Item], caller: Caller) -> None:
         while (item := await todo.get()) is not None:
-            if not await self._ask(item, caller):
+            done = await self._ask(item, caller)
+            todo.over(item.request.group)
+            if not done:
                 self._later.append(item)
                 if len(self._later) > _LATER:
                     await self._ask_later(caller)

@@ -7,12 +7,10 @@ printed algorithm scores it too.
 from __future__ import annotations
 
 import functools
-import hashlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-
+from metaeval.base.draws import permutation
 from metaeval.base.errors import DataError
 from metaeval.base.records import USER_RATER
 from metaeval.evaluators.grid import rows_of
@@ -126,9 +124,7 @@ def _rated(data: ExplanationSet, aspects: Sequence[str]) -> dict[Key, Example]:
 
 def _drawn(values: Sequence[str], seed: int, of_what: str) -> list[str]:
     """Return the values in an order that depends on the seed and on ``of_what`` alone."""
-    digest = hashlib.sha256(f"{seed}\x1f{of_what}".encode()).digest()
-    rng = np.random.default_rng(int.from_bytes(digest[:16], "big"))
-    return [values[i] for i in rng.permutation(len(values))]
+    return [values[i] for i in permutation(len(values), seed, of_what)]
 
 
 def _others(users: Sequence[str], seed: int) -> dict[str, str]:
