@@ -95,10 +95,10 @@ def covered(studies: int, systems: int, users: int, how: Systems, *, draws: int 
     return row(
         f"order of {systems} systems, {users} users, {how.name}",
         n,
-        {"tau": hits / n},
+        {"tau": float(hits / n)},
         COVERS,
         without_interval=none,
-        bootstrap=round(of_bootstrap / n, 4),
+        bootstrap=round(float(of_bootstrap / n), 4),
         bias_plain=round(float(bias[0]) / n, 3),
         bias_corrected=round(float(bias[1]) / n, 3),
     )
