@@ -43,6 +43,7 @@ class Status(StrEnum):
     UNPARSED = "unparsed"
     OUT_OF_RANGE = "out_of_range"
     TRUNCATED = "truncated"
+    UNWEIGHED = "unweighed"  # read, and without the probabilities that are asked for
     TRANSPORT = "transport"
     BUDGET = "budget"
 

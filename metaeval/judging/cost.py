@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from metaeval.base.keys import key_columns
 from metaeval.base.records import Kind, Status
 from metaeval.judging.lost import calls_of
+from metaeval.judging.outcome import COSTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,7 @@ COLUMNS = (
     "usd",
     "usd_per_text",
     "tokens_per_text",
+    "reasoning_tokens_per_text",
     "seconds_per_text",
     "parse_rate",
     "simulated",
@@ -39,7 +41,8 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
     DataFrame
         ``texts`` asked about; ``lost``: share of calls without a reply; ``usd`` in all; ``usd_per_text``,
         ``tokens_per_text`` and ``seconds_per_text``: per text on all aspects, all attempts together, over
-        calls with a reply; ``parse_rate``: share of scores that are there. NaN where unknown.
+        calls with a reply; ``reasoning_tokens_per_text``: tokens of thought among the tokens, NaN where the
+        server counts none; ``parse_rate``: share of scores that are there. NaN where unknown.
     """
     import pandas as pd
 
@@ -56,7 +59,9 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
 
 def _row(name: str, signature: Mapping[str, Any], asked: pd.DataFrame, lost: float) -> dict[str, object]:
     texts = len(asked[list(key_columns(asked))].drop_duplicates())
-    sums = {c: float(asked[c].sum(skipna=False)) for c in ("usd", "tokens", "seconds")}
+    # Scores that an older version kept have no tokens of thought.
+    sums = {c: float(asked[c].sum(skipna=False)) if c in asked else float("nan") for c in COSTS}
+    sums["reasoning_tokens"] = sums["reasoning_tokens"] or float("nan")
     answered = texts * (1 - lost)
     per_text = {f"{c}_per_text": total / answered if answered else float("nan") for c, total in sums.items()}
     return {

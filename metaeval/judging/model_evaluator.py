@@ -237,6 +237,25 @@ class ModelEvaluator(BaseEvaluator):
             stated=self.stated,
         )
 
+    def read(self, question: Question, reply: Reply) -> Parsed:
+        """Read a reply to a question."""
+        told = question.request.messages
+        if question.request.shares:
+            told = (told[0], told[-1])  # a history of thousands of lines is what no reply repeats
+        return read_reply(
+            reply.text,
+            question.fields,
+            form=self.reply,
+            finish_reason=reply.finish_reason,
+            refusal=reply.refusal,
+            prompt=joined(told),
+        )
+
+    def weighed(self, question: Question, reply: Reply, parsed: Parsed) -> Parsed:
+        """Return what was read of the last reply to a question, as this judge takes it."""
+        del question, reply
+        return parsed
+
     def ask(
         self, questions: Iterable[Question], settings: Judging, *, total: int
     ) -> Generator[tuple[Question, Answered]]:
@@ -262,18 +281,7 @@ class ModelEvaluator(BaseEvaluator):
                 yield question.request
 
         def usable(index: int, reply: Reply) -> bool:
-            question = under_way[index]
-            told = question.request.messages
-            if question.request.shares:
-                told = (told[0], told[-1])  # a history of thousands of lines is what no reply repeats
-            read[index] = read_reply(
-                reply.text,
-                question.fields,
-                form=self.reply,
-                finish_reason=reply.finish_reason,
-                refusal=reply.refusal,
-                prompt=joined(told),
-            )
+            read[index] = self.read(under_way[index], reply)
             return read[index].status is Status.OK
 
         run = RequestRun(
@@ -290,12 +298,15 @@ class ModelEvaluator(BaseEvaluator):
             description=str(self.spec),
             total=total,
         )
-        thought_only = 0
+        thought_only, unweighed = 0, list[str]()
         try:
             for answer in run:
                 question = under_way.pop(answer.position)
                 thought_only += used_up(answer.reply.text, answer.reply.finish_reason)
                 parsed = read.pop(answer.position, None) if answer.reply.error is None else None
+                if parsed is not None:
+                    parsed = self.weighed(question, answer.reply, parsed)
+                    unweighed += [parsed.reason] if parsed.status is Status.UNWEIGHED else []
                 yield question, answered(answer, parsed, settings.prices)
         finally:
             settings.tallies.append(run.tally)
@@ -305,6 +316,13 @@ class ModelEvaluator(BaseEvaluator):
                     counted(thought_only, "reply", "replies"),
                     self.spec,
                     f"{self.max_tokens:,}",
+                )
+            if unweighed:
+                _log.warning(
+                    "metaeval: %s of %s cannot be weighed; the first: %s",
+                    counted(len(unweighed), "reply", "replies"),
+                    self.spec,
+                    unweighed[0],
                 )
 
 

@@ -31,7 +31,9 @@ _SECRET = re.compile(
     r"|((access|api|auth|bearer|hf|id|session)_?)?token|bearer"
 )
 """A name, in lower case with ``_``, under which a key or a password stands."""
-_OF_JUDGES = frozenset(("prompt", "reply", "attempts", "replicate", "profile", "examples"))
+_OF_JUDGES = frozenset(
+    ("prompt", "reply", "attempts", "replicate", "profile", "examples", "samples", "expected")
+)
 _OF_SERVERS = frozenset(
     {
         "chat_template_kwargs",

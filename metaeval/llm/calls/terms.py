@@ -35,6 +35,7 @@ Changes: TypeAlias = "Mapping[str, str | None]"
 FORMAT, LIMIT = "response_format", "max_tokens"
 _INSTEAD = {LIMIT: "max_completion_tokens", FORMAT: "json_object"}
 """What is tried before a parameter is left out: it asks for the same."""
+_PROBABILITIES = ("logprobs", "top_logprobs")
 _HOLD = 10.0  # seconds; a server that refuses a parameter says so before it generates anything
 _LOOK_AGAIN = 0.01  # seconds
 _SAID = 160  # characters of what a server said
@@ -42,7 +43,8 @@ _SAID = 160  # characters of what a server said
 _REFUSES = re.compile(
     r"unsupported|n[o']t support|unknown|unrecogni[sz]ed|not recogni[sz]ed|unexpected|not permitted"
     r"|not allowed|unavailable|not available|invalid|cannot find|must be one of|deprecated"
-    r"|(?:cannot (?:both )?|may only )be (?:set|specified)|extra (?:input|field)|fail\w* to parse",
+    r"|(?:cannot (?:both )?|may only )be (?:set|specified)|extra (?:input|field)|fail\w* to parse"
+    r"|must contain the word",
     re.IGNORECASE,
 )
 _BOUNDS = re.compile(
@@ -116,8 +118,10 @@ class Terms:
         MetaevalError
             If the request states each of them.
         """
-        if isinstance(error, DeniedError) or error.sent or error.too_long or error.code == "connect":
+        if error.sent or error.too_long or error.code == "connect":
             return False
+        if isinstance(error, DeniedError) and _PROBABILITIES[0] not in str(error):
+            return False  # OpenAI answers 403 where a model may not be asked for these
         if isinstance(error, RetryableError) and error.retry_after is not None:
             return False
         text = str(error)
@@ -226,9 +230,14 @@ def _stop(request: Request, name: str, said: str = "") -> MetaevalError:
         return MetaevalError(
             f"{model} takes no {FORMAT}{told}, and reply='json' is asked for; write reply='auto'"
         )
+    if name in _PROBABILITIES:
+        return MetaevalError(
+            f"{model} takes no {name}{told}, and expected=True needs it; leave expected out, or name another "
+            f"model"
+        )
     return MetaevalError(
         f"{model} does not take {name}={request.parameters.get(name)!r}{told}, which is asked for; leave "
-        f"{name} out, or name another model"
+        f"{name} out, write {name}: null with the model, or name another model"
     )
 
 

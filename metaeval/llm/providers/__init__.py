@@ -27,6 +27,8 @@ class Provider(NamedTuple):
     key_variable: str = ""
     path: str = ""
     """What follows the host of an address that has no path."""
+    top_logprobs: int = 20
+    """How many alternatives to a token it lists at most."""
 
     @property
     def remote(self) -> bool:
@@ -43,9 +45,11 @@ _HERE = "metaeval.llm.providers"
 _DASHSCOPE = "https://dashscope.aliyuncs.com"
 
 
-def _openai(address: str, key_variable: str, address_variable: str = "", path: str = "") -> Provider:
+def _openai(
+    address: str, key_variable: str, address_variable: str = "", path: str = "", **more: int
+) -> Provider:
     """Return a provider that speaks OpenAI's chat completions."""
-    return Provider(f"{_HERE}.openai:OpenAIClient", address, address_variable, key_variable, path)
+    return Provider(f"{_HERE}.openai:OpenAIClient", address, address_variable, key_variable, path, **more)
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -55,7 +59,7 @@ PROVIDERS: dict[str, Provider] = {
     "cerebras": _openai("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
     "deepinfra": _openai("https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
     "deepseek": _openai("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    "fireworks": _openai("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "fireworks": _openai("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", top_logprobs=5),
     "gemini": _openai("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
     "groq": _openai("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     "mistral": _openai("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
@@ -63,7 +67,7 @@ PROVIDERS: dict[str, Provider] = {
     "openrouter": _openai("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "siliconflow": _openai("https://api.siliconflow.cn/v1", "SILICONFLOW_API_KEY"),
     "together": _openai("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-    "xai": _openai("https://api.x.ai/v1", "XAI_API_KEY"),
+    "xai": _openai("https://api.x.ai/v1", "XAI_API_KEY", top_logprobs=8),
     "zai": _openai("https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
     "zhipu": _openai("https://open.bigmodel.cn/api/paas/v4", "ZHIPUAI_API_KEY"),
     "litellm": _openai("http://localhost:4000/v1", "LITELLM_API_KEY"),
@@ -76,12 +80,14 @@ PROVIDERS: dict[str, Provider] = {
         f"{_DASHSCOPE}/api/v1",
         "DASHSCOPE_HTTP_BASE_URL",
         "DASHSCOPE_API_KEY",
+        top_logprobs=5,
     ),
     "dashscope-compatible": Provider(
         f"{_HERE}.openai:DashScopeCompatibleClient",
         f"{_DASHSCOPE}/compatible-mode/v1",
         "DASHSCOPE_COMPATIBLE_BASE_URL",
         "DASHSCOPE_API_KEY",
+        top_logprobs=5,
     ),
     "simulated": Provider(f"{_HERE}.simulated:SimulatedClient", ""),
 }

@@ -24,18 +24,22 @@ def likeness(request: Request) -> float | None:
     A text is as typical of a history as its words are frequent among the lines, on average. The likeness is
     the place of the item among the lines: 0.5 for one as typical as they are. None without a history.
     """
-    history = "\n".join(text for _, content in request.messages[:-1] for _, text in fenced_parts(content))
-    items = fenced_parts(request.messages[-1].content)
-    if not history or not items:
+    *before, last = [content for _, content in request.messages]
+    items = fenced_parts(last)
+    known = _known(tuple(before))
+    if known is None or not items:
         return None
-    shares, place = _known(history)
+    shares, place = known
     return place.cdf(_typical(frozenset(_WORDS.findall(items[-1][1].lower())), shares))
 
 
 @functools.lru_cache(maxsize=4)
-def _known(history: str) -> tuple[Mapping[str, float], statistics.NormalDist]:
+def _known(before: tuple[str, ...]) -> tuple[Mapping[str, float], statistics.NormalDist] | None:
     """Return the share of lines that have each word, and how typical the lines themselves are."""
-    lines = [frozenset(_WORDS.findall(line.lower())) for line in history.split("\n")]
+    texts = [text for content in before for _, text in fenced_parts(content)]
+    lines = [frozenset(_WORDS.findall(line.lower())) for text in texts for line in text.split("\n")]
+    if not lines:
+        return None
     shares = {word: n / len(lines) for word, n in Counter(w for line in lines for w in line).items()}
     typical = [_typical(line, shares) for line in lines]
     return shares, statistics.NormalDist(statistics.fmean(typical), statistics.pstdev(typical) or 0.01)

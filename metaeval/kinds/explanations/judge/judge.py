@@ -45,6 +45,9 @@ class Judge(UnitJudge, ShowsProfile):
         shown as examples are never scored.
     profile
         Whether the judge is told the user's profile.
+    samples, expected
+        As for `metaeval.judging.unit_judge.UnitJudge`: the mean of repetitions; the expectation over the
+        rating's token probabilities.
     model, prompt, temperature, replicate, reply, base_url, attempts, max_tokens, seed
         As for `metaeval.judging.model_evaluator.ModelEvaluator`; ``seed`` is of the choice of examples.
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from metaeval.engine.figures.figure import Figure, first_choices
 from metaeval.engine.figures.style import BLUE, FILLING, GREY, PALETTE, layer, nominal, number, scale_of
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.kinds.relevance.systems import results as files
+from metaeval.kinds.relevance import files
 from metaeval.kinds.relevance.systems.sheets import curve_sheet
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def system_figures(
     first
         Values to show first, such as those of ``evaluator``.
     """
-    if files.AGREEMENT in tables and files.SYSTEMS in tables:
-        frame = by_both(tables[files.SYSTEMS], tables[files.AGREEMENT], truth)
+    if files.SYSTEM_AGREEMENT in tables and files.SYSTEMS in tables:
+        frame = by_both(tables[files.SYSTEMS], tables[files.SYSTEM_AGREEMENT], truth)
         if len(frame):
             yield _scatter(frame, truth, simulated, first)
     if files.CURVE in tables and len(tables[files.CURVE]):

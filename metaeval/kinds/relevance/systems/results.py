@@ -8,6 +8,19 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from metaeval.base.errors import MetaevalError
+from metaeval.kinds.relevance.files import (
+    CURVE,
+    DECISIONS,
+    FAMILIES,
+    JUDGED,
+    LEFT_OUT,
+    NOTES,
+    POPULARITY,
+    SELECTION,
+    SYSTEM_AGREEMENT,
+    SYSTEMS,
+    UNJUDGED,
+)
 from metaeval.kinds.relevance.systems.agreement import MeasurePair, system_agreement
 from metaeval.kinds.relevance.systems.completeness import judged_shares, left_out, twins
 from metaeval.kinds.relevance.systems.curve import label_curve
@@ -31,10 +44,6 @@ if TYPE_CHECKING:
     from metaeval.kinds.relevance.data.collection import Collection
     from metaeval.kinds.relevance.systems.labels import Judgements
 
-SYSTEMS, AGREEMENT = "systems.csv", "system_agreement.csv"
-DECISIONS, POPULARITY, FAMILIES = "system_decisions.csv", "system_popularity.csv", "system_families.csv"
-JUDGED, UNJUDGED, LEFT_OUT = "judged.csv", "unjudged.csv", "left_out.csv"
-CURVE, SELECTION, NOTES = "label_curve.csv", "model_selection.csv", "system_notes.csv"
 POOL = 10
 """The first items of a list: the depth of the pool and of popularity, if the collection has no depth."""
 
@@ -99,7 +108,7 @@ def systems_found(
     ]
     tables: dict[str, pd.DataFrame | str] = {
         SYSTEMS: systems,
-        AGREEMENT: system_agreement(found, truth, pairs, resampler),
+        SYSTEM_AGREEMENT: system_agreement(found, truth, pairs, resampler),
         DECISIONS: decisions(found, truth, pairs, alpha=alpha),
     }
     depth = data.depth or POOL

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.kinds.relevance.systems import results as files
+from metaeval.kinds.relevance import files
 from metaeval.kinds.relevance.systems.selection import HISTORY
 from metaeval.stats.regression.noisy_means import NoInterval
 
@@ -24,6 +24,7 @@ _CORRECTED = (
     "plain τ, which can lie outside."
 )
 _TESTS = "p: against the evaluator with the highest τ, in paired tests that swap users, corrected by Holm."
+_OTHERS = "The file of this table has the labels of every evaluator."
 _SIDE_BY_SIDE = 6  # sources of the table of candidates, so that it is not too wide
 
 
@@ -43,7 +44,7 @@ def system_sheets(
     for file, lay_out in _SHEETS.items():
         if file in tables and len(tables[file]):
             for sheet in lay_out(tables[file], intervals):
-                said = notes if file == files.AGREEMENT else ()
+                said = notes if file == files.SYSTEM_AGREEMENT else ()
                 yield replace(sheet, notes=tuple(filter(None, (*sheet.notes, *said))), simulated=simulated)
 
 
@@ -89,11 +90,12 @@ def _reason(reason: str) -> str:
 
 
 def systems_sheet(frame: pd.DataFrame, intervals: str) -> Iterator[Sheet]:
-    """Yield the value of every system by every evaluator's labels."""
+    """Yield the value of every system by the labels of the truth, which come first."""
+    frame = _of_first(frame)
     missing = int(frame.groupby("evaluator", sort=False)["n_missing"].sum().max() > 0)
     yield Sheet(
         "systems",
-        "Systems by the labels of each evaluator",
+        "Systems by the labels of the truth",
         frame,
         (
             _EVALUATOR,
@@ -112,9 +114,16 @@ def systems_sheet(frame: pd.DataFrame, intervals: str) -> Iterator[Sheet]:
                 "over users, Holm over ordered pairs. Judged: the share of the items that the "
                 "measure reads that has a label."
             ),
+            _OTHERS,
             intervals,
         ),
     )
+
+
+def _of_first(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the first evaluator: a table of all would be very long."""
+    shown: pd.DataFrame = frame[frame["evaluator"] == frame["evaluator"].iloc[0]]
+    return shown
 
 
 def decisions_sheet(frame: pd.DataFrame, _: str) -> Iterator[Sheet]:
@@ -237,7 +246,8 @@ def families_sheet(frame: pd.DataFrame, intervals: str) -> Iterator[Sheet]:
 
 
 def judged_sheet(frame: pd.DataFrame, _: str) -> Iterator[Sheet]:
-    """Yield how much of each list has a label."""
+    """Yield how much of each list the truth labels."""
+    frame = _of_first(frame)
     yield Sheet(
         "judged",
         "How much of the lists has a label",
@@ -248,7 +258,7 @@ def judged_sheet(frame: pd.DataFrame, _: str) -> Iterator[Sheet]:
             Column("cutoff", "First items", "count"),
             Column("judged", "Judged", "share"),
         ),
-        ("Judged: the mean over users of the share of a system's first items that has a label.",),
+        ("Judged: the mean over users of the share of a system's first items that has a label.", _OTHERS),
     )
 
 
@@ -321,7 +331,7 @@ def curve_sheet(frame: pd.DataFrame, _: str) -> Iterator[Sheet]:
 
 
 _SHEETS = {
-    files.AGREEMENT: agreement_sheet,
+    files.SYSTEM_AGREEMENT: agreement_sheet,
     files.SYSTEMS: systems_sheet,
     files.DECISIONS: decisions_sheet,
     files.SELECTION: selection_sheets,

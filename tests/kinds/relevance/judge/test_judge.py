@@ -286,3 +286,24 @@ def test_a_prompt_of_ones_own_is_checked(tmp_path: Path, before: str, after: str
 def test_another_judges_prompt_is_refused() -> None:
     with pytest.raises(PromptError):
         next(Relevance("openai/m", prompt="multi-aspect").questions(films(), ASPECTS))
+
+
+def test_long_histories_are_rendered_and_kept_once(tmp_path: Path) -> None:
+    """One of 51 users with histories of 1,425 films and 100 items each, which may take 100 MB together."""
+    data = films(users=1, items=3000, past=1600, judged=100)
+    assert data.items is not None
+    assert data.histories is not None
+    plot = data.items["item_id"].map(lambda item: " ".join(f"{item}-{word}" for word in range(45)))
+    data = replace(data, items=data.items.assign(plot=plot), histories=data.histories[:1475])
+    store = tmp_path / "replies.sqlite"
+    judge = Relevance("simulated/x", history=2000)
+    asked = list(judge.questions(data, ASPECTS))
+    assert len({id(question.request.messages[1].content) for question in asked}) == 1
+    assert re.search(r"^1,4\d\d items", asked[0].request.messages[1].content, re.MULTILINE)
+    assert asked[0].request.length > 600_000
+    with judging(store):
+        frame = judge.score(data, ASPECTS).frame
+    assert (frame["status"] == "ok").sum() == 100
+    assert store.stat().st_size < 100e6 / 51
+    with judging(store, offline=True):
+        assert judge.score(data, ASPECTS).frame.equals(frame)

@@ -14,8 +14,8 @@ from metaeval.base.records import Scale
 from metaeval.base.simulation import REAL
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import value_text
+from metaeval.kinds.relevance import files
 from metaeval.kinds.relevance.data.collection import Collection
-from metaeval.kinds.relevance.systems import results as files
 from metaeval.kinds.relevance.systems.agreement import MeasurePair
 from metaeval.kinds.relevance.systems.figures import system_figures
 from metaeval.kinds.relevance.systems.labels import Judgements
@@ -38,7 +38,7 @@ def tables(made_up):
 
 
 def test_files_and_their_columns(tables):
-    systems, agreement = tables[files.SYSTEMS], tables[files.AGREEMENT]
+    systems, agreement = tables[files.SYSTEMS], tables[files.SYSTEM_AGREEMENT]
     assert list(systems)[:8] == [
         "evaluator",
         "measure",
@@ -65,7 +65,7 @@ def test_more_labels_per_user_keep_the_order_better_and_then_no_longer(tables):
         assert taus[0] < taus[-1]
         assert taus[-1] - taus[-2] < taus[1] - taus[0]  # it flattens
         assert rows["labels_per_user"].is_monotonic_increasing
-    whole = tables[files.AGREEMENT].query("measure != truth_measure").set_index("evaluator")["tau"]
+    whole = tables[files.SYSTEM_AGREEMENT].query("measure != truth_measure").set_index("evaluator")["tau"]
     assert curve.groupby("evaluator")["tau"].last().to_dict() == pytest.approx(whole.to_dict())
 
 
@@ -175,7 +175,7 @@ def test_results_do_not_depend_on_the_order_of_rows(made_up, tables):
     )
     again = systems_found(data, other, "human", OPTIONS)
     pd.testing.assert_frame_equal(again[files.CURVE], tables[files.CURVE])
-    assert again[files.AGREEMENT]["tau"].tolist() == tables[files.AGREEMENT]["tau"].tolist()
+    assert again[files.SYSTEM_AGREEMENT]["tau"].tolist() == tables[files.SYSTEM_AGREEMENT]["tau"].tolist()
 
 
 def test_one_system_one_user_and_no_bootstrap():
@@ -183,13 +183,13 @@ def test_one_system_one_user_and_no_bootstrap():
     judgements = Judgements.of(units, {"human": np.ones(1), "other": np.zeros(1)}, Scale(0, 1))
     data = Collection(units, units, {}, Scale(0, 1), units.assign(system="s", rank=1))
     tables = systems_found(data, judgements, "human", dataclasses.replace(OPTIONS, bootstrap=None))
-    assert tables[files.AGREEMENT]["tau"].isna().all()
+    assert tables[files.SYSTEM_AGREEMENT]["tau"].isna().all()
     assert tables[files.SYSTEMS]["value"].tolist()[0] == 1
     assert (
         len(list(system_sheets({k: v for k, v in tables.items() if isinstance(v, pd.DataFrame)}, "", REAL)))
         > 5
     )
-    few = systems_found(data, judgements, "human", OPTIONS)[files.AGREEMENT]
+    few = systems_found(data, judgements, "human", OPTIONS)[files.SYSTEM_AGREEMENT]
     assert few["no_interval"].unique().tolist() == ["few_clusters"]
 
 
