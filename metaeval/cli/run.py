@@ -160,7 +160,8 @@ def _estimate_lines(asking: Sequence[CallEstimate]) -> Iterator[str]:
         yield f"judge       {e.judge}"
         if e.model and e.model.split(" at ")[0] not in e.judge:
             yield f"            asks {e.model}"
-        yield f"            {counted(e.calls, 'call')} to make, {e.in_store:,} in the store"
+        shared = f", {e.shared:,} of a judge above" if e.shared else ""
+        yield f"            {counted(e.calls, 'call')} to make, {e.in_store:,} in the store{shared}"
         if e.calls:
             sent = f"about {counted(e.tokens, 'token')} to send and {e.reply_tokens:,} back"
             yield f"            {sent}, {_usd(e)}"

@@ -39,8 +39,10 @@ class CallEstimate:
     judge: str
     requests: int
     """Number of different requests."""
+    shared: int
+    """Requests among them that a judge before it makes too."""
     in_store: int
-    """Requests among them whose reply is there already."""
+    """Requests among the others whose reply is there already."""
     tokens: int
     """Approximate tokens of the other prompts."""
     reply_tokens: int
@@ -61,7 +63,7 @@ class CallEstimate:
     @property
     def calls(self) -> int:
         """How many requests are to be sent."""
-        return self.requests - self.in_store
+        return self.requests - self.shared - self.in_store
 
 
 def estimates(
@@ -81,14 +83,12 @@ def estimates(
 
 
 def total_of(found: Sequence[CallEstimate]) -> CallEstimate:
-    """Return the sum over judges; what two of them would ask alike is counted for each.
-
-    Unknown prices are left out of the sums; these are None if none is known.
-    """
+    """Return the sum over judges; unknown prices are left out, and a sum is None if none is known."""
     order: tuple[Basis, ...] = ("guess", "model", "judge")
     return CallEstimate(
         judge=f"all {len(found)} judges",
-        requests=sum(e.requests for e in found),
+        requests=sum(e.requests - e.shared for e in found),
+        shared=0,
         in_store=sum(e.in_store for e in found),
         tokens=sum(e.tokens for e in found),
         reply_tokens=sum(e.reply_tokens for e in found),
@@ -113,13 +113,14 @@ def _sum(usd: Sequence[float | None]) -> float | None:
 class _Estimator:
     def __init__(self, data: DataOfKind, aspects: Sequence[str], prices: Prices, store: Store | None) -> None:
         self._data, self._aspects, self._prices, self._store = data, aspects, prices, store
+        self._above: set[str] = set()  # what the judges before it ask
 
     def of(self, judge: ModelEvaluator) -> CallEstimate:
         first: Question | None = None
         met: set[str] = set()  # what is equal is asked once
         warm: set[str] = set()  # groups of which a request is sent before
         seen: list[int] = []
-        in_store = tokens = in_cache = 0
+        shared = in_store = tokens = in_cache = 0
         prompts: list[float | None] = []
         at_most: list[float | None] = []
         questions = judge.questions(self._data, self._aspects)
@@ -130,10 +131,12 @@ class _Estimator:
             found = self._store.get_many(new) if self._store else {}
             for key, request in new.items():
                 reply = found.get(key)
-                if reply is not None and reply.final:
-                    in_store += 1
-                    if reply.completion_tokens is not None:
-                        seen.append(reply.completion_tokens)
+                kept = reply is not None and reply.final
+                if reply is not None and kept and reply.completion_tokens is not None:
+                    seen.append(reply.completion_tokens)
+                shared += key in self._above
+                in_store += kept and key not in self._above
+                if kept or key in self._above:
                     continue
                 tokens += tokens_about(request)
                 cached = cacheable(request) if request.group in warm else 0
@@ -142,13 +145,15 @@ class _Estimator:
                 prompts.append(self._prices.about(request, 0, cached))
                 at_most.append(self._prices.at_most(request))
         each, basis = self._reply_tokens(judge, first, seen)
-        replies = (len(met) - in_store) * each
+        replies = (len(met) - shared - in_store) * each
+        self._above |= met
         written = self._prices.about(first.request, each) if first else 0.0
         unwritten = self._prices.about(first.request, 0) if first else 0.0
         per_reply = None if written is None or unwritten is None else written - unwritten
         return CallEstimate(
             judge=str(judge.spec),
             requests=len(met),
+            shared=shared,
             in_store=in_store,
             tokens=tokens,
             reply_tokens=replies,

@@ -287,11 +287,9 @@ class ModelEvaluator(BaseEvaluator):
         run = RequestRun(
             requests(),
             settings.store,
-            clients=settings.clients,
             limits=settings.limits,
-            budget=settings.left(),
             prices=settings.prices,
-            terms=settings.terms,
+            loop=settings.loop,
             usable=usable,
             attempts=self.attempts,
             offline=settings.offline,

@@ -1,8 +1,9 @@
-"""What the judges of one run share: store, limits, prices and what is left of the budget."""
+"""What the judges of one run share: store, limits, prices and the budget."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from metaeval.base.validation import Line
+from metaeval.llm.calls.caller import Caller
 from metaeval.llm.calls.client import client_for
-from metaeval.llm.calls.limits import Budget, Limits
+from metaeval.llm.calls.limits import Budget, Limits, Purse
+from metaeval.llm.calls.loop import CallLoop
 from metaeval.llm.calls.price import Price, Prices
 from metaeval.llm.store.replies import Store, default_path
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from metaeval.llm.calls.address import Where
     from metaeval.llm.calls.caller import ModelAt
     from metaeval.llm.calls.client import Client
     from metaeval.llm.calls.terms import Terms
@@ -60,7 +64,7 @@ class JudgingOptions(Limits, Budget):
         return Budget(max_usd=self.max_usd, max_calls=self.max_calls)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Judging:
     """How judges ask their models.
 
@@ -69,7 +73,7 @@ class Judging:
     store
         Replies kept so far, and where new ones are kept.
     limits, budget, prices
-        Limits of the run, prices of models; the budget is that of all judges together.
+        Limits of each address, prices of models; the budget is that of all judges together.
     offline
         Take every reply from the store; a missing one is an error.
     clients
@@ -84,15 +88,17 @@ class Judging:
     clients: Callable[[Connection], Client] = client_for
     terms: dict[ModelAt, Terms] = field(default_factory=dict)
     """What each model is known to take."""
+    at: dict[Where, Limits] = field(default_factory=dict)
+    """The limits of addresses that have their own."""
     tallies: list[Tally] = field(default_factory=list)
     """Counts so far, one entry per round of requests."""
 
-    def left(self) -> Budget:
-        """Return what of the budget is left."""
-        usd, calls = self.budget.max_usd, self.budget.max_calls
-        return Budget(
-            max_usd=None if usd is None else max(0.0, usd - sum(t.spent for t in self.tallies)),
-            max_calls=None if calls is None else max(0, calls - sum(t.calls for t in self.tallies)),
+    @functools.cached_property
+    def loop(self) -> CallLoop:
+        """Where all judges ask."""
+        purse = Purse(self.budget, self.prices)
+        return CallLoop(
+            lambda: Caller(self.clients, self.limits, purse, self.prices, terms=self.terms, at=self.at)
         )
 
 

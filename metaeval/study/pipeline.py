@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__
-from metaeval.base.errors import StoppedError
-from metaeval.base.progress import progress
+from metaeval.base.errors import KEPT, StoppedError
 from metaeval.base.records import ScoreTable, Status
 from metaeval.judging.lost import lost_calls
 from metaeval.judging.replies import calls_in, replies_state
@@ -109,7 +108,7 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
             with contextlib.ExitStack() as stack:
                 if judges_of([*scoring.named.values(), *of_truth.named.values()]):
                     stack.enter_context(judging_of(todo.study.judging, offline=offline))
-                truth = of_truth.table("truth")
+                truth = of_truth.whole()
                 if not finished_before:
                     folder.write_record(record)
                 scores = _score(folder, scoring, todo.fingerprint, done)
@@ -140,31 +139,40 @@ def truth_ratings(truth: ScoreTable) -> pd.DataFrame:
 
 
 def _score(folder: RunFolder, scoring: Scoring, fingerprint: str, done: list[str]) -> ScoreTable:
-    """Score with one evaluator after the other, and keep the scores of each in the run folder."""
-    tables: list[ScoreTable] = []
-    with progress("scoring", len(scoring.named)) as advance:
-        for name, evaluator in scoring.named.items():
-            key = _key(fingerprint, name, scoring.aspects, scoring.signature(name))
-            table = folder.part(key)
-            if table is not None:
-                scoring.remember(name, table)
-            table = scoring.table(name)
-            statuses = table.frame["status"]
-            unsent = int((statuses == Status.BUDGET.value).sum())
-            if unsent:
-                # Tables of what happened to be affordable would look like a result.
-                raise StoppedError(
-                    f"the budget is used up and {unsent:,} scores of {name} were not asked for"
-                )
-            of_pairs = [] if table.verdicts is None else [table.verdicts["status"]]
-            lost = any((s == Status.TRANSPORT.value).any() for s in (statuses, *of_pairs))
-            # An ensemble does not show the lost calls of its judges, and is quickly made again.
-            if not lost and judges_of([evaluator]) in ([], [evaluator]):
-                folder.keep_part(key, table)
-            tables.append(table)
-            done.append(name)
-            advance()
-    return joined(tables, scoring.data)
+    """Score, and keep the scores of each evaluator in the run folder as they come."""
+    keys = {n: _key(fingerprint, n, scoring.aspects, scoring.signature(n)) for n in scoring.named}
+    for name, key in keys.items():
+        table = folder.part(key)
+        if table is not None:
+            scoring.remember(name, table)
+    tables: dict[str, ScoreTable] = {}
+    stopped: list[str] = []
+    try:
+        with contextlib.closing(scoring.tables()) as scored:
+            for name, table in scored:
+                tables[name] = table
+                if _count(table.frame, Status.BUDGET):
+                    continue
+                evaluator = scoring.named[name]
+                # An ensemble does not show the lost calls of its judges, and is quickly made again.
+                lost = any(_count(f, Status.TRANSPORT) for f in (table.frame, table.verdicts))
+                if not lost and judges_of([evaluator]) in ([], [evaluator]):
+                    folder.keep_part(keys[name], table)
+                done.append(name)
+    except StoppedError as error:
+        stopped.append(str(error).removesuffix(KEPT))
+    unsent = {name: _count(table.frame, Status.BUDGET) for name, table in scoring.asked().items()}
+    if any(unsent.values()):
+        # Tables of what happened to be affordable would look like a result.
+        which = " and ".join(f"{count:,} scores of {name}" for name, count in unsent.items() if count)
+        stopped.append(f"the budget is used up and {which} were not asked for")
+    if stopped:
+        raise StoppedError("; ".join(stopped))
+    return joined([tables[name] for name in scoring.named], scoring.data)
+
+
+def _count(frame: pd.DataFrame | None, status: Status) -> int:
+    return 0 if frame is None else int((frame["status"] == status.value).sum())
 
 
 def _facts(todo: Plan) -> DataFacts:
