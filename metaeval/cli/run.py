@@ -29,16 +29,23 @@ if TYPE_CHECKING:
 _LINES = 60  # of a prompt, at its beginning and at its end, that a dry run prints
 
 
+_DEMOS = {"explanations": "studies/demo.yaml", "relevance": "studies/relevance.yaml"}
+"""Kind of study → its bundled study."""
+
+
 @click.command()
-@click.option("--out", type=PATH, help="The run folder.  [default: results/demo]")
+@click.option(
+    "--kind", type=click.Choice([*_DEMOS]), default="explanations", help="Of study.", show_default=True
+)
+@click.option("--out", type=PATH, help="The run folder.  [default: results/ and the study's name]")
 @talk
-def demo(out: Path | None) -> None:
-    """Run the study of the bundled, simulated sample."""
+def demo(kind: str, out: Path | None) -> None:
+    """Run the study of a bundled, simulated data set."""
     from metaeval.base.resources import bundled
 
     begin()
     with progress("metaeval demo"):
-        folder, record, already = _run(bundled("studies/demo.yaml"), out)
+        folder, record, already = _run(bundled(_DEMOS[kind]), out)
         from metaeval.study.results import read_board
 
         table = read_board(folder, record.study.coefficients[:1]).to_markdown()
