@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from metaeval.base.keys import key_columns
@@ -46,6 +47,7 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
         calls with a reply; ``reasoning_tokens_per_text``: tokens of thought among the tokens, NaN where the
         server counts none; ``parse_rate``: share of scores that are there. NaN where unknown.
     """
+    import numpy as np
     import pandas as pd
 
     rows = []
@@ -58,8 +60,9 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
             asked = frame[frame["call"].notna() & (frame["call"] != "")]
             shares = {"lost": lost, "shared": calls & above}
             row = _row(name, signature, asked, {k: _share(some, calls) for k, some in shares.items()})
-            paid = asked["usd"][~asked["call"].isin(above)]
-            rows.append({**row, "usd": float(paid.sum(skipna=False))})
+            own = np.array([fmean(key not in above for key in of.split()) for of in asked["call"]])
+            paid = asked["usd"].to_numpy(dtype=float)[own > 0] * own[own > 0]
+            rows.append({**row, "usd": float(paid.sum())})
             above |= calls
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
