@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -123,7 +125,8 @@ class Work:
         self._usable, self._attempts, self._clock = usable, attempts, clock
         self._share, self._emit, self._behind = share, emit, behind
         self._others_seconds = others_seconds
-        self._aside = 0  # characters of requests that others ask too
+        self._aside = 0  # characters of requests that others ask too, or that wait for the first of a group
+        self._groups: Counter[str] = Counter()  # how many of each wait so
         self._moved = clock()  # when a request was last answered
         self._sent: set[str] = set()  # keys, in this run
         self._online = False
@@ -266,14 +269,24 @@ class Work:
         """Leave the place to others while waiting for what others ask."""
         address.places.release()
         item.placed = False
-        length = _OF_ITEM + item.request.length
-        self._aside += length
-        try:
+        with self._set_aside(item.request):
             await waiting
-        finally:
-            self._aside -= length
         await address.places.acquire()
         item.placed = True
+
+    @contextlib.contextmanager
+    def _set_aside(self, request: Request) -> Iterator[None]:
+        """Count the characters of a request that waits; what requests of a group share is in memory once."""
+        group = request.group
+        shared = request.length - len(request.messages[-1].content) if group else 0
+        own = _OF_ITEM + request.length - shared
+        self._groups[group] += 1
+        self._aside += own + (shared if self._groups[group] == 1 else 0)
+        try:
+            yield
+        finally:
+            self._groups[group] -= 1
+            self._aside -= own + (shared if self._groups[group] == 0 else 0)
 
     async def _wait_for_others(self, item: _Item) -> None:
         """Wait a moment for another process; raise `StoppedError` if that was of no use for long."""

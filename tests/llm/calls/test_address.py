@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -91,6 +92,27 @@ def test_profiles_do_not_wait_for_each_other(store: Store) -> None:
     assert len(answers) == 72
     firsts = [orders.index(order) for order in dict.fromkeys(orders)]
     assert firsts[-1] < 72 - 12 + 1
+
+
+def test_a_long_profile_counts_once_for_all_that_wait_for_it(store: Store) -> None:
+    """While the first call is under way, all others of its profile are taken up."""
+    taken = threading.Event()
+
+    def wait(_body: dict[str, Any], _before: int) -> Act:
+        assert taken.wait(20)
+        return Act()
+
+    def requests() -> Iterator[Request]:
+        bare = Request("openai", "m", (), base_url=server.openai)
+        profile = ("user", "I like films about cooking. " * 25_000)
+        for item in range(40):
+            yield bare.asking([profile, ("user", f"Item {item}")], shares=True)
+        taken.set()
+
+    with serving(wait) as server:
+        answers = list(RequestRun(requests(), store, limits=FAST))
+    assert all(answer.reply.error is None for answer in answers)
+    assert len(answers) == 40
 
 
 def test_what_is_in_the_store_warms_no_cache(store: Store) -> None:
