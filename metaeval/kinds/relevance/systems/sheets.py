@@ -67,7 +67,7 @@ _LAYOUTS = {
                 "truth."
             ),
             "Coverage: the share of what the truth labels that the evaluator labels too.",
-            "p: against the evaluator with the highest τ, in paired tests that swap users, Holm's correction.",
+            "p: against the evaluator with the highest τ, in paired tests that swap users (Holm).",
         ),
     ),
     files.SYSTEMS: _Layout(
