@@ -159,7 +159,8 @@ _LAYOUTS = {
         (
             (
                 "τ against all labels of the truth; means over samples of an evaluator's labels, which are "
-                "spread over the depths of the pool. Brackets hold the lowest and the highest."
+                "spread over the depths of the pool. Brackets, thin lines in the figure, hold the lowest "
+                "and the highest."
             ),
             "The last row of an evaluator has all its labels.",
         ),
