@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.request import Request
     from metaeval.llm.providers import Connection
 
-_NO_KEY = "none"  # the SDK insists on one; servers of one's own often want none
+NO_KEY = "none"  # the SDK insists on one; servers of one's own often want none
 
 
 class _Transport(openai.DefaultAioHttpClient):
@@ -60,7 +60,7 @@ class OpenAIClient:
         transport = _Transport()
         transport.secret = self._key
         self._sdk = openai.AsyncOpenAI(
-            api_key=self._key or _NO_KEY,
+            api_key=self._key or NO_KEY,
             base_url=connection.base_url,
             max_retries=0,  # the runner waits and counts
             timeout=openai.Timeout(connection.reply_seconds, connect=connection.connect_seconds),
@@ -75,12 +75,7 @@ class OpenAIClient:
         try:
             # What is sent goes past the SDK's own arguments: so the parameters of any server can be given,
             # and long messages are not walked through type by type, which takes a quarter of a call's time.
-            body = {
-                "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-                **self.reply_format(request),
-                **request.parameters,
-            }
-            response = await self._create(model=request.model, messages=[], extra_body=body)
+            response = await self._create(model=request.model, messages=[], extra_body=self.body(request))
         except CallError:
             raise
         except openai.APIStatusError as error:
@@ -106,7 +101,17 @@ class OpenAIClient:
         """Give connections back."""
         await self._sdk.close()
 
-    def reply_format(self, request: Request) -> dict[str, Any]:
+    @classmethod
+    def body(cls, request: Request) -> dict[str, Any]:
+        """Return what is sent for a request beside the model's name."""
+        return {
+            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+            **cls.reply_format(request),
+            **request.parameters,
+        }
+
+    @classmethod
+    def reply_format(cls, request: Request) -> dict[str, Any]:
         """Return how a schema is asked for here."""
         if request.schema is None:
             return {}
@@ -121,7 +126,8 @@ class DashScopeCompatibleClient(OpenAIClient):
     json_object: ClassVar[bool] = True
     """Whether a schema is asked for as a mere JSON object."""
 
-    def reply_format(self, request: Request) -> dict[str, Any]:
+    @classmethod
+    def reply_format(cls, request: Request) -> dict[str, Any]:
         """Ask for a JSON object: a schema is taken by a few of its models only, and refused by the others."""
         return {} if request.schema is None else {"response_format": {"type": "json_object"}}
 

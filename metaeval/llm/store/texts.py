@@ -26,9 +26,13 @@ if TYPE_CHECKING:
 TEXTS = (
     "CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, text BLOB NOT NULL)"
 )
+BATCH_REQUESTS = """CREATE TABLE IF NOT EXISTS batch_requests (
+    key TEXT PRIMARY KEY, batch TEXT NOT NULL, request TEXT NOT NULL, sent TEXT NOT NULL,
+    tries INTEGER NOT NULL)"""
 _UNUSED = """DELETE FROM texts WHERE id NOT IN (
     SELECT used.value
-    FROM replies, json_each(CASE WHEN json_valid(request) THEN request ELSE '{}' END, '$.texts') AS used
+    FROM (SELECT request FROM replies UNION ALL SELECT request FROM batch_requests),
+    json_each(CASE WHEN json_valid(request) THEN request ELSE '{}' END, '$.texts') AS used
     WHERE used.type = 'integer')"""
 
 _WINDOW = 8  # bytes that decide whether there is a cut behind them
@@ -74,7 +78,8 @@ def request_in(connection: sqlite3.Connection, held: str | bytes, key: str) -> d
 
 
 def drop_unused(connection: sqlite3.Connection) -> None:
-    """Delete the texts that no request uses."""
+    """Delete the texts that no request uses, be it answered or in a batch."""
+    connection.execute(BATCH_REQUESTS)
     connection.execute(_UNUSED)
 
 
