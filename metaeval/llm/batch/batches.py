@@ -11,7 +11,7 @@ import filelock
 from metaeval.base.counts import counted
 from metaeval.base.errors import StoppedError
 from metaeval.base.progress import progress
-from metaeval.llm.batch.collect import collect, is_over
+from metaeval.llm.batch.collect import collect
 from metaeval.llm.batch.endpoint import Endpoint
 from metaeval.llm.batch.sender import Sender
 from metaeval.llm.store.ledger import DRAFT, SENT, Ledger
@@ -145,11 +145,10 @@ class Batches:
             while True:
                 time.sleep(POLL_SECONDS)
                 states = [self._endpoint(batch).state(batch.id) for batch in batches]
-                counts = [state.request_counts for state in states if state.request_counts]
-                now = sum(of.completed + of.failed for of in counts)
+                now = sum(state.done for state in states)
                 advance(now - done)
                 done = now
-                if not batches or any(map(is_over, states)):
+                if not batches or any(state.over for state in states):
                     return
 
     def finish(self) -> None:

@@ -12,16 +12,12 @@ from metaeval.llm.calls.request import Request
 from metaeval.llm.store.ledger import SENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
-    from openai.types import Batch as Given
-    from openai.types import BatchError
-
-    from metaeval.llm.batch.endpoint import Endpoint
+    from metaeval.llm.batch.endpoint import Endpoint, State
     from metaeval.llm.calls.price import Prices
     from metaeval.llm.store.ledger import Batch, Ledger
 
-_OVER = ("completed", "failed", "expired", "cancelled")
 _FULL = "token_limit_exceeded"
 _AT_ONCE = 250  # results that are kept at once
 
@@ -31,13 +27,8 @@ def collect(ledger: Ledger, endpoint_of: Callable[[Batch], Endpoint], prices: Pr
     given = {batch: endpoint_of(batch).state(batch.id) for batch in ledger.batches(SENT)}
     had_room = {model_of(batch) for batch, state in given.items() if not _had_no_room(state)}
     for batch, state in given.items():
-        if is_over(state):
+        if state.over:
             _collect(batch, state, ledger, endpoint_of(batch), prices, alone=model_of(batch) not in had_room)
-
-
-def is_over(state: Given) -> bool:
-    """Say whether nothing more comes of a batch."""
-    return state.status in _OVER
 
 
 def model_of(batch: Batch | Request) -> tuple[str, str, str]:
@@ -46,29 +37,27 @@ def model_of(batch: Batch | Request) -> tuple[str, str, str]:
 
 
 def _collect(
-    batch: Batch, state: Given, ledger: Ledger, endpoint: Endpoint, prices: Prices, *, alone: bool
+    batch: Batch, state: State, ledger: Ledger, endpoint: Endpoint, prices: Prices, *, alone: bool
 ) -> None:
-    files = [file for file in (state.output_file_id, state.error_file_id) if file]
-    if not files and _had_no_room(state):
+    if _had_no_room(state):
         _no_room(ledger, endpoint, batch, alone=alone)
         return
-    if not files and state.status == "failed":
+    if not state.files and state.over == "failed":
         ledger.drop(batch.name)
-        said = endpoint.without_key(
-            "; ".join(f"{e.message} ({e.code})" for e in _errors(state)) or "no reason is given"
-        )
+        said = "; ".join(f"{message} ({code})" for code, message in state.errors) or "no reason is given"
         raise StoppedError(f"a batch to {batch.provider}/{batch.model} failed: {said}")
     priced = Request(batch.provider, batch.model, (), base_url=batch.address)
-    usd = 0.0
+    usd, most = 0.0, batch.usd / batch.requests
     with progress(f"collecting {batch.requests:,} replies of {batch.model}", batch.requests) as advance:
-        for chunk in _chunks(itertools.chain.from_iterable(map(endpoint.lines, files))):
+        for chunk in _chunks(itertools.chain.from_iterable(map(endpoint.lines, state.files))):
             results = dict(found for line in chunk if (found := result_in(line)))
             sent = ledger.sent_as(batch, results)
             replies = {k: reply_of(r, sent.get(k, ""), endpoint.client.denied) for k, r in results.items()}
-            usd += sum(prices.cost(priced, reply) or 0.0 for reply in replies.values())
+            costs = [prices.cost(priced, reply) for reply in replies.values()]
+            usd += sum(most if cost is None else cost for cost in costs)
             ledger.keep(batch, replies)
             advance(len(replies))
-    why = failure("transport", f"the batch {state.status} without a reply to it", f"batch_{state.status}")
+    why = failure("transport", f"the batch {state.over} without a reply to it", f"batch_{state.over}")
     for keys in _chunks(ledger.left(batch)):
         ledger.keep(batch, dict.fromkeys(keys, why))
     ledger.end(batch.name, usd)
@@ -86,12 +75,8 @@ def _no_room(ledger: Ledger, endpoint: Endpoint, batch: Batch, *, alone: bool) -
     ledger.limit(batch.name, batch.requests // 2 if alone else batch.requests)
 
 
-def _had_no_room(state: Given) -> bool:
-    return any(error.code == _FULL for error in _errors(state))
-
-
-def _errors(state: Given) -> Sequence[BatchError]:
-    return (state.errors.data if state.errors else None) or ()
+def _had_no_room(state: State) -> bool:
+    return not state.files and any(code == _FULL for code, _ in state.errors)
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:

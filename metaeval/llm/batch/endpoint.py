@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
-from typing import IO, TYPE_CHECKING, Final, Self
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
@@ -15,12 +15,12 @@ from metaeval.llm.calls.client import CallError, RejectedError, RetryableError
 from metaeval.llm.calls.scrub import scrub
 from metaeval.llm.providers import batching_of, key_for
 from metaeval.llm.providers.openai import NO_KEY
-from metaeval.llm.providers.wire import LONGEST_BODY, answered, read_headers
+from metaeval.llm.providers.wire import LONGEST_BODY, MISREAD, answered, read_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from openai.types import Batch as Given
+    from openai.types import Batch, FileObject
 
     from metaeval.llm.calls.limits import Limits
     from metaeval.llm.calls.request import Request
@@ -31,11 +31,25 @@ _METADATA = "metaeval"
 _TRIES = 3  # of what may be asked for twice
 _OF_FILE = 600.0  # seconds for a file that is sent or comes
 _PAGE = 100
+_OVER = ("completed", "failed", "expired", "cancelled")
 _TOO_MANY = 429
 
 
 class FullError(RetryableError):
     """The provider has no room for a batch; it was not made."""
+
+
+class State(NamedTuple):
+    """How far a batch is."""
+
+    over: str = ""
+    """How it ended; empty while more may come of it."""
+    done: int = 0
+    """Requests that were answered, or failed."""
+    files: tuple[str, ...] = ()
+    """Names of the files of results."""
+    errors: tuple[tuple[str, str], ...] = ()
+    """Code and message of what is wrong with the batch as a whole."""
 
 
 class Endpoint:
@@ -84,7 +98,7 @@ class Endpoint:
         """Send a file, and return the provider's name for it."""
         with self._errors():
             given = _file_name(name), file
-            return self._once.files.create(file=given, purpose="batch", timeout=self._of_file).id
+            return _name(self._once.files.create(file=given, purpose="batch", timeout=self._of_file))
 
     def create(self, name: str, file: str, digest: str) -> str:
         """Make a batch of an uploaded file, and return the provider's name for it.
@@ -97,12 +111,13 @@ class Endpoint:
             If there is no room for it.
         """
         with self._errors():
-            return self._once.batches.create(
+            made = self._once.batches.create(
                 input_file_id=file,
                 endpoint=_PATH,
                 completion_window="24h",
                 metadata={_METADATA: name, "sha256": digest, "ds_name": _file_name(name)},
-            ).id
+            )
+            return _name(made)
 
     def find(self, name: str, file: str) -> str | None:
         """Return the provider's name of the batch that we called so, or made of this file."""
@@ -122,10 +137,19 @@ class Endpoint:
                 with contextlib.suppress(openai.NotFoundError):  # it was deleted by a call without an answer
                     self._sdk.files.delete(file)
 
-    def state(self, batch: str) -> Given:
+    def state(self, batch: str) -> State:
         """Return how far a batch is."""
         with self._errors():
-            return self._sdk.batches.retrieve(batch)
+            given = self._sdk.batches.retrieve(batch)
+            files = (given.output_file_id, given.error_file_id)
+            counts = given.request_counts
+            errors = (given.errors.data if given.errors else None) or ()
+            return State(
+                given.status if given.status in _OVER else "",
+                counts.completed + counts.failed if counts else 0,
+                tuple(filter(None, files)),
+                tuple((str(error.code), self._without_key(str(error.message))) for error in errors),
+            )
 
     def lines(self, file: str) -> Iterator[str]:
         """Yield the lines of a file of results, without the key."""
@@ -137,15 +161,15 @@ class Endpoint:
             for chunk in response.iter_bytes():
                 *whole, rest = (rest + chunk).split(b"\n")
                 yield from (self._text(line) for line in whole)
-                rest = rest[:LONGEST_BODY]  # a longer line is cut, so it is no result
+                if len(rest) > LONGEST_BODY:
+                    rest = b"x"  # with what follows it is no JSON, and so no result
             yield self._text(rest)
 
-    def without_key(self, text: str) -> str:
-        """Return what a provider said, without the key."""
+    def _without_key(self, text: str) -> str:
         return scrub(text, self._key)
 
     def _text(self, line: bytes) -> str:
-        return self.without_key(line.decode("utf-8", "replace"))
+        return self._without_key(line.decode("utf-8", "replace"))
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -156,7 +180,7 @@ class Endpoint:
             raise
         except openai.APIStatusError as error:
             got = error.response
-            body = self.without_key(got.text)
+            body = self._without_key(got.text)
             try:
                 answered(got.status_code, body, read_headers(got.headers, self._key), self.client.denied)
             except RetryableError as wrong:
@@ -164,10 +188,17 @@ class Endpoint:
                     raise FullError(str(wrong), wrong.code) from None
                 raise
             raise RejectedError(" ".join(body.split())[:300], str(got.status_code)) from None
-        except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
+        except (openai.OpenAIError, httpx2.HTTPError, *MISREAD) as error:
             cause = error.__cause__ or error
             said = " ".join(scrub(f"{type(cause).__name__}: {cause}", self._key).split())[:300]
             raise RetryableError(f"no answer that can be used ({said})", "connection") from None
+
+
+def _name(made: FileObject | Batch) -> str:
+    """Return the provider's name of what was made; the SDK does not see to it that there is one."""
+    if not isinstance(made.id, str) or not made.id:
+        raise ValueError("it has no id")
+    return made.id
 
 
 def _file_name(name: str) -> str:

@@ -68,6 +68,8 @@ class BatchServer(Threaded):
         self.dead = False
         self.refuse: Callable[[], bool] = lambda: False
         """Whether there is no room for a batch, said when it is made."""
+        self.change: Callable[[dict[str, Any]], Any] = lambda body: body
+        """Makes what is said of a batch into something else."""
         self.key = ""
         """The only key that is let in; empty for any."""
         self.seen: list[str] = []
@@ -199,7 +201,7 @@ class BatchServer(Threaded):
             "keys": keys,
         }
         self._save(batch)
-        return web.json_response(_shown(batch))
+        return web.json_response(self.change(_shown(batch)))
 
     async def _batches(self, request: web.Request) -> web.Response:
         """List batches page by page, the newest first."""
@@ -215,7 +217,7 @@ class BatchServer(Threaded):
         if batch["status"] in ("in_progress", "validating") and batch["looks"] > self.looks:
             self._finish(batch, dashscope=request.path.startswith(PATHS["dashscope"]))
         self._save(batch)
-        return web.json_response(_shown(batch))
+        return web.json_response(self.change(_shown(batch)))
 
     def _finish(self, batch: dict[str, Any], *, dashscope: bool) -> None:
         fate = batch["fate"]

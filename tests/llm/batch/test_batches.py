@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from metaeval.base.errors import MetaevalError, StoppedError
+from metaeval.llm.calls.client import CallError
 from metaeval.llm.calls.limits import Budget
 from metaeval.llm.calls.price import Prices
 from metaeval.llm.calls.runner import RequestRun
@@ -17,7 +19,7 @@ from tests.llm.dialects import reasoning
 from tests.llm.server import Act, Server, error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from metaeval.llm.calls.request import Request
@@ -283,6 +285,38 @@ def test_a_reply_is_kept_though_no_run_asks_for_it_any_more(store: Store, server
     round_of(store, wanted)
     round_of(store, wanted[:1])
     assert all(answer.reply.text for answer in replies(store, wanted))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda body: {**body, "errors": [], "request_counts": None, "metadata": None},
+        lambda body: {**body, "errors": {"data": None}, "request_counts": {}},
+        lambda body: {**body, "status": "unheard of"},
+        lambda body: {k: v for k, v in body.items() if k != "id"},
+        lambda body: [body],
+        lambda _body: "no batch",
+        lambda body: {**body, "errors": "no", "status": ["failed"]},
+    ],
+)
+def test_a_server_that_says_it_otherwise_loses_nothing(
+    store: Store, server: BatchServer, change: Callable[[dict[str, Any]], Any]
+) -> None:
+    wanted = asked(server, 3)
+    server.change = change
+    for _ in range(3):
+        with contextlib.suppress(CallError):
+            round_of(store, wanted)
+    server.change = lambda body: body
+    finish(store, wanted)
+    assert server.paid() == dict.fromkeys((request.key for request in wanted), 1)
+
+
+def test_a_result_of_endless_length_is_none(store: Store, server: BatchServer) -> None:
+    server.behave = lambda _body, _: Act(text="long " * 600_000 if len(server.made()) == 1 else "Summary: 3")
+    wanted = asked(server, 1)
+    assert finish(store, wanted) == 3
+    assert [answer.reply.text for answer in replies(store, wanted)] == ["Summary: 3"]
 
 
 def test_providers_without_batches_are_named(store: Store, tmp_path: Path) -> None:
