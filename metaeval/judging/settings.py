@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.address import Where
     from metaeval.llm.calls.caller import ModelAt
     from metaeval.llm.calls.client import Client
+    from metaeval.llm.calls.request import Reply, Request
     from metaeval.llm.calls.terms import Terms
     from metaeval.llm.calls.work import Tally
     from metaeval.llm.providers import Connection
@@ -36,6 +37,7 @@ class JudgingOptions(Limits, Budget):
     """How the judges of a study ask their models."""
 
     store: Line | None = None
+    batch: bool = False
     prices: dict[str, Price] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -78,6 +80,8 @@ class Judging:
         Take every reply from the store; a missing one is an error.
     clients
         Makes the client for a provider and address.
+    instead
+        Called with what must be sent, instead of sending it (`metaeval.llm.calls.runner.RequestRun`).
     """
 
     store: Store
@@ -86,6 +90,7 @@ class Judging:
     prices: Prices = field(default_factory=Prices)
     offline: bool = False
     clients: Callable[[Connection], Client] = client_for
+    instead: Callable[[Request], Reply] | None = None
     terms: dict[ModelAt, Terms] = field(default_factory=dict)
     """What each model is known to take."""
     at: dict[Where, Limits] = field(default_factory=dict)
@@ -124,11 +129,18 @@ def judging(
         settings = Judging(
             opened, limits or Limits(), budget or Budget(), prices or Prices(), offline, clients
         )
-        token = _current.set(settings)
-        try:
+        with under(settings):
             yield settings
-        finally:
-            _current.reset(token)
+
+
+@contextlib.contextmanager
+def under(settings: Judging) -> Iterator[None]:
+    """Have all judges that score inside this block ask as these settings say."""
+    token = _current.set(settings)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 def judging_of(options: JudgingOptions, *, offline: bool = False) -> AbstractContextManager[Judging]:
