@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-NOT_PRINTED = {"index.md", "how-to/scores-of-other-tools.md"}
-"""Pages with a block of text that nothing prints: a picture, a file of another tool."""
+NOT_PRINTED = {"index.md", "how-to/scores-of-other-tools.md", "how-to/relevance.md"}
+"""Pages with a block of text that nothing prints, such as a picture, or what a large study costs."""
 
 
 class Reader:

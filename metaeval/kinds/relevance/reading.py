@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
+from metaeval.kinds.relevance.histories import entries_of, histories_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,18 +50,15 @@ def _entries(frame: pd.DataFrame | None, key: str) -> dict[str, str]:
     """Return of each item, or user, a line per field that is not empty."""
     if frame is None:
         return {}
-    fields = [c for c in frame.columns if c != key]
-    rows = frame[[key, *fields]].itertuples(index=False)
-    return {
-        of: "\n".join(f"{f}: {v}" for f, v in zip(fields, values, strict=True) if v) for of, *values in rows
-    }
+    of = entries_of(frame, key, [c for c in frame.columns if c != key])
+    return {name: "\n".join(f"{field}: {value}" for field, value in own) for name, own in of.items()}
 
 
 def _histories(data: Collection, titles: dict[str, str]) -> dict[str, str]:
     """Return the last items of each user's history, newest first, and how many more there are."""
     if data.histories is None:
         return {}
-    past = data.histories[data.histories[USER].isin(data.units[USER].unique())]
+    past = histories_of(data)
     if "timestamp" in past:
         past = past.sort_values("timestamp", ascending=False, kind="stable")
     found = {}

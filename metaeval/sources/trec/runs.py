@@ -99,9 +99,7 @@ def _twice(rows: pd.DataFrame, names: Sequence[str]) -> list[Problem]:
     for column, what in (("rank", "the rank {:g}"), ("item_id", "the item {!r}")):
         again = rows.loc[rows.duplicated(["system", "user_id", column]), ["file", "line", column, "user_id"]]
         problems += [
-            Problem(
-                names[file], line, None, f"{what.format(value)} stands twice in the list of user {user!r}"
-            )
+            Problem(names[file], line, None, f"{what.format(value)} is twice in the list of user {user!r}")
             for file, line, value, user in again.itertuples(index=False)
         ]
     return problems

@@ -86,10 +86,9 @@ def _features(source: Path, of: str, key: str, rows: int) -> pd.DataFrame:
     features = _matrix(source / f"{of}_features.ascii")
     names = (source / f"{of}_features_map.txt").read_text(encoding="utf-8").split("\n")
     named = [name.partition(":") for name in names if name.strip()]
-    if features.shape != (rows, len(named)):
-        raise DataError(
-            f"{of}_features.ascii is {features.shape}; it has {rows} rows and {len(named)} columns"
-        )
+    expected = (rows, len(named))
+    if features.shape != expected:
+        raise DataError(f"{of}_features.ascii has the shape {features.shape}; it should be {expected}")
     values = {group: [""] * rows for group, _, _ in named}
     for row, column in zip(*np.nonzero(features), strict=True):
         group, _, value = named[column]

@@ -41,9 +41,9 @@ def import_movielens(
 ) -> Imported:
     """Make a collection of a release of MovieLens with ``ratings.csv`` and ``movies.csv``.
 
-    A label is a rating in half stars, 1 to 10. Items have ``title``, ``year``, ``genres``, ``tags`` (the most
-    frequent), ``average_rating`` and ``number_of_ratings``; labels do not count in them, nor do tags of a user
-    who labels the item.
+    A label is a rating in half stars, 1 to 10. Items have ``title``, ``year``, ``genres``, ``tags`` (the
+    most frequent), ``average_rating`` and ``number_of_ratings``; labels do not count in them, nor do tags of
+    a user who labels the item.
 
     Parameters
     ----------

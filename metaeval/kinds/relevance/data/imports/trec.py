@@ -169,7 +169,8 @@ def _scale(people: pd.DataFrame, rater: str, given: tuple[float, float] | None) 
     if given is not None:
         return Scale(*given), []
     whole = people["label"][people["label"] % 1 == 0]
-    low, high = (0.0, 1.0) if whole.empty else (min(0.0, whole.min()), max(whole.max(), whole.min() + 1, 1.0))
+    low = min([0.0, *whole])
+    high = max([low + 1, *whole])
     ends = Scale(low, high)
     return ends, [f"the scale is taken from the labels of {rater!r}: {ends}; --scale gives another"]
 
