@@ -128,7 +128,7 @@ def test_intervals_of_tau_hold_the_tau_of_very_many_users(systems):
 
 def test_a_measure_keeps_the_name_that_a_study_gives_it():
     keys = {"dataset": "d", "truth": "Labels('human')", "evaluators": ["Random(seed=0)"]}
-    study = RelevanceStudy(**keys, measures=["Compat(p=0.95)", "nDCG@10"])
+    study = RelevanceStudy(**keys, measures=["Compat(p=0.95)", "nDCG@10"], families={"ours": ["adapt5"]})
     assert study.measures == ["Compat(p=0.95)", "nDCG@10"]
     with pytest.raises(ValidationError, match=r"did you mean 'nDCG'"):
         RelevanceStudy(**keys, measures=["ndcg@10"])
