@@ -97,8 +97,10 @@ class Judged(Outcome):
     def take(self, question: Question, found: Answered) -> None:
         """Note the values of a reply, or why it has none, and its cost, shared by the aspects asked for."""
         self.meet(found)
-        asked = list(question.aspects)
-        cells = (question.about[0], asked)
+        asked = question.aspects
+        first, last = asked[0], asked[-1] + 1
+        # A slice is far faster than a list; the aspects of a question are those between two, or one.
+        cells = (question.about[0], slice(first, last) if last - first == len(asked) else list(asked))
         self.grid.codes[cells] = CODES[found.status]
         if found.read is not None:
             self.grid.scores[cells] = [float(found.read[self._aspects[a]]) for a in asked]
