@@ -1,9 +1,11 @@
-"""The runner against a bare loop over the ``openai`` SDK; reading stored replies; memory of a long run."""
+"""The runner against a bare loop over the ``openai`` SDK; judges side by side; stored replies; memory."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
+import itertools
 import json
 import os
 import resource
@@ -16,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
+import metaeval as me
 from benchmarks.engine import clock
+from metaeval.judging.settings import judging
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Message, Reply, Request
 from metaeval.llm.calls.runner import RequestRun
@@ -24,17 +28,18 @@ from metaeval.llm.store.replies import Store
 from metaeval.llm.store.rows import put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 DELAY = 0.05
 STORED = 100_000
+JUDGED = 300
 _PROMPT = "Put yourself in the place of a user of a recommendation platform. " * 30  # some 2,000 characters
 
 
 @contextlib.contextmanager
-def server() -> Iterator[str]:
+def server(delay: float = DELAY) -> Iterator[str]:
     """Run the server in a process of its own; yield its address."""
-    command = [sys.executable, "-m", "benchmarks.llm_server", str(DELAY)]
+    command = [sys.executable, "-m", "benchmarks.llm_server", str(delay)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None  # noqa: S101 - for the type checker
         try:
@@ -106,6 +111,38 @@ def throughput(in_flight: int, number: int, target: float, rounds: int) -> dict[
     }
 
 
+def judged(urls: Sequence[str], store: Path) -> float:
+    """Return the seconds that judges take who ask at some addresses, each about the same units."""
+    data = me.load("data/sample")
+    texts = [f"{text} {i}" for i, text in enumerate(data.explanations["explanation"])]
+    first = data.explanations.assign(explanation=texts).head(JUDGED)
+    keys = first[list(data.keys)]
+    data = dataclasses.replace(data, explanations=first, ratings=data.ratings.merge(keys))
+    specs = [f"Judge('openai/m', reply='json', base_url={url!r})" for url in urls]
+    with judging(store):
+        start = time.perf_counter()
+        table = me.score(data, specs, aspects=["persuasiveness", "accuracy"])
+        seconds = time.perf_counter() - start
+    assert (table.frame["status"] == "ok").all()  # noqa: S101 - else it has measured something else
+    return seconds
+
+
+def side_by_side(rounds: int = 3) -> dict[str, Any]:
+    """Compare judges at two addresses with a judge at one, best of several rounds."""
+    with server(0.2) as one, server(0.2) as two, tempfile.TemporaryDirectory() as folder:
+        stores = (Path(folder) / f"{i}.sqlite" for i in itertools.count())
+        alone = min(judged([one], next(stores)) for _ in range(rounds))
+        both = min(judged([one, two], next(stores)) for _ in range(rounds))
+    return {
+        "benchmark": f"two addresses of 200 ms, {JUDGED} calls each, against one of them",
+        "one_seconds": round(alone, 2),
+        "both_seconds": round(both, 2),
+        "ratio": round(both / alone, 2),
+        "target": 1.15,
+        "held": both / alone <= 1.15,
+    }
+
+
 def fill(store: Store, number: int, base_url: str) -> None:
     """Put replies into a store without asking anybody."""
     reply = Reply(text='{"persuasiveness": 3}', finish_reason="stop", prompt_tokens=400, raw="x" * 500)
@@ -160,4 +197,5 @@ def run(quick: bool = False) -> Iterator[dict[str, Any]]:
     os.environ.setdefault("OPENAI_API_KEY", "none")
     yield throughput(64, 2_000 if quick else 6_000, 0.95, rounds=3)
     yield throughput(256, 6_000 if quick else 20_000, 2.0, rounds=2)
+    yield side_by_side()
     yield from reading()

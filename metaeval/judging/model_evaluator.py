@@ -287,14 +287,13 @@ class ModelEvaluator(BaseEvaluator):
         run = RequestRun(
             requests(),
             settings.store,
-            clients=settings.clients,
             limits=settings.limits,
-            budget=settings.left(),
             prices=settings.prices,
-            terms=settings.terms,
+            loop=settings.loop,
             usable=usable,
             attempts=self.attempts,
             offline=settings.offline,
+            instead=settings.instead,
             description=str(self.spec),
             total=total,
         )

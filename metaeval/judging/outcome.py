@@ -53,7 +53,7 @@ def answered(answer: Answer, parsed: Parsed | None, prices: Prices) -> Answered:
     spent: tuple[list[float | None], ...] = (
         [r.total_tokens for r in replies],
         [prices.cost(answer.request, r) for r in replies],
-        [r.service_seconds for r in replies],
+        [None if r.by_batch else r.service_seconds for r in replies],
         [thought_tokens(r.raw) for r in replies],
     )
     return Answered(

@@ -17,6 +17,7 @@ from metaeval.judging.settings import current
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.providers import provider_named
 from metaeval.llm.replies.expectation import expectation
+from metaeval.llm.replies.fields import Number
 from metaeval.llm.replies.probabilities import places_in
 from metaeval.llm.replies.reader import Parsed
 
@@ -92,12 +93,13 @@ class UnitJudge(ModelEvaluator):
         """Return the expectation instead of the number that was read; with ``expected`` alone."""
         if not self.expected or parsed.values is None:
             return parsed
-        (field,) = (f for f in question.fields if f.numbers is not None)
-        assert field.numbers is not None  # noqa: S101 - as just chosen
+        field = question.fields[0]
+        if not isinstance(field, Number):
+            return Parsed(None, Status.UNWEIGHED, f"{field.name!r} is no number on a scale")
         found = expectation(
             reply.text,
             float(parsed.values[field.name]),
-            field.numbers,
+            field.scale,
             places_in(reply.raw),
             lambda text: (self.read(question, reply._replace(text=text)).values or {}).get(field.name),
         )

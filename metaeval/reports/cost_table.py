@@ -41,9 +41,12 @@ def cost_table(costs: pd.DataFrame) -> str:
         "A text is judged on all aspects, in one call or several; repeated attempts are included. "
         "Calls that brought no reply cost nothing and are left out."
     )
-    return "\n".join(
-        [*lines, "", f"{about} Tokens of thought are among the tokens. What is not known is shown as —.", ""]
-    )
+    both = costs[costs["shared"] > 0]
+    shared = [f"{s:.1%} of {escape(str(e))}" for e, s in zip(both["evaluator"], both["shared"], strict=True)]
+    if shared:
+        about += f" Calls that a judge above makes too are made and paid for once: {', '.join(shared)}."
+    told = "Tokens of thought are among the tokens. What is not known is shown as —."
+    return "\n".join([*lines, "", f"{about} {told}", ""])
 
 
 def _number(value: float, form: str) -> str:

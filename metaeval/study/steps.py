@@ -17,7 +17,7 @@ from metaeval.engine.correlation import correlate
 from metaeval.judging.lost import lost_calls
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
-from metaeval.kinds.scoring import Scoring, joined, score
+from metaeval.kinds.scoring import Scoring, score
 from metaeval.llm.store.replies import default_path
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.table import read_table
@@ -45,7 +45,7 @@ def score_file(
     with progress("loading the data"):
         loaded = load(data)
     scoring = Scoring(loaded, list(specs))
-    table = joined([scoring.table(name) for name in scoring.named], loaded)
+    table = scoring.whole()
     write_frame(table.frame, Path(out))
     return table, lost_calls(scoring.asked(), default_path())
 

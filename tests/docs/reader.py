@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOT_PRINTED = {"index.md", "how-to/scores-of-other-tools.md", "how-to/relevance.md"}
-"""Pages with text that nothing prints: a picture, a file of another tool, what a large study costs."""
+"""Pages with a block of text that nothing prints, such as a picture, or what a large study costs."""
 
 
 class Reader:

@@ -80,8 +80,8 @@ class ItemSimilarity(BaseEvaluator):
     """How like the items of the user's history an item is, by the words of its fields.
 
     It is the cosine of the item and the mean of the items of the history, each a vector of TF-IDF over the
-    words in lower case (`tf_idf`). Items that are judged for the user are left out of the history. A user
-    without a history, or an item without words, is ``missing``.
+    words in lower case, weighted as scikit-learn does by default. Items that are judged for the user are left
+    out of the history. A user without a history, or an item without words, is ``missing``.
 
     Parameters
     ----------

@@ -20,6 +20,7 @@ from metaeval.kinds.relevance.agreement_figure import agreement_figure
 from metaeval.kinds.relevance.agreement_sheet import ablation_sheets, agreement_sheet
 from metaeval.kinds.relevance.files import ABLATIONS, AGREEMENT
 from metaeval.kinds.relevance.overrating import overrating
+from metaeval.kinds.relevance.scales import on_label_scale
 from metaeval.kinds.relevance.systems.agreement import MeasurePair
 from metaeval.kinds.relevance.systems.figures import FIGURES as SYSTEM_FIGURES
 from metaeval.kinds.relevance.systems.figures import system_figures
@@ -60,7 +61,8 @@ def own_tables(scored: Scored[RelevanceStudy]) -> dict[str, pd.DataFrame | str]:
 
 def _of_systems(scored: Scored[RelevanceStudy]) -> dict[str, pd.DataFrame | str]:
     study, scores, data = scored.study, scored.scores, scored.data
-    judgements = Judgements.of_study(data.units, scores.frame, scored.truth, study.truth, scored.scale)
+    frame = on_label_scale(scores, scored.scale)
+    judgements = Judgements.of_study(data.units, frame, scored.truth, study.truth, scored.scale)
     models = {f"Labels({rater!r})" for rater in data.models}
     options = SystemOptions(
         study.measures,

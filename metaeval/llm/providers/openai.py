@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import aiohttp
 import httpx2
 import openai
+from pydantic_core import to_json
 
 from metaeval.llm.calls.client import CallError, completion_count, count, text_of, word
 from metaeval.llm.calls.request import Reply
@@ -65,9 +66,8 @@ class OpenAIClient:
     async def complete(self, request: Request) -> Reply:
         """Return the reply to a request, or raise `CallError`."""
         body = {"model": request.model, **self.body(request)}
-        data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         try:
-            async with self._session.post(self._url, data=data, allow_redirects=False) as response:
+            async with self._session.post(self._url, data=to_json(body), allow_redirects=False) as response:
                 raw = await read_body(response.content.iter_any(), response.headers, self._key)
         except CallError:
             raise

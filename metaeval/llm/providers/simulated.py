@@ -27,7 +27,7 @@ The parameter ``simulate`` says what else it is to give, see ``instructions``. W
 many numbers on a scale: ``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5 without the parameter.
 
 With ``"like": true`` in it an answer follows, in place of length and variety, how like the history of an
-earlier message the item of the last one is, each between tags (`metaeval.llm.providers.likeness`).
+earlier message the item of the last one is, each between tags (``metaeval.llm.providers.likeness``).
 
 With ``"pair": true`` in it the model compares the last two texts that stand between tags on lines of their
 own. A number from 0 to 2 is 0 for neither, 1 for the first and 2 for the second; so are the three values of a

@@ -14,10 +14,11 @@ from scipy.stats import kendalltau
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from metaeval.base.errors import DataError, SpecError
-from metaeval.base.records import Kind, Scale
+from metaeval.base.records import Kind
 from metaeval.judging.settings import judging
 from metaeval.kinds.relevance.baselines import ItemSimilarity, Labels, Popularity, tf_idf
-from metaeval.kinds.relevance.data.collection import KEYS, Collection
+from metaeval.kinds.relevance.data.imports.coat import import_coat
+from metaeval.kinds.relevance.data.loading import load
 from metaeval.kinds.relevance.judge.judge import Relevance
 from tests.kinds.relevance.judge.films import films
 
@@ -102,35 +103,11 @@ def test_labels_of_a_rater_are_kept_and_those_off_the_scale_are_not() -> None:
         Labels(" ")
 
 
-def coats(folder: Path) -> Collection:
-    """Return what 290 people said of coats: of those they chose, and of those drawn for them."""
-    chosen, drawn, features = (
-        np.loadtxt(folder / f"{name}.ascii").astype(int) for name in ("train", "test", "item_features")
-    )
-    names = (folder / "item_features_map.txt").read_text().split()
-    items = pd.DataFrame({"item_id": [str(i) for i in range(len(features))]})
-    for field in sorted({name.partition(":")[0] for name in names}):
-        own = [i for i, name in enumerate(names) if name.startswith(f"{field}:")]
-        items[field] = [", ".join(names[i].partition(":")[2] for i in own if row[i]) for row in features]
-
-    def long(ratings: np.ndarray) -> pd.DataFrame:
-        at = np.nonzero(ratings)
-        keys = {key: [str(i) for i in positions] for key, positions in zip(KEYS, at, strict=True)}
-        return pd.DataFrame({**keys, "rating": ratings[at].astype(float)})
-
-    said = long(drawn)
-    units = said[[*KEYS]]
-    runs = units.assign(system="drawn", rank=units.groupby(KEYS[0]).cumcount() + 1)
-    ratings = said.assign(rater="human", aspect="relevance")
-    question = {"relevance": "How do you like this coat?"}
-    return Collection(units, ratings, question, Scale(1, 5), runs, items, long(chosen), name="coat")
-
-
-def test_likeness_and_a_simulated_judge_tell_which_coats_people_like(real_data: Path) -> None:
+def test_likeness_and_a_simulated_judge_tell_which_coats_people_like(real_data: Path, tmp_path: Path) -> None:
     """The truth are ratings of coats drawn at random; the history, those that people chose themselves."""
-    data = coats(real_data / "coat")
-    assert len(data) == 4640
-    truth = data.ratings["rating"]
+    import_coat(real_data / "coat", tmp_path / "coat")
+    data = load(tmp_path / "coat")
+    truth = Labels("user").score(data, ASPECTS).frame["score"]
     found = {}
     with judging():
         for evaluator in (Popularity(), ItemSimilarity(), Relevance("simulated/x", labels=8)):

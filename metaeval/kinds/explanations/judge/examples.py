@@ -90,11 +90,11 @@ def choose_examples(data: ExplanationSet, aspects: Sequence[str], mode: str, see
     key_of = {
         unit: key for unit in units if unit[0] in giver and (key := example_of(giver[unit[0]], unit[-1]))
     }
-    shown = frozenset(key_of.values())
     own = mode != ONE_SHOT  # a shuffled example is presented as a personalized one, to be its control
+    shown = {key: replace(rated[key], own=own) for key in set(key_of.values())}
     return Examples(
-        {unit: replace(rated[key], own=own) for unit, key in key_of.items() if unit not in shown},
-        shown,
+        {unit: shown[key] for unit, key in key_of.items() if unit not in shown},
+        frozenset(shown),
         sum(unit not in key_of and unit not in shown for unit in units),
     )
 

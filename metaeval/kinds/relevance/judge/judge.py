@@ -18,6 +18,7 @@ from metaeval.kinds.relevance.judge.criteria import COT, REASON, SUM, criteria_o
 from metaeval.kinds.relevance.judge.profile import ORDERS, RANDOM, profiles_of
 from metaeval.kinds.relevance.judge.prompt import RelevancePrompt, shared_values
 from metaeval.kinds.relevance.judge.sample import sampled
+from metaeval.kinds.relevance.scales import SCORE_SCALE
 from metaeval.llm.calls.price import reply_limit
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Number, Text
@@ -115,7 +116,7 @@ class Relevance(UnitJudge):
             found |= {"criteria": dict(parts.questions), "put_together": parts.way}
         if parts.way == SUM:
             count = len(parts.questions)
-            found["score_scale"] = [count * data.scale.min, count * data.scale.max]
+            found[SCORE_SCALE] = [count * data.scale.min, count * data.scale.max]
         return found
 
     def reply_fields(self, data: Collection, aspects: Sequence[str]) -> list[Field]:

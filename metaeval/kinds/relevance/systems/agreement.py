@@ -81,7 +81,7 @@ def system_agreement(
             own = found[name]
             x = means_of(own, pair.judge)
             tau = TauOfMeans.of(own.means(pair.judge), found[truth].means(pair.truth))
-            interval = _interval(own, found[truth], pair, resampler)
+            interval = tau_interval(own, found[truth], pair, resampler)
             return {
                 "evaluator": name,
                 "measure": pair.judge,
@@ -104,25 +104,30 @@ def system_agreement(
     return pd.concat(parts, ignore_index=True)
 
 
-class _Interval(NamedTuple):
+class TauInterval(NamedTuple):
+    """τ between the means that very many users would give."""
+
     low: float = np.nan
     corrected: float = np.nan
     high: float = np.nan
     reason: str = ""
+    """Why there is none; a `NoInterval`."""
 
 
-def _interval(
+def tau_interval(
     judge: Effectiveness, truth: Effectiveness, pair: MeasurePair, resampler: Resampler | None
-) -> _Interval:
+) -> TauInterval:
+    """Return the interval of one evaluator's τ, from as many draws as there are to be resamples."""
     if resampler is None:
-        return _Interval()
+        return TauInterval()
     noisy = noisy_means(judge, truth, pair)
-    drawn = draw([noisy], Normals.of(1, noisy.means.shape[1], resampler.resamples, resampler.seed))[0]
+    normals = Normals.of(1, noisy.means.shape[1], resampler.resamples, resampler.seed)
+    drawn = draw([noisy], normals)[0]
     if drawn.reason is not None:
-        return _Interval(reason=drawn.reason.value)
-    taus = drawn.coefficients(["kendall"], resampler.resamples)
+        return TauInterval(reason=drawn.reason.value)
+    taus = drawn.coefficients(["kendall"], normals.n)
     low, corrected, high = (float(v[0]) for v in interval_of_draws(taus, resampler.confidence))
-    return _Interval(low, corrected, high)
+    return TauInterval(low, corrected, high)
 
 
 def noisy_means(judge: Effectiveness, truth: Effectiveness, pair: MeasurePair) -> NoisyMeans:

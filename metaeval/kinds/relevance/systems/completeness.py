@@ -13,6 +13,7 @@ from metaeval.kinds.relevance.systems.effectiveness import effectiveness
 from metaeval.kinds.relevance.systems.measures import measure_named
 from metaeval.stats.ranking.effectiveness import POOLED
 from metaeval.stats.ranking.taus import tau_of
+from metaeval.stats.resampling.threads import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,10 +39,10 @@ def judged_shares(
     depth = runs.pairs.shape[2]
     chosen = [k for k in cutoffs if k <= depth] or [min(depth, *cutoffs)]
     measures = [measure_named(f"Judged@{k}") for k in chosen]
-    parts = []
-    for evaluator, given in labels.items():
-        found = effectiveness(runs, given, measures)
-        parts += [
+
+    def shares(evaluator: str) -> list[pd.DataFrame]:
+        found = effectiveness(runs, labels[evaluator], measures)
+        return [
             pd.DataFrame(
                 {
                     "evaluator": evaluator,
@@ -52,7 +53,8 @@ def judged_shares(
             )
             for k, measure in zip(chosen, measures, strict=True)
         ]
-    return pd.concat(parts, ignore_index=True)
+
+    return pd.concat([part for of in in_threads(shares, list(labels)) for part in of], ignore_index=True)
 
 
 def twins(
@@ -69,23 +71,24 @@ def twins(
         ``evaluator``, ``measure``, ``other``, ``tau`` (between the two orders), ``most_moved`` (the system
         whose rank changes most) and ``places`` (by how many it rises with the other).
     """
-    rows = []
     sampled = [measure_named(name, relevant=relevant) for name in ("infAP", "Bpref")]
-    for evaluator, given in labels.items():
-        condensed = {m.name: twin for m in measures if (twin := m.judged_only())}
-        plain = effectiveness(runs, given, [*measures, *condensed.values(), sampled[1]])
+    alone = {m.name: twin for m in measures if (twin := m.judged_only())}
+
+    def rows(evaluator: str) -> list[dict[str, object]]:
+        given = labels[evaluator]
+        plain = effectiveness(runs, given, [*measures, *alone.values(), sampled[1]])
         pooled = effectiveness(runs, np.where(np.isnan(given), POOLED, given), sampled[:1])
-        others = {"Bpref": means_of(plain, "Bpref"), "infAP": means_of(pooled, "infAP")}
+        found = []
         for measure in measures:
+            others = {"Bpref": means_of(plain, "Bpref"), "infAP": means_of(pooled, "infAP")}
+            if measure.name in alone:
+                twin = alone[measure.name].name
+                others = {twin: means_of(plain, twin), **others}
             own = means_of(plain, measure.name)
-            beside = dict(others)
-            if measure.name in condensed:
-                alone = condensed[measure.name].name
-                beside = {alone: means_of(plain, alone), **others}
-            for name, values in beside.items():
+            for name, values in others.items():
                 risen = ranks(own) - ranks(values)
                 most = int(np.abs(risen).argmax())
-                rows.append(
+                found.append(
                     {
                         "evaluator": evaluator,
                         "measure": measure.name,
@@ -95,7 +98,9 @@ def twins(
                         "places": risen[most],
                     }
                 )
-    return pd.DataFrame(rows)
+        return found
+
+    return pd.DataFrame([row for of in in_threads(rows, list(labels)) for row in of])
 
 
 def left_out(
@@ -117,17 +122,18 @@ def left_out(
     """
     own = _only_of(runs, depth)
     whole = effectiveness(runs, labels, measures)
-    rows = []
-    for s, system in enumerate(runs.systems):
+
+    def rows(s: int) -> list[dict[str, object]]:
         gone = np.isin(runs.pair_of_unit, own[s]) & ~np.isnan(labels)
         without = effectiveness(runs, np.where(gone, np.nan, labels), measures)
         # The mean is over the same users, also those who lose all their labels.
         without = replace(without, users=whole.users)
+        found = []
         for measure in measures:
             before, after = means_of(whole, measure.name), means_of(without, measure.name)
-            rows.append(
+            found.append(
                 {
-                    "system": system,
+                    "system": runs.systems[s],
                     "measure": measure.name,
                     "n_labels": int(gone.sum()),
                     "value": before[s],
@@ -136,7 +142,9 @@ def left_out(
                     "rank_without": ranks(after)[s],
                 }
             )
-    return pd.DataFrame(rows)
+        return found
+
+    return pd.DataFrame([row for of in in_threads(rows, range(len(runs.systems))) for row in of])
 
 
 def _only_of(runs: RankedRuns, depth: int) -> list[Ints]:

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 SIZES = (10, 50, 100, 200)
-REPEATS = 10
+REPEATS = (3, 10)
+"""Samples of each size, at least and at most; where there are many users, a sample varies little."""
+_SAMPLED_USERS = 2000  # over all samples of a size
 
 
 def label_curve(
@@ -38,7 +40,7 @@ def label_curve(
     measures: dict[str, SystemMeasure],
     *,
     sizes: Sequence[int] = SIZES,
-    repeats: int = REPEATS,
+    repeats: int | None = None,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Order the systems by samples of an evaluator's labels, so many per user, and compare with the truth.
@@ -52,6 +54,8 @@ def label_curve(
         The measure by sampled labels, and that by all labels of the truth.
     measures
         Name → measure.
+    repeats
+        Samples of each size; if None, as many as have about 2,000 users, within `REPEATS`.
 
     Returns
     -------
@@ -62,6 +66,7 @@ def label_curve(
     """
     true = means_of(effectiveness(runs, judgements.labels[truth], [measures[pair.truth]]), pair.truth)
     depth = best_rank(runs)
+    n = repeats or int(np.clip(_SAMPLED_USERS // max(1, len(runs.users)), *REPEATS))
     by_name = judgements.units.sort_values([USER, ITEM]).index.to_numpy()
     names = [truth, *(n for n in judgements.labels if n != truth)]
     rows = []
@@ -72,7 +77,7 @@ def label_curve(
             counts = np.bincount(runs.user_of_unit[there], minlength=len(runs.users))
             n_users = max(1, int((counts > 0).sum()))
             places = [
-                sample_places(runs.user_of_unit, depth, there, by_name, seed=seed + r) for r in range(repeats)
+                sample_places(runs.user_of_unit, depth, there, by_name, seed=seed + r) for r in range(n)
             ]
             for size in [*(n for n in sizes if n < counts.max(initial=0)), int(counts.max(initial=0))]:
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import MetaevalError
@@ -106,9 +107,12 @@ def systems_found(
     systems["cluster"] = [
         c for of in found.values() for name in names for c in clusters(of, name, alpha=alpha)
     ]
+    agreement = system_agreement(found, truth, pairs, resampler)
+    labelled = ~np.isnan(judgements.labels[truth])
+    coverage = {name: float((~np.isnan(of[labelled])).mean()) for name, of in judgements.labels.items()}
     tables: dict[str, pd.DataFrame | str] = {
         SYSTEMS: systems,
-        SYSTEM_AGREEMENT: system_agreement(found, truth, pairs, resampler),
+        SYSTEM_AGREEMENT: agreement.assign(coverage=agreement["evaluator"].map(coverage)),
         DECISIONS: decisions(found, truth, pairs, alpha=alpha),
     }
     depth = data.depth or POOL

@@ -66,6 +66,7 @@ def agreement_sheet(frame: pd.DataFrame, intervals: str) -> Iterator[Sheet]:
             Column("tau_top", "τ of the top", "decimal"),
             Column("n_systems", "Systems", "count"),
             Column("n_users", "Users", "count"),
+            Column("coverage", "Coverage", "share"),
             Column("p_best", "p", "p"),
         ),
         (
@@ -79,6 +80,7 @@ def agreement_sheet(frame: pd.DataFrame, intervals: str) -> Iterator[Sheet]:
                 "top of the evaluator's order weigh most. τ of the top: among the "
                 f"{int(frame['top'].max())} systems that are best by the truth."
             ),
+            "Coverage: the share of what the truth labels that the evaluator labels too.",
             _TESTS if intervals else "",
             *(f"There is no interval where {_reason(r)}." for r in sorted(reasons)),
         ),

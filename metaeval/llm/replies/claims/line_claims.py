@@ -48,6 +48,7 @@ _OWN_LABEL = re.compile(
 _HEADING = re.compile(r"\s*(?:#|\*\*[^*]{1,200}\*\*\s*:?\s*$)")
 _TAG = re.compile(r"<(?P<tag>[^\W\d][^<>/\n]{0,60})>\s{0,9}(?P<inner>[^<>\n]{0,200}?)\s{0,9}</(?P=tag)>")
 _MARKUP = re.compile(r"\*+|__+|`{3}\w{0,20}|`+|</?(?:b|i|em|strong|u|p|span|code)>|<br ?/?>|\$\$")
+_NO_MARKUP = re.compile(r"[^*_`<$]*")
 _MATH = re.compile(r"\$([^$\n]{1,60})\$")
 _BULLET = re.compile(
     r"(?:[#>|•●▪◦·+]|-(?= ?[^\W\d])|[0-9]{1,2}[.)、](?= *[^\W\d])|\([0-9]{1,2}\)(?= *[^\W\d]) ?"
@@ -65,6 +66,8 @@ _FEW_WORDS = 2
 
 def without_markup(text: str) -> str:
     """Return the text without emphasis, with tags such as ``<score>4</score>`` as lines of their own."""
+    if _NO_MARKUP.fullmatch(text):
+        return text
     return _MARKUP.sub(" ", _MATH.sub(r" \1 ", _TAG.sub(r"\n\g<tag>: \g<inner>\n", text)))
 
 

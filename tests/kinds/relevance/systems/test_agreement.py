@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from pydantic import ValidationError
 from scipy.stats import kendalltau, weightedtau
 
+from benchmarks.system_orders import FAMILIES, UNRELATED, covered
 from metaeval.base.records import Scale
+from metaeval.kinds.relevance.study import RelevanceStudy
 from metaeval.kinds.relevance.systems.agreement import MeasurePair, means_of, system_agreement
 from metaeval.kinds.relevance.systems.decisions import (
     clusters,
@@ -110,3 +113,20 @@ def test_a_judge_that_likes_what_is_popular_is_seen_to_favour_popular_systems():
     frame = favours_popular(every, "human", [SAME], popularity, Resampler(users, 300)).set_index("evaluator")
     assert frame.loc["biased", "ci_low"] > 0.3
     assert frame.loc["fair", "ci_low"] < 0 < frame.loc["fair", "ci_high"] + 0.5
+
+
+@pytest.mark.parametrize("systems", [UNRELATED, FAMILIES], ids=["unrelated", "families"])
+def test_intervals_of_tau_hold_the_tau_of_very_many_users(systems):
+    found = covered(150, 14, 60, systems, draws=400)
+    assert found["held"], found
+    assert 0.9 <= found["tau"] <= 0.99
+    # Noise lowers tau; corrected, it is off by less.
+    assert found["bias_plain"] < -0.01 < found["bias_corrected"] < 0.02
+
+
+def test_a_measure_keeps_the_name_that_a_study_gives_it():
+    keys = {"dataset": "d", "truth": "Labels('human')", "evaluators": ["Random(seed=0)"]}
+    study = RelevanceStudy(**keys, measures=["Compat(p=0.95)", "nDCG@10"])
+    assert study.measures == ["Compat(p=0.95)", "nDCG@10"]
+    with pytest.raises(ValidationError, match=r"did you mean 'nDCG'"):
+        RelevanceStudy(**keys, measures=["ndcg@10"])

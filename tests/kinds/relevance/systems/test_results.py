@@ -53,6 +53,7 @@ def test_files_and_their_columns(tables):
     assert (systems["ci_low"] <= systems["value"]).all()
     assert (systems["value"] <= systems["ci_high"]).all()
     assert agreement["evaluator"].tolist() == ["human", "noisy"] * 2
+    assert agreement["coverage"].eq(1).all()
     own = agreement.set_index(["measure", "evaluator"]).loc["nDCG@10", "human"]
     assert (own["tau"], own["ci_low"], own["ci_high"]) == (1, 1, 1)
     assert tables[files.NOTES]["note"].str.startswith("counts measures no system").tolist() == [True]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from metaeval.llm.calls.request import Request
 from metaeval.llm.calls.runner import RequestRun
-from metaeval.llm.calls.turns import Turns
 from tests.llm.asking import FAST
 from tests.llm.server import Act, Server, first, serving
 
@@ -103,35 +99,3 @@ def test_what_is_in_the_store_warms_no_cache(store: Store) -> None:
         list(RequestRun(list(about(1, 9, server)), store, limits=FAST))
         assert len(server.log) == 9
         assert server.most_in_flight > 2
-
-
-@given(st.lists(st.sampled_from(["", "a", "b", "c"]), max_size=40), st.integers(1, 5), st.integers(1, 6))
-def test_all_leave_once_and_those_of_a_group_after_its_first(
-    groups: list[str], takers: int, most: int
-) -> None:
-    left: list[int] = []
-    over: set[str] = set()
-
-    async def take(turns: Turns[int]) -> None:
-        while (item := await turns.get()) is not None:
-            group = groups[item]
-            left.append(item)
-            assert not group or group in over or item == groups.index(group)
-            await asyncio.sleep(0)
-            over.add(group)
-            turns.over(group)
-
-    async def fill(turns: Turns[int]) -> None:
-        for item, group in enumerate(groups):
-            await turns.put(item, group)
-        turns.end()
-
-    async def run() -> None:
-        turns: Turns[int] = Turns(most, takers)
-        async with asyncio.timeout(5):
-            await asyncio.gather(fill(turns), *(take(turns) for _ in range(takers)))
-
-    asyncio.run(run())
-    assert sorted(left) == list(range(len(groups)))
-    if not any(groups):
-        assert left == sorted(left)
