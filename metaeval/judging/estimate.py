@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from metaeval.base.progress import progress
-from metaeval.llm.calls.price import Prices, cacheable, reply_limit, tokens_about
+from metaeval.llm.calls.price import OF_BATCH, Prices, cacheable, reply_limit, tokens_about
 from metaeval.llm.prompts.template import joined, load_prompt
-from metaeval.llm.providers import address_of
+from metaeval.llm.providers import address_of, provider_named
 from metaeval.llm.replies.fields import Number, Text
 from metaeval.llm.store.replies import Store
 
@@ -59,6 +59,10 @@ class CallEstimate:
     """The model that is asked, and where; empty for the sum over judges."""
     cached_tokens: int = 0
     """Those among ``tokens`` that are likely to come from the provider's cache."""
+    batch_usd_likely: float | None = None
+    """``usd_likely`` by batches; None too if the provider takes none."""
+    batch_usd: float | None = None
+    """``usd`` by batches."""
 
     @property
     def calls(self) -> int:
@@ -97,6 +101,8 @@ def total_of(found: Sequence[CallEstimate]) -> CallEstimate:
         usd=_known(e.usd for e in found),
         prompt=found[0].prompt,
         cached_tokens=sum(e.cached_tokens for e in found),
+        batch_usd_likely=_sum([e.batch_usd_likely for e in found]),
+        batch_usd=_sum([e.batch_usd for e in found]),
     )
 
 
@@ -150,6 +156,11 @@ class _Estimator:
         written = self._prices.about(first.request, each) if first else 0.0
         unwritten = self._prices.about(first.request, 0) if first else 0.0
         per_reply = None if written is None or unwritten is None else written - unwritten
+        likely, most = (
+            _sum([*prompts, None if per_reply is None else per_reply * len(prompts)]),
+            _sum(at_most),
+        )
+        share = OF_BATCH if provider_named(judge.provider).batching else None
         return CallEstimate(
             judge=str(judge.spec),
             requests=len(met),
@@ -158,8 +169,10 @@ class _Estimator:
             tokens=tokens,
             reply_tokens=replies,
             basis=basis,
-            usd_likely=_sum([*prompts, None if per_reply is None else per_reply * len(prompts)]),
-            usd=_sum(at_most),
+            usd_likely=likely,
+            usd=most,
+            batch_usd_likely=None if likely is None or share is None else likely * share,
+            batch_usd=None if most is None or share is None else most * share,
             prompt=joined(first.request.messages) if first else "",
             model=" at ".join(filter(None, (judge.model, address_of(judge.provider, judge.base_url)))),
             cached_tokens=in_cache,

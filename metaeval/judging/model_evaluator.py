@@ -293,6 +293,7 @@ class ModelEvaluator(BaseEvaluator):
             usable=usable,
             attempts=self.attempts,
             offline=settings.offline,
+            instead=settings.instead,
             description=str(self.spec),
             total=total,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.address import Where
     from metaeval.llm.calls.caller import ModelAt
     from metaeval.llm.calls.client import Client
+    from metaeval.llm.calls.request import Reply, Request
     from metaeval.llm.calls.terms import Terms
     from metaeval.llm.calls.work import Tally
     from metaeval.llm.providers import Connection
@@ -36,6 +36,7 @@ class JudgingOptions(Limits, Budget):
     """How the judges of a study ask their models."""
 
     store: Line | None = None
+    batch: bool = False
     prices: dict[str, Price] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -64,7 +65,7 @@ class JudgingOptions(Limits, Budget):
         return Budget(max_usd=self.max_usd, max_calls=self.max_calls)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Judging:
     """How judges ask their models.
 
@@ -78,6 +79,8 @@ class Judging:
         Take every reply from the store; a missing one is an error.
     clients
         Makes the client for a provider and address.
+    instead
+        Called with what must be sent, instead of sending it (`metaeval.llm.calls.runner.RequestRun`).
     """
 
     store: Store
@@ -86,6 +89,7 @@ class Judging:
     prices: Prices = field(default_factory=Prices)
     offline: bool = False
     clients: Callable[[Connection], Client] = client_for
+    instead: Callable[[Request], Reply] | None = None
     terms: dict[ModelAt, Terms] = field(default_factory=dict)
     """What each model is known to take."""
     at: dict[Where, Limits] = field(default_factory=dict)
@@ -93,13 +97,16 @@ class Judging:
     tallies: list[Tally] = field(default_factory=list)
     """Counts so far, one entry per round of requests."""
 
-    @functools.cached_property
-    def loop(self) -> CallLoop:
-        """Where all judges ask."""
+    loop: CallLoop = field(init=False)
+    """Where all of them ask."""
+
+    def __post_init__(self) -> None:
         purse = Purse(self.budget, self.prices)
-        return CallLoop(
-            lambda: Caller(self.clients, self.limits, purse, self.prices, terms=self.terms, at=self.at)
-        )
+
+        def caller() -> Caller:
+            return Caller(self.clients, self.limits, purse, self.prices, terms=self.terms, at=self.at)
+
+        object.__setattr__(self, "loop", CallLoop(caller))
 
 
 _current: ContextVar[Judging | None] = ContextVar("judging", default=None)
@@ -124,11 +131,18 @@ def judging(
         settings = Judging(
             opened, limits or Limits(), budget or Budget(), prices or Prices(), offline, clients
         )
-        token = _current.set(settings)
-        try:
+        with under(settings):
             yield settings
-        finally:
-            _current.reset(token)
+
+
+@contextlib.contextmanager
+def under(settings: Judging) -> Iterator[None]:
+    """Have all judges that score inside this block ask as these settings say."""
+    token = _current.set(settings)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 def judging_of(options: JudgingOptions, *, offline: bool = False) -> AbstractContextManager[Judging]:

@@ -7,14 +7,16 @@ import hashlib
 import json
 import shlex
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__
-from metaeval.base.errors import KEPT, StoppedError
+from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.base.records import ScoreTable, Status
+from metaeval.judging.batches import ask_by_batches
 from metaeval.judging.lost import lost_calls
 from metaeval.judging.replies import calls_in, replies_state
 from metaeval.judging.settings import judging_of
@@ -43,6 +45,8 @@ def run(
     out: str | os.PathLike[str] | None = None,
     *,
     offline: bool = False,
+    batch: bool = False,
+    wait: bool = False,
 ) -> Run:
     """Run a study: score, correlate, rank and report, into a run folder.
 
@@ -58,17 +62,22 @@ def run(
         The run folder; ``results/`` and the study's name, if left out.
     offline
         Take all replies of judges from the store: no key, no network.
+    batch
+        Ask judges by batches, at the price of batches, as the study's ``judging: {batch: true}`` does.
+    wait
+        Wait for batches, instead of stopping while one is under way.
 
     Raises
     ------
     StudyError, SpecError, DataError, RunFolderError
         If the study, its data or the folder cannot be used.
     StoppedError
-        If it was interrupted.
+        If it was interrupted, or a batch is under way.
     """
     todo = plan(study, out)
+    todo = by_batch(todo) if batch else todo
     if finished(todo, offline=offline) is None:
-        return carry_out(todo, offline=offline)
+        return carry_out(todo, offline=offline, wait=wait)
     from metaeval.study.results import read_back
 
     return read_back(todo.out)
@@ -81,14 +90,22 @@ def rerun(folder: str | os.PathLike[str], *, offline: bool = False) -> Run:
     return carry_out(plan(record.study.content(), path), offline=offline, again=record.again)
 
 
-def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
+def by_batch(todo: Plan) -> Plan:
+    """Return a plan whose judges are asked by batches."""
+    judging = todo.study.judging.model_copy(update={"batch": True})
+    return replace(todo, study=todo.study.model_copy(update={"judging": judging}))
+
+
+def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: str = "") -> Run:
     """Run a planned study, finished or not.
 
-    ``again`` is the command that runs it again, if the study is not from a file.
+    ``wait``: for batches; ``again`` is the command that runs it again, if the study is not from a file.
     """
     # It takes a second to load, and a finished run does not need it.
     from metaeval.study.outputs import write_outputs
 
+    if wait and not todo.study.judging.batch:
+        raise MetaevalError("wait is for batches; ask for them too: batch, or --batch")
     with RunFolder.claim(todo.out) as folder:
         record = Record(
             metaeval=__version__,
@@ -106,8 +123,16 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
             inputs = inputs_of(todo, scoring, offline=offline)
             of_truth = todo.scoring({"truth": str(todo.truth)})
             with contextlib.ExitStack() as stack:
-                if judges_of([*scoring.named.values(), *of_truth.named.values()]):
-                    stack.enter_context(judging_of(todo.study.judging, offline=offline))
+                if judges := judges_of([*scoring.named.values(), *of_truth.named.values()]):
+                    by_batch = todo.study.judging.batch and not offline
+                    # What came by batches is read from the store.
+                    settings = judging_of(todo.study.judging, offline=offline or by_batch)
+                    shared = stack.enter_context(settings)
+                    if by_batch:
+                        done_with = ask_by_batches(
+                            judges, todo.data, todo.aspects, shared, todo.out, wait=wait
+                        )
+                        stack.push(lambda kind, *_: kind is None and done_with())
                 truth = of_truth.whole()
                 if not finished_before:
                     folder.write_record(record)
@@ -218,7 +243,10 @@ def _asked(todo: Plan, scoring: Scoring, of_truth: Scoring, scores: ScoreTable, 
     lost = lost_calls(asked, store)
     if lost:
         file = todo.study.file
-        command = shlex.join(["metaeval", "run", str(file), "--out", str(todo.out)]) if file else again
+        by_batch = ["--batch"] if todo.study.judging.batch else []
+        command = (
+            shlex.join(["metaeval", "run", str(file), "--out", str(todo.out), *by_batch]) if file else again
+        )
         return {"lost": lost, "again": command}
     return {"replies": replies_state(store, calls_in([scores.frame, scores.verdicts]), asked.values())}
 

@@ -57,8 +57,8 @@ class Limits(Options):
     retries
         How often a request is sent again after a failure that may pass.
     patience_seconds
-        How long a model may be silent before the run stops; also the longest wait that a provider may ask
-        for. Longer than ``reply_seconds``, so that a server that hangs is tried again.
+        How long a model may be silent before the runs that ask it stop; also the longest wait that a provider
+        may ask for. Longer than ``reply_seconds``, so that a server that hangs is tried again.
     """
 
     concurrency: Concurrency = Field(default_factory=_concurrency)
@@ -130,6 +130,18 @@ def nano(usd: float) -> int:
     return math.ceil(round(usd * _NANO, 3))  # 3 digits more than are kept, so that 0.03 USD is no bit more
 
 
+def bound_of(request: Request, prices: Prices) -> int:
+    """Return what a request costs at most, in nano-dollars; raise `MetaevalError` if it has no bound."""
+    usd = prices.at_most(request)
+    if usd is None:
+        name = f"{request.provider}/{request.model}"
+        missing = "its replies have no max_tokens" if prices.known(request) else "its price is unknown"
+        raise MetaevalError(
+            f"max_usd cannot be kept for {name}, since {missing}; set it, or limit calls with max_calls"
+        )
+    return nano(usd)
+
+
 class Purse:
     """Keeps runs within one budget: reserves the most that a call may cost before it is sent.
 
@@ -160,7 +172,7 @@ class Purse:
         """
         bound = 0
         if self._most is not None:
-            bound = self._bound(request)
+            bound = bound_of(request, self._prices)
             while self._spent + self._reserved + bound > self._most:
                 if self._reserved == 0:
                     self.empty = f"the budget of {self._budget.max_usd:g} USD is used up"
@@ -179,14 +191,3 @@ class Purse:
         self._spent += spent
         self._changed.set()
         self._changed = asyncio.Event()  # the next to wait may do so in another event loop
-
-    def _bound(self, request: Request) -> int:
-        usd = self._prices.at_most(request)
-        if usd is None:
-            name = f"{request.provider}/{request.model}"
-            known = self._prices.known(request)
-            missing = "its replies have no max_tokens" if known else "its price is unknown"
-            raise MetaevalError(
-                f"max_usd cannot be kept for {name}, since {missing}; set it, or limit calls with max_calls"
-            )
-        return nano(usd)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.request import Reply, Request
 
 _MILLION = 1_000_000
+OF_BATCH = 0.5
+"""What a reply by batch costs, as a share of the price of an ordinary call; so it is at all providers."""
 _A_MESSAGE = 16  # tokens that a chat template adds per message; four to ten at known models
 _A_REQUEST = 64  # and per request
 _LEAST_CACHED = 1024  # tokens; no provider keeps shorter prompts in its cache
@@ -120,7 +122,8 @@ class Prices:
         if reply.prompt_tokens is None or reply.completion_tokens is None:
             return 0.0 if request.provider == "simulated" else None
         cached = min(reply.cached_tokens or 0, reply.prompt_tokens)
-        return self._usd(request, reply.model, reply.prompt_tokens, reply.completion_tokens, cached)
+        usd = self._usd(request, reply.model, reply.prompt_tokens, reply.completion_tokens, cached)
+        return usd if usd is None or not reply.by_batch else usd * OF_BATCH
 
     def at_most(self, request: Request) -> float | None:
         """Return an upper bound of the cost in USD; None if price or reply limit are unknown."""

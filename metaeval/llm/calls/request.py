@@ -17,6 +17,8 @@ FailureKind: TypeAlias = Literal["transport", "rejected", "denied", "budget"]
 """Why there is no reply: all tries failed; the provider rejects this request, or all of ours (key, model,
 quota); it was not sent, because it might have cost more than the budget."""
 
+BY_BATCH = {"service_tier": "batch"}
+"""What the ``sent`` of a reply says that came by a batch."""
 _FORBIDDEN = {"model", "messages", "n", "stream", "api_key", "authorization", "headers", "extra_headers"}
 
 
@@ -246,6 +248,11 @@ class Reply(NamedTuple):
             return 0
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         return (self.prompt_tokens or 0) + (self.completion_tokens or 0) if known else None
+
+    @property
+    def by_batch(self) -> bool:
+        """Whether it came by a batch, at the price of batches."""
+        return bool(self.sent) and BY_BATCH.items() <= json.loads(self.sent).items()
 
     @property
     def final(self) -> bool:

@@ -60,6 +60,9 @@ class RequestRun:
         How often a request is sent at most until a reply can be used.
     offline
         Take everything from the store; no client is made.
+    instead
+        Called with each request that must be sent, in the run's thread, instead of sending it: see
+        `metaeval.llm.calls.work.Work.hand_over`.
     description, total
         Label of the progress bar, and the number of requests; without a total there is no bar.
     clock, sleep, draw
@@ -71,7 +74,7 @@ class RequestRun:
         While iterating: a key is missing, the store cannot be used, or, offline, replies are not there; a
         model refuses a setting that a request states.
     StoppedError
-        While iterating: a model answers no call at all.
+        While iterating: a model answers no call at all; or, with ``instead``, replies are to come.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class RequestRun:
         usable: Callable[[int, Reply], bool] = lambda _, reply: bool(reply.text),
         attempts: int = 1,
         offline: bool = False,
+        instead: Callable[[Request], Reply] | None = None,
         description: str = "asking",
         total: int = 0,
         clock: Callable[[], float] = time.monotonic,
@@ -100,6 +104,7 @@ class RequestRun:
         self._requests, self._store = requests, store
         self._limits, self._prices = limits or Limits(), prices or Prices()
         self._usable, self._attempts, self._offline = usable, attempts, offline
+        self._instead = instead
         self._description, self._total, self._clock = description, total, clock
         purse = Purse(budget or Budget(), self._prices)
         self._loop = loop or CallLoop(
@@ -181,7 +186,9 @@ class RequestRun:
             return caller.note(self.tally.models) or others
 
         self._waiting = waiting
-        if self._offline:
+        if self._instead is not None:
+            await work.hand_over(self._requests, self._instead)
+        elif self._offline:
             await work.read(self._requests)
             if work.missing:
                 raise MetaevalError(

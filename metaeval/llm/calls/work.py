@@ -30,6 +30,10 @@ _LOOKING = 32  # how many look again in that time
 _GRACE = 3.0  # seconds that calls under way get when the run stops by itself
 
 
+class HandedOverError(StoppedError):
+    """Requests whose replies are not there were handed over instead of sent."""
+
+
 class Answer(NamedTuple):
     """The replies to a request."""
 
@@ -141,6 +145,24 @@ class Work:
         """Take all answers from the store; count those that are not there in ``missing``."""
         async for _ in self._missing(requests):
             self.missing += 1
+
+    async def hand_over(self, requests: Iterable[Request], instead: Callable[[Request], Reply]) -> None:
+        """Take answers from the store; what must be sent is given to a function, which says why not yet.
+
+        Raises
+        ------
+        HandedOverError
+            At the end, if replies are to come: those whose error is of kind ``budget``.
+        """
+        self._online = True
+        async for item in self._missing(requests):
+            reply = instead(item.next)
+            item.replies.append(reply)
+            self._ended(item)
+            self._emit([self._answer(item)])
+            self.missing += reply.error is not None and reply.error.kind == "budget"
+        if self.missing:
+            raise HandedOverError(f"{self.missing:,} replies are to come")
 
     async def ask(self, requests: Iterable[Request], caller: Caller) -> None:
         """Take answers from the store, and have the rest sent, as many at once as each address takes."""

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 TEXTS = (
     "CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, text BLOB NOT NULL)"
 )
+BATCH_REQUESTS = """CREATE TABLE IF NOT EXISTS batch_requests (
+    key TEXT PRIMARY KEY, batch TEXT NOT NULL, request TEXT NOT NULL, sent TEXT NOT NULL,
+    tries INTEGER NOT NULL)"""
 _BROKEN = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 """What a row that was changed after it was written may raise."""
 
@@ -75,9 +78,11 @@ def request_in(connection: sqlite3.Connection, held: str | bytes, key: str) -> d
 
 
 def drop_unused(connection: sqlite3.Connection) -> None:
-    """Delete the texts that no request uses."""
+    """Delete the texts that no request uses, be it answered or in a batch."""
+    connection.execute(BATCH_REQUESTS)
     runs: set[tuple[int, int]] = set()
-    for (held,) in connection.execute("SELECT request FROM replies"):
+    used_by = "SELECT request FROM replies UNION ALL SELECT request FROM batch_requests"
+    for (held,) in connection.execute(used_by):
         with contextlib.suppress(*_BROKEN):
             runs.update(_run(part) for part in json.loads(held)["texts"] if not isinstance(part, str))
     kept = np.array([n for (n,) in connection.execute("SELECT id FROM texts ORDER BY id")], np.int64)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from metaeval.base.errors import DataError, Problem
 from metaeval.sources.trec.fields import read_fields
@@ -76,15 +78,20 @@ def read_runs(files: Sequence[Path]) -> tuple[Runs | None, list[Problem]]:
     problems += _number(rows, names)
     if problems:
         return None, problems
-    problems = [*_twice(rows, names), *_of_two_files(rows, names)]
-    return (None, problems) if problems else (_ordered(rows, names), [])
+    system, systems = pd.factorize(rows["system"])
+    lists = system.astype(np.int64) * len(rows) + pd.factorize(rows["user_id"])[0]
+    problems = [*_twice(rows, lists, names), *_of_two_files(rows, names)]
+    return (None, problems) if problems else (_ordered(rows, lists, system, systems, names), [])
 
 
 def _number(rows: pd.DataFrame, names: Sequence[str]) -> list[Problem]:
     """Make numbers of ranks and scores, and return those that are none."""
     problems = []
     for column, wanted in _NUMBERS.items():
-        numbers = pd.to_numeric(rows[column], errors="coerce").astype(float)
+        try:
+            numbers = pd.Series(pc.cast(pa.array(rows[column]), pa.float64()).to_numpy())
+        except pa.ArrowInvalid:  # a word, or a way to write a number that Arrow does not know
+            numbers = pd.to_numeric(rows[column], errors="coerce").astype(float)
         fits = np.isfinite(numbers) & ((column != "rank") | (numbers % 1 == 0))
         problems += [
             Problem(names[file], line, column, f"is {given!r}; it is {wanted}")
@@ -94,10 +101,11 @@ def _number(rows: pd.DataFrame, names: Sequence[str]) -> list[Problem]:
     return problems
 
 
-def _twice(rows: pd.DataFrame, names: Sequence[str]) -> list[Problem]:
+def _twice(rows: pd.DataFrame, lists: Ints, names: Sequence[str]) -> list[Problem]:
     problems = []
     for column, what in (("rank", "the rank {:g}"), ("item_id", "the item {!r}")):
-        again = rows.loc[rows.duplicated(["system", "user_id", column]), ["file", "line", column, "user_id"]]
+        cells = pd.DataFrame({"list": lists, "value": pd.factorize(rows[column])[0]})
+        again = rows.loc[cells.duplicated(), ["file", "line", column, "user_id"]]
         problems += [
             Problem(names[file], line, None, f"{what.format(value)} is twice in the list of user {user!r}")
             for file, line, value, user in again.itertuples(index=False)
@@ -116,9 +124,9 @@ def _of_two_files(rows: pd.DataFrame, names: Sequence[str]) -> list[Problem]:
     ]
 
 
-def _ordered(rows: pd.DataFrame, names: Sequence[str]) -> Runs:
-    system, systems = pd.factorize(rows["system"])
-    lists = system.astype(np.int64) * len(rows) + pd.factorize(rows["user_id"])[0]
+def _ordered(
+    rows: pd.DataFrame, lists: Ints, system: Ints, systems: pd.Index[str], names: Sequence[str]
+) -> Runs:
     ranks, scores, lines = (rows[name].to_numpy() for name in ("rank", "score", "line"))
     by_line = np.lexsort((lines, lists))
     same = _same(lists[by_line])

@@ -32,3 +32,12 @@ def test_a_collection_of_which_nothing_else_is_known_is_shown_by_its_keys() -> N
     assert view.heading == ""
     assert [c.name for c in view.columns] == ["user_id", "item_id"]
     assert {t for text in view.texts for t in text.texts} == {None}
+
+
+def test_items_without_a_title_are_called_by_their_fields() -> None:
+    data = simulate(users=2, items=30, history=5)
+    view = unit_view(replace(data, items=data.items[["item_id", "genres", "year"]]), ["relevance"])
+    assert view.heading == ""
+    newest = view.texts[2].texts[0].split("\n")[0]
+    assert newest.startswith("genres: ")
+    assert "; year: " in newest
