@@ -131,8 +131,8 @@ def side_by_side(rounds: int = 3) -> dict[str, Any]:
     """Compare judges at two addresses with a judge at one, best of several rounds."""
     with server(0.2) as one, server(0.2) as two, tempfile.TemporaryDirectory() as folder:
         stores = (Path(folder) / f"{i}.sqlite" for i in itertools.count())
-        alone = min(judged([one], next(stores)) for _ in range(rounds))
-        both = min(judged([one, two], next(stores)) for _ in range(rounds))
+        in_turn = [[judged(urls, next(stores)) for urls in ([one], [one, two])] for _ in range(rounds)]
+        alone, both = map(min, zip(*in_turn, strict=True))
     return {
         "benchmark": f"two addresses of 200 ms, {JUDGED} calls each, against one of them",
         "one_seconds": round(alone, 2),

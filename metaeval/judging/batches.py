@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import random
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING
 from metaeval.base.errors import StoppedError
 from metaeval.judging.settings import under
 from metaeval.llm.calls.client import CallError, RetryableError
-from metaeval.llm.calls.limits import wait_before
 from metaeval.llm.calls.work import HandedOverError
 from metaeval.llm.providers import address_of, batching_of
 
@@ -85,7 +83,7 @@ def ask_by_batches(
                     raise StoppedError(
                         f"batches cannot be sent or collected ({error.code}): {error}"
                     ) from error
-                time.sleep(wait_before(failures, error, random.random()))  # noqa: S311 - no secret
+                time.sleep(batches.poll_seconds * failures)
 
 
 def _round(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,7 +65,7 @@ class JudgingOptions(Limits, Budget):
         return Budget(max_usd=self.max_usd, max_calls=self.max_calls)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Judging:
     """How judges ask their models.
 
@@ -98,13 +97,16 @@ class Judging:
     tallies: list[Tally] = field(default_factory=list)
     """Counts so far, one entry per round of requests."""
 
-    @functools.cached_property
-    def loop(self) -> CallLoop:
-        """Where all judges ask."""
+    loop: CallLoop = field(init=False)
+    """Where all of them ask."""
+
+    def __post_init__(self) -> None:
         purse = Purse(self.budget, self.prices)
-        return CallLoop(
-            lambda: Caller(self.clients, self.limits, purse, self.prices, terms=self.terms, at=self.at)
-        )
+
+        def caller() -> Caller:
+            return Caller(self.clients, self.limits, purse, self.prices, terms=self.terms, at=self.at)
+
+        object.__setattr__(self, "loop", CallLoop(caller))
 
 
 _current: ContextVar[Judging | None] = ContextVar("judging", default=None)

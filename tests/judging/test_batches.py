@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
+from aiohttp import web
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.cli import main
-from metaeval.llm.batch import batches
+from metaeval.llm.batch import batches, endpoint
 from tests.kinds.explanations.judge.test_judge import KEY
 from tests.llm.batch.server import BatchServer
 from tests.llm.server import Act, Server, error
@@ -35,7 +36,7 @@ def answer(body: dict[str, Any], _before: int) -> Act:
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: Path) -> Iterator[BatchServer]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(batches, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(batches, "_POLL_SECONDS", 0.01)
     with BatchServer(tmp_path / "server", answer) as running:
         yield running
 
@@ -114,6 +115,25 @@ def test_calls_that_no_batch_answers_are_lost_and_asked_again(
     server.behave = answer
     assert main(["run", path, "--out", "out", "--batch", "--wait"]) == 0
     assert len(server.made()) == 2
+
+
+def test_waiting_outlives_a_server_that_is_away_for_a_while(
+    server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "_TRIES", 0)
+    away = iter(("upload after", "create before", "create after", "look before", "content before"))
+    now = next(away)
+
+    def at(step: str) -> None:
+        nonlocal now
+        if step == now:
+            now = next(away, "")
+            raise web.HTTPServiceUnavailable
+
+    server.at = at
+    assert (me.run(study(server), "out", batch=True, wait=True).scores.frame["status"] == "ok").all()
+    assert not now
+    assert set(server.paid().values()) == {1}
 
 
 def test_waiting_outlives_a_server_that_is_full_for_a_while(server: BatchServer) -> None:

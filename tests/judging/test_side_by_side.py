@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -164,6 +166,22 @@ def test_wrong_input_of_one_ends_all_soon_and_keeps_what_was_paid_for(data: me.E
         assert 0 < len(seen) < len(data)
     with Store("s.sqlite") as store:
         assert store.rows("SELECT count(*) FROM replies WHERE error_kind IS NULL") == [(len(seen),)]
+
+
+def test_ctrl_c_ends_all_soon_and_the_same_block_goes_on(data: me.ExplanationSet) -> None:
+    with serving(answer, delay=0.05) as one, serving(answer, delay=0.05) as two:
+        given = [judge(server, f"replicate={n}") for n in range(3) for server in (one, two)]
+        with judging("s.sqlite", limits=Limits(concurrency=2)) as settings:
+            timer = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            with pytest.raises(KeyboardInterrupt):
+                me.score(data, given)
+            timer.join()
+            calls = len(one.log) + len(two.log)
+            ((kept,),) = settings.store.rows("SELECT count(*) FROM replies")
+            assert calls - 4 <= kept <= calls < 6 * len(data)
+            assert (me.score(data, given).frame["status"] == "ok").all()
+            assert len(one.log) + len(two.log) - calls == 6 * len(data) - kept
 
 
 def test_a_budget_is_one_over_all(data: me.ExplanationSet) -> None:

@@ -192,7 +192,8 @@ def test_judges_with_equal_prompts_are_asked_and_paid_once(data: Path) -> None:
         specs = {
             f"j{n}": f"Judge('openai/gpt-4o', attempts={n}, base_url='{server.openai}')" for n in range(1, 37)
         }
-        study = study_on(server, evaluators=json.dumps(specs), judging=prices, details="false")
+        quick = {"details": "false", "coefficients": "[pearson]", "bootstrap": "null"}
+        study = study_on(server, evaluators=json.dumps(specs), judging=prices, **quick)
         me.run(study, "out")
     assert len(server.log) == len(stored()) == len(set(asked_in(server)))
     costs = pd.read_csv("out/cost.csv").set_index("evaluator")

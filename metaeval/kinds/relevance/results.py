@@ -73,6 +73,7 @@ def _of_systems(scored: Scored[RelevanceStudy]) -> dict[str, pd.DataFrame | str]
         models={
             name: f"{spec} {scores.signatures[name].get('model', '')}" for name, spec in study.specs.items()
         },
+        families=study.families,
         judges=[
             name for name, spec in study.specs.items() if scores.kinds[name] == Kind.JUDGE or spec in models
         ],

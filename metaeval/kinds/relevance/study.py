@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from metaeval.base.errors import MetaevalError, one_of
-from metaeval.base.validation import Strict
+from metaeval.base.validation import Line, Strict
 from metaeval.engine.alignment.policy import Coefficient
 from metaeval.kinds.correlated import CorrelatedStudy
 from metaeval.kinds.relevance.ablations import Ablation
@@ -50,6 +50,8 @@ class RelevanceStudy(CorrelatedStudy):
     )
     system_agreement: list[SystemPair] | None = None
     ablations: list[Ablation] = Field(default_factory=list)
+    families: dict[str, list[Line]] = Field(default_factory=dict)
+    """Families of models → words in the names of models and systems, beside those that are known."""
 
     @property
     def pairs(self) -> list[SystemPair]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from metaeval.llm.store.ledger import Batch
     from metaeval.llm.store.replies import Store
 
-POLL_SECONDS = 20.0
+_POLL_SECONDS = 20.0
 _BUSY = 60.0  # seconds to wait for another process that sends or collects
 
 
@@ -91,6 +91,8 @@ class Batches:
         self._ledger = Ledger(store, places)
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
         self._opened = contextlib.ExitStack()
+        self.poll_seconds = _POLL_SECONDS
+        """Between two looks at batches that are waited for."""
 
     def __enter__(self) -> Self:
         return self
@@ -143,7 +145,7 @@ class Batches:
         done = 0
         with progress("waiting for batches", sum(batch.requests for batch in batches)) as advance:
             while True:
-                time.sleep(POLL_SECONDS)
+                time.sleep(self.poll_seconds)
                 states = [self._endpoint(batch).state(batch.id) for batch in batches]
                 now = sum(state.done for state in states)
                 advance(now - done)

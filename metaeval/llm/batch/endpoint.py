@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PATH: Final = "/v1/chat/completions"
 _METADATA = "metaeval"
 _TRIES = 3  # of what may be asked for twice
-_OF_FILE = 600.0  # seconds for a file that is sent or comes
+_OF_UPLOAD = 600.0  # seconds
 _PAGE = 100
 _OVER = ("completed", "failed", "expired", "cancelled")
 _TOO_MANY = 429
@@ -80,7 +80,7 @@ class Endpoint:
         )
         # Once only: whether the server has done what it gave no answer to is looked up.
         self._once = self._sdk.with_options(max_retries=0)
-        self._of_file = openai.Timeout(_OF_FILE, connect=limits.connect_seconds)
+        self._of_upload = openai.Timeout(_OF_UPLOAD, connect=limits.connect_seconds)
 
     def __enter__(self) -> Self:
         return self
@@ -98,7 +98,7 @@ class Endpoint:
         """Send a file, and return the provider's name for it."""
         with self._errors():
             given = _file_name(name), file
-            return _name(self._once.files.create(file=given, purpose="batch", timeout=self._of_file))
+            return _name(self._once.files.create(file=given, purpose="batch", timeout=self._of_upload))
 
     def create(self, name: str, file: str, digest: str) -> str:
         """Make a batch of an uploaded file, and return the provider's name for it.
@@ -155,7 +155,7 @@ class Endpoint:
         """Yield the lines of a file of results, without the key."""
         with (
             self._errors(),
-            self._sdk.files.with_streaming_response.content(file, timeout=self._of_file) as response,
+            self._sdk.files.with_streaming_response.content(file) as response,
         ):
             rest = b""
             for chunk in response.iter_bytes():

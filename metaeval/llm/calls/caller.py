@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.base.errors import KEPT, MetaevalError, StoppedError
@@ -36,13 +36,26 @@ _CLOSE_SECONDS = 1.0
 
 
 @dataclass(slots=True)
+class _Failures:
+    """Of requests with the same settings: what is wrong with those of one judge may be right for others."""
+
+    in_a_row: int = 0
+    last: CallError | None = None
+    stopped: StoppedError | None = None
+
+
+@dataclass(slots=True)
 class _Model:
     address: Address
     breaker: Breaker
     terms: Terms
-    in_a_row: int = 0
+    failures: dict[str, _Failures] = field(default_factory=dict)
     last: CallError | None = None
     stopped: StoppedError | None = None
+
+    def of(self, request: Request) -> _Failures:
+        """Return the failures of requests with these settings."""
+        return self.failures.setdefault(request.settings, _Failures())
 
 
 class Caller:
@@ -100,9 +113,7 @@ class Caller:
         last: CallError | None = None
         while True:
             async with model.breaker.place(fresh=last is None) as seconds:
-                stopped = self._stopped or model.stopped
-                if stopped is not None:
-                    raise stopped
+                self._check_stopped(request, model)
                 if not seconds:
                     if last is None or last.code == "connect":
                         raise self._stop(model, self._silent(request, model))
@@ -179,7 +190,7 @@ class Caller:
             elif outcome.error is None:
                 model.terms.answered(request)
                 model.breaker.answer()
-                model.in_a_row = 0
+                model.of(request).in_a_row = 0
                 if asked.changes:
                     return outcome._replace(sent=canonical(asked.changes)), took
             return outcome, took
@@ -196,9 +207,7 @@ class Caller:
         try:
             estimate = tokens_about(request) + (reply_limit(request) or 0)
             await model.address.turn(estimate)
-            stopped = self._stopped or model.stopped
-            if stopped is not None:
-                raise stopped
+            self._check_stopped(request, model)
             spent = reserved  # if this ends by an exception, the call may have been charged
             sent = self._clock()
             outcome = await self._try(model.address.client, request, seconds)
@@ -227,14 +236,16 @@ class Caller:
 
     def _given_up(self, request: Request, model: _Model, error: CallError) -> Reply:
         name = f"{request.provider}/{request.model}"
-        same = model.last is not None and (type(model.last), model.last.code) == (type(error), error.code)
-        model.in_a_row = model.in_a_row + 1 if same else 1
-        model.last = error
+        alike = model.of(request)
+        same = alike.last is not None and (type(alike.last), alike.last.code) == (type(error), error.code)
+        alike.in_a_row = alike.in_a_row + 1 if same else 1
+        alike.last = model.last = error
         most = (
             _DENIED_AT_MOST if isinstance(error, DeniedError) else _REJECTED_AT_MOST[model.breaker.answered]
         )
-        if not isinstance(error, RetryableError) and not error.too_long and model.in_a_row >= most:
-            raise self._stop(model, _stopped(name, "takes no call", error))
+        if not isinstance(error, RetryableError) and not error.too_long and alike.in_a_row >= most:
+            alike.stopped = _stopped(name, "takes no call", error)
+            raise self._stop(model, alike.stopped) if isinstance(error, DeniedError) else alike.stopped
         kind: FailureKind = "transport"
         if isinstance(error, (DeniedError, RejectedError)):
             kind = "denied" if isinstance(error, DeniedError) else "rejected"
@@ -260,6 +271,10 @@ class Caller:
             self._terms[key] = Terms(json_object=getattr(address.client, "json_object", False))
         self._models[key] = _Model(address, breaker, self._terms[key])
         return self._models[key]
+
+    def _check_stopped(self, request: Request, model: _Model) -> None:
+        if stopped := self._stopped or model.stopped or model.of(request).stopped:
+            raise stopped
 
     def _stop(self, model: _Model, error: StoppedError) -> StoppedError:
         model.stopped = error  # at once: others are about to send

@@ -57,8 +57,8 @@ class Limits(Options):
     retries
         How often a request is sent again after a failure that may pass.
     patience_seconds
-        How long a model may be silent before the run stops; also the longest wait that a provider may ask
-        for. Longer than ``reply_seconds``, so that a server that hangs is tried again.
+        How long a model may be silent before the runs that ask it stop; also the longest wait that a provider
+        may ask for. Longer than ``reply_seconds``, so that a server that hangs is tried again.
     """
 
     concurrency: Concurrency = Field(default_factory=_concurrency)

@@ -313,7 +313,9 @@ def test_a_server_that_says_it_otherwise_loses_nothing(
 
 
 def test_a_result_of_endless_length_is_none(store: Store, server: BatchServer) -> None:
-    server.behave = lambda _body, _: Act(text="long " * 600_000 if len(server.made()) == 1 else "Summary: 3")
+    server.behave = lambda _body, _: Act(
+        text="long " * 2_000_000 if len(server.made()) == 1 else "Summary: 3"
+    )
     wanted = asked(server, 1)
     assert finish(store, wanted) == 3
     assert [answer.reply.text for answer in replies(store, wanted)] == ["Summary: 3"]

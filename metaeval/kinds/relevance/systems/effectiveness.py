@@ -172,16 +172,6 @@ class Effectiveness:
     missing: Ints
     """Shape (systems,): users with a label for whom a system has no list. They count as 0."""
 
-    def among(self, systems: Sequence[int]) -> Effectiveness:
-        """Return the values of some systems, by their places."""
-        chosen = list(systems)
-        return Effectiveness(
-            {name: values[chosen] for name, values in self.of_user.items()},
-            {name: shares[chosen] for name, shares in self.judged.items()},
-            self.users,
-            self.missing[chosen],
-        )
-
     def means(self, measure: str) -> ClusterSums:
         """Return the mean over users of each system, as a function of the users' weights."""
         counted = self.users.astype(np.float64)

@@ -8,7 +8,7 @@ from metaeval.engine.figures.figure import Figure, first_choices
 from metaeval.engine.figures.style import BLUE, FILLING, GREY, PALETTE, layer, nominal, number, scale_of
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.relevance import files
-from metaeval.kinds.relevance.systems.sheets import curve_sheet
+from metaeval.kinds.relevance.systems.sheets import system_sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -111,8 +111,7 @@ def _scatter(frame: pd.DataFrame, truth: str, simulated: Simulation, first: Mapp
 
 
 def _curve(frame: pd.DataFrame, simulated: Simulation) -> Figure:
-    (sheet,) = curve_sheet(frame, "")
-    sheet = Sheet("label_curve", sheet.title, frame, sheet.columns, sheet.notes, simulated)
+    sheet = system_sheet(files.CURVE, frame, simulated)
     names = [str(n) for n in frame["evaluator"].unique()]
     x = number("labels_per_user", title="labels per user")
     y = number("tau", title="Kendall's τ", scale={"zero": False})

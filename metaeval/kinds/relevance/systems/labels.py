@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from metaeval.base.counts import counted
 from metaeval.kinds.relevance.data.collection import ITEM, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from metaeval.base.records import Scale
     from metaeval.stats.coefficients.tables import Floats
@@ -66,19 +66,6 @@ class Judgements:
         return cls(units.reset_index(drop=True), labels, tuple(notes))
 
     @classmethod
-    def of_frames(cls, frames: Mapping[str, pd.DataFrame], scale: Scale) -> Judgements:
-        """Do the same of one frame per evaluator: ``user_id``, ``item_id``, ``label``."""
-        together = pd.concat([f[[USER, ITEM]] for f in frames.values()], ignore_index=True)
-        code = together.groupby([USER, ITEM], sort=False, observed=True).ngroup().to_numpy()
-        units = together.drop_duplicates()
-        scores, at = {}, 0
-        for name, frame in frames.items():
-            scores[name] = np.full(len(units), np.nan)
-            scores[name][code[at : at + len(frame)]] = frame["label"].to_numpy(dtype=np.float64)
-            at += len(frame)
-        return cls.of(units, scores, scale)
-
-    @classmethod
     def of_study(
         cls, units: pd.DataFrame, scores: pd.DataFrame, truth: pd.DataFrame, name: str, scale: Scale
     ) -> Judgements:
@@ -104,7 +91,3 @@ class Judgements:
             found[evaluator] = np.full(len(units), np.nan)
             found[evaluator][at[at >= 0]] = frame["score"].to_numpy(dtype=np.float64)[at >= 0]
         return cls.of(units[[USER, ITEM]], found, scale)
-
-    def among(self, names: Iterable[str]) -> Judgements:
-        """Return those of some evaluators."""
-        return replace(self, labels={name: self.labels[name] for name in names})

@@ -61,8 +61,8 @@ class SystemOptions:
     """Whether completeness, the curve of labels and left-out systems are computed too."""
     models: Mapping[str, str] = field(default_factory=dict)
     """Evaluator → whatever names its model, such as its spec and model."""
-    families: Mapping[str, Sequence[str]] | None = None
-    """Family of models → words in names; those that are known, if None."""
+    families: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Family of models → words in names; they go before those that are known."""
     judges: Sequence[str] = ()
     """Evaluators whose labels of unjudged items are written as files."""
     signatures: Mapping[str, str] = field(default_factory=dict)
@@ -128,7 +128,7 @@ def systems_found(
             rank_gains(found, truth, pairs[0]),
             options.models,
             resampler,
-            options.families or KNOWN_FAMILIES,
+            {**options.families, **{k: v for k, v in KNOWN_FAMILIES.items() if k not in options.families}},
         )
         if len(families):
             tables[FAMILIES] = families

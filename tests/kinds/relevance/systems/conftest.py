@@ -10,6 +10,7 @@ from metaeval.base.records import Scale
 from metaeval.kinds.relevance.data.collection import Collection
 from metaeval.kinds.relevance.systems.effectiveness import RankedRuns
 from metaeval.kinds.relevance.systems.labels import Judgements
+from tests.kinds.relevance.systems.frames import judgements_of
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +31,7 @@ def dl21(real_data):
         runs.append(
             run.assign(rank=run.groupby("user_id").cumcount() + 1, system=path.name[: -len(".txt.gz")])
         )
-    judgements = Judgements.of_frames(frames, Scale(0, 3))
+    judgements = judgements_of(frames, Scale(0, 3))
     return judgements, RankedRuns.of(pd.concat(runs, ignore_index=True), judgements.units)
 
 

@@ -22,6 +22,7 @@ from metaeval.kinds.relevance.systems.effectiveness import (
 from metaeval.kinds.relevance.systems.labels import Judgements
 from metaeval.kinds.relevance.systems.measures import measure_named
 from metaeval.stats.resampling.bootstrap import Resampler
+from tests.kinds.relevance.systems.frames import judgements_of
 
 COMPAT = measure_named("Compat(p=0.9)")
 
@@ -64,7 +65,7 @@ def test_lists_of_the_java_program(real_data):
     lists = pd.read_csv(folder / "recs.csv.gz", dtype=kinds).rename(columns=names)
     truth = pd.read_csv(folder / "truth.csv", dtype=kinds).rename(columns=names)
     java = pd.read_csv(folder / "metrics.csv", dtype=kinds)
-    judgements = Judgements.of_frames({"truth": truth}, Scale(1, 5))
+    judgements = judgements_of({"truth": truth}, Scale(1, 5))
     runs = RankedRuns.of(lists, judgements.units)
     measures = [measure_named("nDCG(dcg='jk')"), measure_named("RR")]
     found = effectiveness(runs, judgements.labels["truth"], measures)
@@ -93,7 +94,7 @@ def collections(draw):
 @settings(max_examples=60)
 def test_values_are_those_of_ir_measures_for_the_scores_or_the_ranks(given):
     labels, runs = given
-    judgements = Judgements.of_frames({"human": labels}, Scale(0, 3))
+    judgements = judgements_of({"human": labels}, Scale(0, 3))
     ranked = RankedRuns.of(runs, judgements.units)
     names = ["nDCG@3", "AP", "P@2", "Judged@2", "Compat(p=0.8)"]
     found = effectiveness(ranked, judgements.labels["human"], [measure_named(n) for n in names])
@@ -119,7 +120,7 @@ def test_values_are_those_of_ir_measures_for_the_scores_or_the_ranks(given):
 def test_a_user_without_a_list_is_worth_nothing_and_is_counted():
     labels = pd.DataFrame({"user_id": ["u", "v"], "item_id": ["i", "i"], "label": [1, 1]})
     runs = pd.DataFrame({"system": ["a", "a", "b"], "user_id": ["u", "v", "u"], "item_id": "i", "rank": 1})
-    judgements = Judgements.of_frames({"human": labels}, Scale(0, 1))
+    judgements = judgements_of({"human": labels}, Scale(0, 1))
     ranked = RankedRuns.of(runs, judgements.units)
     found = by_evaluator(ranked, judgements.labels, [measure_named("RR")])
     frame = systems_frame(ranked, found, ["RR"], Resampler(2, 50))

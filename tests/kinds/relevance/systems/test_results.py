@@ -150,9 +150,8 @@ def test_sheets_and_figures_are_made_of_the_files_alone(tables, tmp_path):
             read[name] = pd.read_csv(tmp_path / name)
     sheets = {sheet.name: sheet for sheet in system_sheets(read, "Brackets hold 95 % intervals.", REAL)}
     assert list(sheets) == [
-        "system_agreement", "systems", "system_decisions", "model_selection", "candidates",
-        "system_popularity",
-        "label_curve", "judged", "unjudged", "left_out",
+        "system_agreement", "systems", "system_decisions", "system_popularity", "label_curve", "judged",
+        "unjudged", "left_out", "model_selection", "candidates",
     ]  # fmt: skip
     for sheet in sheets.values():
         for column in sheet.columns:
