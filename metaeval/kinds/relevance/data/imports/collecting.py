@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
+import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError
+from metaeval.base.keys import noun
 from metaeval.base.validation import model_of
 from metaeval.kinds.files.loading import summary
 from metaeval.kinds.relevance.data.check import build
@@ -20,9 +21,6 @@ from metaeval.sources.tables.table import Table, from_frame
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-    from numpy.typing import NDArray
 
     from metaeval.kinds.relevance.data.collection import Collection
 
@@ -75,20 +73,23 @@ def collected(
         if kind not in kept or key not in kept[kind].frame.columns:
             continue
         table, others = kept[kind], [kept[k] for k in ("labels", "runs", "histories") if k in kept]
-        known = np.isin(_texts(table, key), np.concatenate([np.unique(_texts(t, key)) for t in others]))
+        named = pd.concat([_names(t, key) for t in others])
+        known = pd.Series(text_column(table, key)[0], dtype="str").isin(named).to_numpy(dtype=bool)
         kept[kind] = Table(table.name, table.frame[known].reset_index(drop=True), table.rows[known])
         if not known.all():
-            what = counted(int((~known).sum()), "row")
-            left_out.append(
-                f"{table.name}: {what} of {key.removesuffix('_id')}s that nothing else names, left out"
-            )
+            what = f"{counted(int((~known).sum()), 'row')} of {noun(key)}s"
+            left_out.append(f"{table.name}: {what} that nothing else names, left out")
     data = collection_of(about, kept)
     save(data, out, force=force)
     return Imported(data, (*notes, *left_out, *_notes(data)))
 
 
-def _texts(table: Table, key: str) -> NDArray[np.str_]:
-    return text_column(table, key)[0].astype(str) if key in table.frame.columns else np.array([], str)
+def _names(table: Table, key: str) -> pd.Series[str]:
+    """Return the different values of a key column, as text; none if there is no such column."""
+    if key not in table.frame.columns:
+        return pd.Series(dtype="str")
+    distinct = table.frame[[key]].drop_duplicates()
+    return pd.Series(text_column(Table(table.name, distinct, table.rows), key)[0], dtype="str")
 
 
 def _notes(data: Collection) -> list[str]:
@@ -100,10 +101,8 @@ def _notes(data: Collection) -> list[str]:
             notes.append(f"{counted(int(without.sum()), 'user')} with labels and without a history")
         judged = data.histories[[USER, ITEM]].merge(data.units, how="inner")
         if len(judged):
-            told = counted(len(judged), "row")
-            notes.append(
-                f"{told} of histories about items that the user labelled, which judges are not shown"
-            )
+            told = counted(len(judged), "row of histories", "rows of histories")
+            notes.append(f"{told} about items that the user labelled, which judges are not shown")
     if data.items is not None:
         bare = ~data.units[ITEM].drop_duplicates().isin(data.items[ITEM])
         if bare.any():
