@@ -16,6 +16,7 @@ from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.grid import STATUSES
 from metaeval.kinds.explanations.data.frames import of_explanations
+from metaeval.kinds.kind import evaluators_for
 from metaeval.kinds.registry import REGISTRY, Builder, Given
 
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ def score(
 class Scoring:
     """The evaluators of one data set; what several of them share is scored once.
 
-    Parameters and errors are those of `score`; ``known`` are the evaluators of the kind of study, and
-    ``models`` are validated.
+    Parameters and errors are those of `score`; ``known`` are the evaluators of the kind of study (of the kind
+    of the data, if left out), and ``models`` are validated.
     """
 
     def __init__(
@@ -93,12 +94,12 @@ class Scoring:
         data: DataSet,
         evaluators: Sequence[Given] | Mapping[str, Given],
         aspects: Sequence[str] | None = None,
-        known: Mapping[str, Factory] = REGISTRY,
+        known: Mapping[str, Factory] | None = None,
         models: Mapping[str, NamedModel] | None = None,
     ) -> None:
         self.data = data
         self.aspects = _chosen_aspects(data, aspects)
-        self.named = resolve(evaluators, known, models)
+        self.named = resolve(evaluators, evaluators_for(data) if known is None else known, models)
         self._models = models or {}
         self._memo: dict[int, ScoreTable] = {}
 

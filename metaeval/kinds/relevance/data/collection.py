@@ -76,6 +76,7 @@ class Collection(KeyedUnits):
     simulated: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
     keys: tuple[str, ...] = KEYS
+    kind: ClassVar[str] = "relevance"
     frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores", "runs", "histories")
 
     @property
