@@ -22,7 +22,7 @@ def resolved(**keys):
 def test_a_collection_is_scored_with_the_evaluators_of_its_kind():
     table = me.score(DATA, ["Labels('judge')", "Popularity()"])
     assert table.evaluators == ("Labels('judge')", "Popularity()")
-    with pytest.raises(SpecError, match="there is no evaluator 'BLEU'; known are .*Popularity"):
+    with pytest.raises(SpecError, match=r"there is no evaluator 'BLEU'; known are .*Popularity"):
         me.score(DATA, ["BLEU(n=4)"])
 
 
