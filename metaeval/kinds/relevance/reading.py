@@ -29,11 +29,8 @@ def unit_view(data: Collection, aspects: Sequence[str]) -> UnitView:
     columns = [UnitColumn(key, data.nouns[key], ids) for key, ids in zip(KEYS, (users, items), strict=True)]
     if titles:
         columns.insert(0, UnitColumn(_TITLE, _TITLE, [titles.get(item) for item in items], key=False))
-    fields, profiles, histories = (
-        _entries(data.items, ITEM),
-        _entries(data.profiles, USER),
-        _histories(data, titles),
-    )
+    fields, profiles = _entries(data.items, ITEM), _entries(data.profiles, USER)
+    histories = _histories(data, titles or {item: told.replace("\n", "; ") for item, told in fields.items()})
     return UnitView(
         tuple(columns),
         (
@@ -54,7 +51,7 @@ def _entries(frame: pd.DataFrame | None, key: str) -> dict[str, str]:
     return {name: "\n".join(f"{field}: {value}" for field, value in own) for name, own in of.items()}
 
 
-def _histories(data: Collection, titles: dict[str, str]) -> dict[str, str]:
+def _histories(data: Collection, called: dict[str, str]) -> dict[str, str]:
     """Return the last items of each user's history, newest first, and how many more there are."""
     if data.histories is None:
         return {}
@@ -64,7 +61,7 @@ def _histories(data: Collection, titles: dict[str, str]) -> dict[str, str]:
     found = {}
     for user, own in past.groupby(USER, sort=False):
         shown = own.iloc[:_SHOWN]
-        names = [titles.get(item) or item for item in shown[ITEM]]
+        names = [called.get(item) or item for item in shown[ITEM]]
         if "rating" in shown:
             names = [n if r != r else f"{n} ({r:g})" for n, r in zip(names, shown["rating"], strict=True)]  # noqa: PLR0124 NaN
         more = len(own) - len(shown)
