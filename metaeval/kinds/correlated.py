@@ -79,9 +79,9 @@ class CorrelatedKind(StudyKind):
         for at, level in enumerate(study.levels or ()):
             if level not in possible:
                 have = ", ".join(possible)
-                raise study.error(
-                    f"the data set has no users, so no level {level!r}; use some of {have}", "levels", at
-                )
+                keys = ", ".join(data.keys)
+                sentence = f"the key columns {keys} allow no level {level!r}; use some of {have}"
+                raise study.error(sentence, "levels", at)
         chosen = list(study.levels or preferred_levels(data.keys))
         aspects = list(study.aspects or data.aspects)
         known = {

@@ -38,7 +38,7 @@ class Labels(BaseEvaluator):
         The rater's name.
     """
 
-    kind: ClassVar[Kind] = Kind.ANNOTATOR
+    kind: ClassVar[Kind] = Kind.RECORDED
 
     name: str
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from metaeval.base.errors import SpecError, unknown
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.kinds.correlated import CorrelatedKind
+from metaeval.kinds.registry import ShortNames
 from metaeval.kinds.relevance import reading
 from metaeval.kinds.relevance.data.loading import load
 from metaeval.kinds.relevance.files import FILES, TEXTS
@@ -121,12 +122,13 @@ def _pattern(text: str) -> str | None:
 
 def _variants(study: RelevanceStudy) -> Iterator[tuple[str, str]]:
     """Yield name and spec of every variant that the ablations add."""
+    names = ShortNames(study.specs)
     for at, ablation in enumerate(study.ablations):
         if ablation.base not in study.specs:
             sentence = unknown("there is no evaluator", ablation.base, study.specs, "there are")
             raise study.error(sentence, "ablations", at, "base")
         try:
-            for variant in ablation.variants(EvaluatorSpec.parse(study.specs[ablation.base])):
+            for variant in ablation.variants(names[ablation.base]):
                 yield from variant.specs.items()
         except SpecError as error:
             raise study.error(str(error), "ablations", at) from error

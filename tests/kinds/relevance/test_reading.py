@@ -26,6 +26,16 @@ def test_item_profile_and_history_are_shown() -> None:
     assert lines[0] == f"{title} ({newest['rating']:g})"
 
 
+def test_a_history_of_items_without_titles_shows_their_fields() -> None:
+    data = simulate(users=2, items=30, history=5)
+    view = unit_view(replace(data, items=data.items.drop(columns=["title", "keywords"])), ["relevance"])
+    lines = view.texts[2].texts[0].split("\n")
+    own = data.histories[data.histories["user_id"] == data.units["user_id"].iloc[0]]
+    newest = own.sort_values("timestamp").iloc[-1]
+    item = data.items.set_index("item_id").loc[newest["item_id"]]
+    assert lines[0] == f"genres: {item['genres']}; year: {item['year']} ({newest['rating']:g})"
+
+
 def test_a_collection_of_which_nothing_else_is_known_is_shown_by_its_keys() -> None:
     data = replace(simulate(users=2, items=30, history=5), items=None, histories=None)
     view = unit_view(data, ["relevance"])
