@@ -77,6 +77,7 @@ class Collection(KeyedUnits):
     extra: Mapping[str, Any] = field(default_factory=dict)
     keys: tuple[str, ...] = KEYS
     frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores", "runs", "histories")
+    kind: ClassVar[str] = "relevance"
 
     @property
     def fingerprint(self) -> str:
