@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import DataOfKind, DataSet, Evaluator
+    from metaeval.base.records import DataOfKind, Evaluator
     from metaeval.engine.board import Board
     from metaeval.engine.cells import Cells
     from metaeval.engine.drilldown import UnitView
@@ -186,13 +186,6 @@ def kind_named(name: object) -> StudyKind:
         )
     kind = known[str(name)]
     return _imported(kind) if isinstance(kind, str) else kind
-
-
-def evaluators_for(data: DataSet) -> Mapping[str, Factory]:
-    """Return the evaluators that specs may name for a data set; one that says no kind has explanations."""
-    from metaeval.kinds.registry import COMMON  # which knows this module
-
-    return {**COMMON, **kind_named(getattr(data, "kind", next(iter(KINDS)))).evaluators}
 
 
 def _imported(where: str) -> StudyKind:

@@ -16,8 +16,8 @@ from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.grid import STATUSES
 from metaeval.kinds.explanations.data.frames import of_explanations
-from metaeval.kinds.kind import evaluators_for
-from metaeval.kinds.registry import REGISTRY, Builder, Given
+from metaeval.kinds.kind import kind_named
+from metaeval.kinds.registry import COMMON, REGISTRY, Builder, Given
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -85,8 +85,8 @@ def score(
 class Scoring:
     """The evaluators of one data set; what several of them share is scored once.
 
-    Parameters and errors are those of `score`; ``known`` are the evaluators of the kind of study (of the kind
-    of the data, if left out), and ``models`` are validated.
+    Parameters and errors are those of `score`; ``known`` are the evaluators of the kind of study, those of
+    the data's kind if None, and ``models`` are validated.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Scoring:
     ) -> None:
         self.data = data
         self.aspects = _chosen_aspects(data, aspects)
-        self.named = resolve(evaluators, evaluators_for(data) if known is None else known, models)
+        self.named = resolve(evaluators, known_for(data) if known is None else known, models)
         self._models = models or {}
         self._memo: dict[int, ScoreTable] = {}
 
@@ -193,6 +193,12 @@ class Scoring:
     def _keep(self, evaluator: Evaluator, table: ScoreTable) -> None:
         _check(table.frame, evaluator, self.data)
         self._memo[id(evaluator)] = table
+
+
+def known_for(data: object) -> Mapping[str, Factory]:
+    """Return the evaluators of the kind of a data set; those of explanations, if it does not say which."""
+    kind = getattr(data, "kind", None)
+    return REGISTRY if kind is None else {**COMMON, **kind_named(kind).evaluators}
 
 
 def joined(tables: Sequence[ScoreTable], data: DataSet) -> ScoreTable:

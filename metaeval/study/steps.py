@@ -16,9 +16,8 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.correlation import correlate
 from metaeval.judging.lost import lost_calls
 from metaeval.kinds.files.loading import load
-from metaeval.kinds.kind import evaluators_for
 from metaeval.kinds.registry import build
-from metaeval.kinds.scoring import Scoring, score
+from metaeval.kinds.scoring import Scoring, known_for, score
 from metaeval.llm.store.replies import default_path
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.table import read_table
@@ -72,7 +71,7 @@ def correlate_file(
         check_writable(Path(out))
     loaded = load(data)
     frame = read_scores(Path(scores), loaded.keys)
-    spec = build(truth, known=evaluators_for(loaded)).spec
+    spec = build(truth, known=known_for(loaded)).spec
     for name in frame["evaluator"].unique():
         with contextlib.suppress(SpecError):  # the name need not be a spec
             if why := holds_truth(EvaluatorSpec.parse(name), spec):

@@ -19,6 +19,7 @@ import pandas as pd
 from metaeval.base.errors import DataError, Problem, nearest, one_of
 from metaeval.base.resources import to_read
 from metaeval.base.validation import read_model
+from metaeval.base.yaml_lines import YamlError, read_yaml
 from metaeval.sources.hub.repository import FILE, hub_folder, hub_name
 from metaeval.sources.tables.table import read_table
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 Format = Literal["parquet", "csv", "jsonl"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 D = TypeVar("D")
+_KIND = "explanations"
+"""The kind of a data set that does not say which."""
 
 
 def checked_by(path: object) -> str:
@@ -77,6 +80,9 @@ class DataFolder(Generic[D]):
             near = [p.name for p in folder.parent.iterdir() if p.is_dir()] if folder.parent.is_dir() else []
             raise DataError(f"the data set {str(folder)!r} does not exist{nearest(folder.name, near)}")
         if (folder / FILE).is_file():
+            (kind,) = get_args(self.manifest.model_fields["kind"].annotation)
+            if (given := kind_of(folder)) != kind:
+                raise DataError(f"{str(folder)!r} holds a data set of kind {given!r}; give one of {kind}")
             manifest, problems = read_model(folder / FILE, self.manifest)
         else:
             hint = nearest(FILE, [p.name for p in folder.iterdir() if p.suffix in {".yaml", ".yml"}])
@@ -199,3 +205,12 @@ def _cells(values: pd.Series[str]) -> list[str | int | float | None]:
         return ["" if v is None or v != v else str(v) for v in values.to_numpy(dtype=object)]  # noqa: PLR0124 NaN
     numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
     return [None if n != n else int(n) if n.is_integer() and abs(n) < 1e15 else n for n in numbers.tolist()]  # noqa: PLR0124 NaN
+
+
+def kind_of(place: object) -> object:
+    """Return the kind of the data set in a folder; explanations, if it does not say which."""
+    try:
+        content, _ = read_yaml(place / FILE) if isinstance(place, Path) else (None, None)
+    except YamlError:  # which the kind reports, with everything else that is wrong
+        content = None
+    return content.get("kind", _KIND) if isinstance(content, dict) else _KIND

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import DataError
-from metaeval.base.yaml_lines import YamlError, read_yaml
-from metaeval.kinds.files.folder import checked_by, folder_of
+from metaeval.kinds.files.folder import checked_by, folder_of, kind_of
 from metaeval.kinds.kind import kind_named
-from metaeval.sources.hub.repository import FILE
 
 if TYPE_CHECKING:
     import datasets
 
     from metaeval.base.errors import Problem
     from metaeval.base.records import DataOfKind, DataSet
-
-_KIND = "explanations"
-"""The kind of a data set that does not say which."""
 
 
 class Inspection(NamedTuple):
@@ -76,19 +70,11 @@ def inspect(path: str | os.PathLike[str] | datasets.DatasetDict) -> Inspection:
     """Return the data set that `load` takes, or everything that is wrong with it."""
     place: Any = folder_of(path) if isinstance(path, str | os.PathLike) else path
     try:
-        return Inspection(kind_named(_kind(place)).load(place), ())
+        return Inspection(kind_named(kind_of(place)).load(place), ())
     except DataError as error:
         if not error.problems:
             raise
         return Inspection(None, error.problems)
-
-
-def _kind(place: object) -> object:
-    try:
-        content, _ = read_yaml(place / FILE) if isinstance(place, Path) else (None, None)
-    except YamlError:  # which the kind reports, with everything else that is wrong
-        content = None
-    return content.get("kind", _KIND) if isinstance(content, dict) else _KIND
 
 
 def summary(data: DataSet) -> str:

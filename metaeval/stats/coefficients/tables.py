@@ -162,6 +162,20 @@ def _keys(kx: int, ky: int, group: Ints, x: Ints, y: Ints) -> Ints:
     return key
 
 
+def distinct(keys: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct keys in order, and the index of every key among them; keys are 0 or above.
+
+    It is `numpy.unique`, without sorting where the keys are small numbers.
+    """
+    space = int(keys.max(initial=-1)) + 1
+    if space > 2 * len(keys):
+        found, index = np.unique(keys, return_inverse=True)
+        return found, index
+    there = np.zeros(space, dtype=bool)
+    there[keys] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[keys]
+
+
 def changes(values: Ints) -> NDArray[np.bool_]:
     """Mark the first of each run of equal values."""
     fresh = np.ones(len(values), dtype=bool)

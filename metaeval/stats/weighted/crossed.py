@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.stats.coefficients.tables import encode
+from metaeval.stats.coefficients.tables import distinct, encode
 from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.weighted.ranks import ranked_of
 from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
@@ -45,7 +45,7 @@ class Crossed:
         undefined: Undefined,
     ) -> Crossed:
         """Sum up units with values x and y, shape (n,), by group and cluster."""
-        present, group = np.unique(grouping.group, return_inverse=True)
+        present, group = distinct(grouping.group)
         a, b = (encode(v).codes[0].astype(np.int64) for v in (x, y))
         wanted = {c: c in coefficients for c in ("spearman", "kendall")}
         ranked = ranked_of(a, b, group, clusters, **wanted) if len(x) else None
@@ -99,11 +99,9 @@ class Moments:
         group, n_groups = grouping.group.astype(np.int64), grouping.n_groups
         if not addable:
             x, y = (_centred(v, group, n_groups) for v in (x, y))
-        values = np.concatenate([np.ones(len(x)), x, y, x * x, y * y, x * y])
-        row = (np.arange(6)[:, None] * n_groups + group).ravel()
-        of_rows = Clusters(np.tile(clusters.of_unit, 6), clusters.n)
+        values = np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y])
         noise = _ROUNDING if addable else 0.0
-        return cls(by_cluster(values, row, 6 * n_groups, of_rows), n_groups, undefined, noise)
+        return cls(by_cluster(values, group, n_groups, clusters), n_groups, undefined, noise)
 
     @property
     def rows(self) -> int:

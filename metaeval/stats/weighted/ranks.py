@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from metaeval.stats.coefficients.tables import changes
+from metaeval.stats.coefficients.tables import changes, distinct
 from metaeval.stats.weighted.pairs import pairs_of
 from metaeval.stats.weighted.sums import Runs, by_cluster, dense, raised
 
@@ -42,15 +42,16 @@ class Ranked(Protocol):
 
 def ranked_of(x: Ints, y: Ints, group: Ints, clusters: Clusters, *, spearman: bool, kendall: bool) -> Ranked:
     """Prepare units with codes x and y, shape (n,), in groups numbered from 0 without a gap."""
-    if len(np.unique(x)) < len(np.unique(y)):
+    if len(distinct(x)[0]) < len(distinct(y)[0]):
         x, y = y, x  # both coefficients are symmetric
     ky = int(y.max(initial=0)) + 1
-    _, of_xy = np.unique(x * ky + y, return_inverse=True)
-    key = group * (int(of_xy.max(initial=0)) + 1) + of_xy
-    _, example, cell = np.unique(key, return_index=True, return_inverse=True)
+    pairs, of_xy = distinct(x * ky + y)
+    cells, cell = distinct(group * len(pairs) + of_xy)
+    example = np.empty(len(cells), dtype=np.int64)
+    example[cell] = np.arange(len(x))
     counts = by_cluster(np.ones(len(x)), cell, len(example), clusters)
     group, x, y = group[example], x[example], y[example]
-    _, classes = np.unique(y, return_inverse=True)
+    _, classes = distinct(y)
     one_group = bool((group == 0).all())
     compared = (int(classes.max()) + 1) * clusters.n**2 <= _WORTH * len(example) and len(
         x

@@ -41,14 +41,18 @@ class Clusters:
 
 
 def by_cluster(values: Floats, row: Ints, n_rows: int, clusters: Clusters) -> Matrix:
-    """Sum values, shape (n,), by row and cluster, shape (n_rows, n clusters); sparse if that is large."""
-    if n_rows * clusters.n <= _DENSE:
+    """Sum values, shape (n,) or (k, n), by row and cluster, shape (k n_rows, n clusters); sparse if large."""
+    several = np.atleast_2d(values)
+    k = len(several)
+    shape = (k * n_rows, clusters.n)
+    if k * n_rows * clusters.n <= _DENSE:
         place = row * np.int64(clusters.n) + clusters.of_unit
-        summed = np.bincount(place, values, n_rows * clusters.n)
-        return summed.reshape(n_rows, clusters.n).astype(np.float64, copy=False)
+        summed = np.stack([np.bincount(place, v, n_rows * clusters.n) for v in several])
+        return summed.reshape(shape).astype(np.float64, copy=False)
     import scipy.sparse
 
-    return scipy.sparse.coo_array((values, (row, clusters.of_unit)), shape=(n_rows, clusters.n)).tocsr()
+    at = (np.arange(k)[:, None] * n_rows + row).ravel(), np.tile(clusters.of_unit, k)
+    return scipy.sparse.coo_array((several.ravel(), at), shape=shape).tocsr()
 
 
 def dense(matrix: Matrix) -> Floats:

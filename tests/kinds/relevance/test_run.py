@@ -9,6 +9,7 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
+from metaeval.cli import main
 from metaeval.kinds.relevance.data.loading import save
 from metaeval.kinds.relevance.data.simulated import simulate
 from metaeval.reports.sheets import render
@@ -122,3 +123,16 @@ def test_what_is_wrong_with_a_study_is_said(folder: Path, line: str, instead: st
         me.run(study, place / "wrong")
     assert sentence in str(error.value)
     assert not (place / "wrong").exists()
+
+
+def test_scores_of_a_collection_alone(folder: Path, tmp_path: Path) -> None:
+    data, out = folder.parent / "data", tmp_path / "scores.csv"
+    assert main(["score", str(data), "Labels('judge')", "Popularity()", "--out", str(out)]) == 0
+    assert set(pd.read_csv(out)["evaluator"]) == {"Labels('judge')", "Popularity()"}
+    assert main(["correlate", str(data), str(out), "--truth", "Labels('human')"]) == 0
+
+
+def test_golden_sets_are_of_explanations(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = str(folder.parent / "data")
+    assert main(["golden", "export", data, str(folder.parent / "labels.csv"), "--rater", "anna"]) == 2
+    assert "holds a data set of kind 'relevance'; give one of explanations" in capsys.readouterr().err

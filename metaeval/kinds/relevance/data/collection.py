@@ -76,8 +76,8 @@ class Collection(KeyedUnits):
     simulated: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
     keys: tuple[str, ...] = KEYS
-    kind: ClassVar[str] = "relevance"
     frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores", "runs", "histories")
+    kind: ClassVar[str] = "relevance"
 
     @property
     def fingerprint(self) -> str:

@@ -113,7 +113,6 @@ def replace(path: Path, old: str, new: str, count: int = 1) -> None:
         ("items.csv", "i02,", "i01,", "items.csv, row 3: the item (item_id 'i01') is already in row 2"),
         ("dataset.yaml", "max: 3", "max: 3.5", "the scale of labels has whole numbers"),
         ("dataset.yaml", "'3':", "'9':", "labels: 9 is not on the scale; allowed are integers from 0 to 3"),
-        ("dataset.yaml", "kind: relevance", "kind: explanations", "kind: 'explanations' is not allowed"),
         ("dataset.yaml", "models:", "modles:", "unknown key 'modles'; did you mean 'models'?"),
     ],
 )
@@ -122,6 +121,13 @@ def test_what_is_wrong_is_named_cell_by_cell(folder: Path, file: str, old: str, 
     with pytest.raises(DataError) as caught:
         load(folder)
     assert any(says in str(p) for p in caught.value.problems), [str(p) for p in caught.value.problems]
+
+
+def test_a_data_set_of_another_kind_is_said_in_one_sentence(folder: Path) -> None:
+    replace(folder / "dataset.yaml", "kind: relevance", "kind: explanations")
+    with pytest.raises(DataError, match="of kind 'explanations'; give one of relevance") as caught:
+        load(folder)
+    assert not caught.value.problems
 
 
 def test_what_a_model_said_beside_the_scale_is_kept_and_no_problem(folder: Path) -> None:
