@@ -7,9 +7,9 @@ import itertools
 import json
 import sys
 
-from benchmarks import coverage, engine, ensembles, inference, llm
+from benchmarks import coverage, engine, ensembles, inference, judging, llm
 
-PARTS = (engine, inference, ensembles, llm)
+PARTS = (engine, inference, ensembles, llm, judging)
 
 
 def main() -> int:

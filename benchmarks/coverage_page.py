@@ -17,6 +17,8 @@ _NAMES = {
     "bootstrap_pearson": "Pearson, bootstrap",
     "false_positives": "false positives",
     "soft_pairwise_accuracy": "soft pairwise accuracy",
+    "tau": "τ",
+    "bootstrap": "τ, bootstrap",
 }
 
 
@@ -25,6 +27,7 @@ _SECTIONS = (
     ("Paired tests", ("paired tests",)),
     ("Correlations of generators' means", ("generator level",)),
     ("Generators", ("rankings of", "means of", "equal generators", "prediction-powered")),
+    ("Orders of systems", ("order of",)),
     ("Whether a judge can be trusted", ("calibration", "shares of", "biases", "gate", "panel")),
 )
 

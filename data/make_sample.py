@@ -30,7 +30,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from metaeval.kinds.explanations.data.loading import from_frames, save, summary
+from metaeval.kinds.explanations.data.loading import from_frames, save
+from metaeval.kinds.files.loading import summary
 
 SEED = 20240917
 USERS = 22

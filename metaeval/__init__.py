@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from metaeval.integrations import evaluate_module
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.data.hf_datasets import from_datasets, scores_from_dataset, to_datasets
-    from metaeval.kinds.explanations.data.loading import from_frames, load
+    from metaeval.kinds.explanations.data.loading import from_frames
     from metaeval.kinds.explanations.data.tables.memory import from_table
+    from metaeval.kinds.files.loading import load
     from metaeval.kinds.scoring import score
     from metaeval.reports import leaderboard
     from metaeval.sources.replies import read_replies, read_reply
@@ -34,7 +35,7 @@ _HOME = {
     "from_frames": "metaeval.kinds.explanations.data.loading",
     "from_table": "metaeval.kinds.explanations.data.tables.memory",
     "leaderboard": "metaeval.reports",
-    "load": "metaeval.kinds.explanations.data.loading",
+    "load": "metaeval.kinds.files.loading",
     "read_replies": "metaeval.sources.replies",
     "read_reply": "metaeval.sources.replies",
     "run": "metaeval.study.pipeline",

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+KEPT = "; what was answered is kept, and the same command goes on from there"
+"""How the sentence of a model that answers no more ends."""
+
 _NEAR = 0.65  # difflib's ratio: '.docx' is not '.md'
 _BEGUN = 3  # letters
 

@@ -27,7 +27,10 @@ _SUFFIX = "_id"
 USER, ITEM = _FIRST = ("user", "item")
 """What comes first among the keys of a bare table, whatever the order of its columns."""
 _VALUES = frozenset(
-    {"evaluator", "aspect", "score", "status", "tokens", "usd", "seconds", "call", "rater", "rating"}
+    {
+        *("evaluator", "aspect", "score", "status", "rater", "rating"),
+        *("tokens", "usd", "seconds", "reasoning_tokens", "call"),
+    }
 )
 """Columns of tables of scores and ratings that name no unit."""
 

@@ -19,6 +19,7 @@ class Advance(Protocol):
         """Count ``steps`` as done; ``note`` is what the line says of itself from now on."""
 
 
+_NAME = 30  # characters of a line's description before what it says, where several say something
 _state = {"quiet": True}
 _shown: list[Progress] = []  # the display that is up: work within other work adds a line to it
 
@@ -76,9 +77,12 @@ def _display(console: Console) -> Progress:
 
         def get_renderables(self) -> Iterable[RenderableType]:
             yield self.make_tasks_table(self.tasks)
-            for task in self.tasks:
-                if task.fields["note"]:
-                    yield Text(f"  {task.fields['note']}", no_wrap=True, overflow="ellipsis")
+            said = [(t.description, t.fields["note"]) for t in self.tasks if t.fields["note"]]
+            if len(self.tasks) + len(said) > console.height:
+                return  # each line of the table says more than what a part of them would
+            for of, note in said:
+                whose = f"{of[:_NAME]}: " if len(said) > 1 else ""
+                yield Text(f"  {whose}{note}", no_wrap=True, overflow="ellipsis")
 
     # Each but the description keeps the width that it needs.
     kept = Column(no_wrap=True, min_width=1)

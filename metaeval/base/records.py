@@ -43,6 +43,7 @@ class Status(StrEnum):
     UNPARSED = "unparsed"
     OUT_OF_RANGE = "out_of_range"
     TRUNCATED = "truncated"
+    UNWEIGHED = "unweighed"  # read, and without the probabilities that are asked for
     TRANSPORT = "transport"
     BUDGET = "budget"
 
@@ -136,6 +137,10 @@ class DataSet(Protocol):
     @property
     def fingerprint(self) -> str:
         """SHA-256 over the content."""
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What there is, in the singular → how many."""
 
     def __len__(self) -> int:
         """Return the number of units."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,30 @@ if TYPE_CHECKING:
 
 PATH = click.Path(path_type=Path)
 """A file or folder; its reader checks it."""
+
+
+out_folder = click.option("--out", type=PATH, required=True, help="The data-set folder to write.")
+force = click.option("--force", is_flag=True, help="Replace a data set that is there.")
+
+
+def rising(number: Callable[[str], float], what: str) -> Callable[..., tuple[float, float] | None]:
+    """Return what reads two rising numbers, such as ``0:3``."""
+
+    def read(
+        context: click.Context, parameter: click.Parameter, text: str | None
+    ) -> tuple[float, float] | None:
+        if text is None:
+            return None
+        low, _, high = text.partition(":")
+        try:
+            ends = float(number(low)), float(number(high))
+        except (ValueError, OverflowError):
+            ends = 0.0, 0.0
+        if not -math.inf < ends[0] < ends[1] < math.inf:
+            raise click.BadParameter(f"{text!r} is not {what}", context, parameter)
+        return ends
+
+    return read
 
 
 def several(flag: str, name: str, **attributes: Any) -> Decorator:

@@ -61,7 +61,7 @@ def show(name: str, *, unit: str | None, data: Path | None, **options: Any) -> N
 @talk
 def check(files: tuple[Path, ...]) -> None:
     """Say what is wrong with prompts, those of the package if none is named; exit with 1 if anything is."""
-    from metaeval.kinds.explanations.prompt_tools import check_judge_prompt
+    from metaeval.kinds.prompts import check_judge_prompt
     from metaeval.llm.prompts.template import bundled_prompts
 
     shipped = bundled_prompts()

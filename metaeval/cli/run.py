@@ -26,17 +26,26 @@ if TYPE_CHECKING:
     from metaeval.judging.estimate import CallEstimate
     from metaeval.runs.record import Record
 
+_LINES = 60  # of a prompt, at its beginning and at its end, that a dry run prints
+
+
+_DEMOS = {"explanations": "studies/demo.yaml", "relevance": "studies/relevance.yaml"}
+"""Kind of study → its bundled study."""
+
 
 @click.command()
-@click.option("--out", type=PATH, help="The run folder.  [default: results/demo]")
+@click.option(
+    "--kind", type=click.Choice([*_DEMOS]), default="explanations", help="Of study.", show_default=True
+)
+@click.option("--out", type=PATH, help="The run folder.  [default: results/ and the study's name]")
 @talk
-def demo(out: Path | None) -> None:
-    """Run the study of the bundled, simulated sample."""
+def demo(kind: str, out: Path | None) -> None:
+    """Run the study of a bundled, simulated data set."""
     from metaeval.base.resources import bundled
 
     begin()
     with progress("metaeval demo"):
-        folder, record, already = _run(bundled("studies/demo.yaml"), out)
+        folder, record, already = _run(bundled(_DEMOS[kind]), out)
         from metaeval.study.results import read_board
 
         table = read_board(folder, record.study.coefficients[:1]).to_markdown()
@@ -49,20 +58,35 @@ def demo(out: Path | None) -> None:
 @click.option("--out", type=PATH, help="The run folder.  [default: results/ and the study's name]")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and cost; write and send nothing.")
 @click.option("--offline", is_flag=True, help="Take all replies of judges from the store.")
+@click.option(
+    "--batch", is_flag=True, help="Ask judges by batches, at half the price; collect what is ready."
+)
+@click.option("--wait", is_flag=True, help="Wait for batches, instead of ending with exit code 3.")
 @allow_failures
 @talk
-def run(study: Path, out: Path | None, *, dry_run: bool, offline: bool, allow_failures: bool) -> None:
+def run(
+    study: Path,
+    out: Path | None,
+    *,
+    dry_run: bool,
+    offline: bool,
+    batch: bool,
+    wait: bool,
+    allow_failures: bool,
+) -> None:
     """Score, correlate, rank and report the study in the file STUDY.
 
     A run that broke off goes on where it stopped when it is run again. One that is finished is not made
     again, unless the study, the data, the code or the replies in the store have changed.
     """
     begin()
+    if offline and (batch or wait):
+        raise click.UsageError("--offline sends nothing, so it goes with neither --batch nor --wait")
     if dry_run:
-        _tell_plan(study, out)
+        _tell_plan(study, out, batch=batch)
         return
     with progress(f"metaeval run {study.name}"):
-        folder, record, already = _run(study, out, offline=offline)
+        folder, record, already = _run(study, out, offline=offline, batch=batch, wait=wait)
     _tell_done(folder, record, already=already, allow_failures=allow_failures)
 
 
@@ -80,17 +104,19 @@ def reparse(run_folder: Path, allow_failures: bool) -> None:
     _tell_done(done.folder, done.facts, allow_failures=allow_failures)
 
 
-def _run(study: Path, out: Path | None, *, offline: bool = False) -> tuple[Path, Record, bool]:
+def _run(
+    study: Path, out: Path | None, *, offline: bool = False, batch: bool = False, wait: bool = False
+) -> tuple[Path, Record, bool]:
     """Run a study unless it is finished; return its folder, its record, and whether it was finished."""
     from metaeval.study.completion import finished
-    from metaeval.study.pipeline import carry_out
+    from metaeval.study.pipeline import by_batch, carry_out
     from metaeval.study.plan import plan
 
-    todo = plan(study, out)
+    todo = by_batch(plan(study, out)) if batch else plan(study, out)
     record = finished(todo, offline=offline)
     if record is not None:
         return todo.out, record, True
-    return todo.out, carry_out(todo, offline=offline).facts, False
+    return todo.out, carry_out(todo, offline=offline, wait=wait).facts, False
 
 
 def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_failures: bool = False) -> None:
@@ -110,14 +136,17 @@ def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_fai
     end_lost(record.lost_sentences, allowed=allow_failures)
 
 
-def _tell_plan(study: Path, out: Path | None) -> None:
+def _tell_plan(study: Path, out: Path | None, *, batch: bool) -> None:
     from dataclasses import asdict
 
     with progress(f"metaeval run {study.name} --dry-run"):
+        from metaeval.judging.batches import places_of
         from metaeval.judging.estimate import estimates, total_of
         from metaeval.study.plan import plan
 
         todo = plan(study, out)
+        if batch or todo.study.judging.batch:
+            places_of(todo.judges())
         asking = estimates(todo.judges(), todo.data, todo.aspects, todo.study.judging)
     lines = [
         f"study       {todo.study.name}",
@@ -132,7 +161,7 @@ def _tell_plan(study: Path, out: Path | None) -> None:
             for name, s in todo.evaluators.items()
         ),
         *_estimate_lines(asking),
-        *(["", "The first prompt:", "", asking[0].prompt, ""] if asking else []),
+        *(["", "The first prompt:", "", _shortened(asking[0].prompt), ""] if asking else []),
         "Nothing was written.",
     ]
     tell("\n".join(lines))
@@ -142,6 +171,15 @@ def _tell_plan(study: Path, out: Path | None) -> None:
     tell_json({**record, "judges": [asdict(e) for e in asking], "total": total})
 
 
+def _shortened(prompt: str) -> str:
+    """Return a prompt without the middle of its lines, if they are many, such as those of a history."""
+    lines = prompt.split("\n")
+    left_out = len(lines) - 2 * _LINES
+    if left_out <= _LINES:
+        return prompt
+    return "\n".join([*lines[:_LINES], f"[… {left_out:,} lines …]", *lines[-_LINES:]])
+
+
 def _estimate_lines(asking: Sequence[CallEstimate]) -> Iterator[str]:
     from metaeval.judging.estimate import total_of
 
@@ -149,10 +187,13 @@ def _estimate_lines(asking: Sequence[CallEstimate]) -> Iterator[str]:
         yield f"judge       {e.judge}"
         if e.model and e.model.split(" at ")[0] not in e.judge:
             yield f"            asks {e.model}"
-        yield f"            {counted(e.calls, 'call')} to make, {e.in_store:,} in the store"
+        shared = f", {e.shared:,} of a judge above" if e.shared else ""
+        yield f"            {counted(e.calls, 'call')} to make, {e.in_store:,} in the store{shared}"
         if e.calls:
             sent = f"about {counted(e.tokens, 'token')} to send and {e.reply_tokens:,} back"
             yield f"            {sent}, {_usd(e)}"
+            if e.cached_tokens:
+                yield f"            {e.cached_tokens:,} of those to send likely from the provider's cache"
     open_ = [e for e in asking if e.calls]
     unknown = sum(e.usd_likely is None for e in open_)
     if unknown and len(open_) > 1:
@@ -167,4 +208,13 @@ def _estimate_lines(asking: Sequence[CallEstimate]) -> Iterator[str]:
 def _usd(e: CallEstimate) -> str:
     if e.usd_likely is None:
         return "price unknown"
-    return f"likely {e.usd_likely:.4g} USD" + ("" if e.usd is None else f", at most {e.usd:.4g} USD")
+    said = _amounts(e.usd_likely, e.usd)
+    return (
+        said
+        if e.batch_usd_likely is None
+        else f"{said}; by batch {_amounts(e.batch_usd_likely, e.batch_usd)}"
+    )
+
+
+def _amounts(likely: float, most: float | None) -> str:
+    return f"likely {likely:.4g} USD" + ("" if most is None else f", at most {most:.4g} USD")

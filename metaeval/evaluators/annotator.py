@@ -42,7 +42,7 @@ class Annotator(BaseEvaluator):
 
     def grid(self, data: DataSet, aspects: Sequence[str]) -> Grid:
         """Return the annotator's ratings."""
-        return _ratings(data, aspects, self.name, self)
+        return ratings_of(data, aspects, self.name, self)
 
     def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return the rater and the scale."""
@@ -57,14 +57,15 @@ class User(BaseEvaluator):
 
     def grid(self, data: DataSet, aspects: Sequence[str]) -> Grid:
         """Return the users' ratings."""
-        return _ratings(data, aspects, USER_RATER, self)
+        return ratings_of(data, aspects, USER_RATER, self)
 
     def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return the rater and the scale."""
         return {"rater": USER_RATER, "scale": str(data.scale)}
 
 
-def _ratings(data: DataSet, aspects: Sequence[str], rater: str, evaluator: object) -> Grid:
+def ratings_of(data: DataSet, aspects: Sequence[str], rater: str, evaluator: object) -> Grid:
+    """Return what one rater said; raise `DataError` for ``evaluator`` if that is nothing."""
     by_rater = data.ratings[data.ratings["rater"] == rater]
     if by_rater.empty:
         raters = sorted(map(str, data.ratings["rater"].unique()))

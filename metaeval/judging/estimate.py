@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from metaeval.base.progress import progress
-from metaeval.llm.calls.price import Prices, reply_limit, tokens_about
+from metaeval.llm.calls.price import OF_BATCH, Prices, cacheable, reply_limit, tokens_about
 from metaeval.llm.prompts.template import joined, load_prompt
-from metaeval.llm.providers import address_of
+from metaeval.llm.providers import address_of, provider_named
 from metaeval.llm.replies.fields import Number, Text
 from metaeval.llm.store.replies import Store
 
@@ -39,8 +39,10 @@ class CallEstimate:
     judge: str
     requests: int
     """Number of different requests."""
+    shared: int
+    """Requests among them that a judge before it makes too."""
     in_store: int
-    """Requests among them whose reply is there already."""
+    """Requests among the others whose reply is there already."""
     tokens: int
     """Approximate tokens of the other prompts."""
     reply_tokens: int
@@ -55,11 +57,17 @@ class CallEstimate:
     """The prompt of the first request."""
     model: str = ""
     """The model that is asked, and where; empty for the sum over judges."""
+    cached_tokens: int = 0
+    """Those among ``tokens`` that are likely to come from the provider's cache."""
+    batch_usd_likely: float | None = None
+    """``usd_likely`` by batches; None too if the provider takes none."""
+    batch_usd: float | None = None
+    """``usd`` by batches."""
 
     @property
     def calls(self) -> int:
         """How many requests are to be sent."""
-        return self.requests - self.in_store
+        return self.requests - self.shared - self.in_store
 
 
 def estimates(
@@ -79,14 +87,12 @@ def estimates(
 
 
 def total_of(found: Sequence[CallEstimate]) -> CallEstimate:
-    """Return the sum over judges; what two of them would ask alike is counted for each.
-
-    Unknown prices are left out of the sums; these are None if none is known.
-    """
+    """Return the sum over judges; unknown prices are left out, and a sum is None if none is known."""
     order: tuple[Basis, ...] = ("guess", "model", "judge")
     return CallEstimate(
         judge=f"all {len(found)} judges",
-        requests=sum(e.requests for e in found),
+        requests=sum(e.requests - e.shared for e in found),
+        shared=0,
         in_store=sum(e.in_store for e in found),
         tokens=sum(e.tokens for e in found),
         reply_tokens=sum(e.reply_tokens for e in found),
@@ -94,6 +100,9 @@ def total_of(found: Sequence[CallEstimate]) -> CallEstimate:
         usd_likely=_known(e.usd_likely for e in found),
         usd=_known(e.usd for e in found),
         prompt=found[0].prompt,
+        cached_tokens=sum(e.cached_tokens for e in found),
+        batch_usd_likely=_sum([e.batch_usd_likely for e in found]),
+        batch_usd=_sum([e.batch_usd for e in found]),
     )
 
 
@@ -110,12 +119,14 @@ def _sum(usd: Sequence[float | None]) -> float | None:
 class _Estimator:
     def __init__(self, data: DataOfKind, aspects: Sequence[str], prices: Prices, store: Store | None) -> None:
         self._data, self._aspects, self._prices, self._store = data, aspects, prices, store
+        self._above: set[str] = set()  # what the judges before it ask
 
     def of(self, judge: ModelEvaluator) -> CallEstimate:
         first: Question | None = None
         met: set[str] = set()  # what is equal is asked once
+        warm: set[str] = set()  # groups of which a request is sent before
         seen: list[int] = []
-        in_store = tokens = 0
+        shared = in_store = tokens = in_cache = 0
         prompts: list[float | None] = []
         at_most: list[float | None] = []
         questions = judge.questions(self._data, self._aspects)
@@ -126,30 +137,45 @@ class _Estimator:
             found = self._store.get_many(new) if self._store else {}
             for key, request in new.items():
                 reply = found.get(key)
-                if reply is not None and reply.final:
-                    in_store += 1
-                    if reply.completion_tokens is not None:
-                        seen.append(reply.completion_tokens)
+                kept = reply is not None and reply.final
+                if reply is not None and kept and reply.completion_tokens is not None:
+                    seen.append(reply.completion_tokens)
+                shared += key in self._above
+                in_store += kept and key not in self._above
+                if kept or key in self._above:
                     continue
                 tokens += tokens_about(request)
-                prompts.append(self._prices.about(request, 0))
+                cached = cacheable(request) if request.group in warm else 0
+                warm.add(request.group)
+                in_cache += cached
+                prompts.append(self._prices.about(request, 0, cached))
                 at_most.append(self._prices.at_most(request))
         each, basis = self._reply_tokens(judge, first, seen)
-        replies = (len(met) - in_store) * each
+        replies = (len(met) - shared - in_store) * each
+        self._above |= met
         written = self._prices.about(first.request, each) if first else 0.0
         unwritten = self._prices.about(first.request, 0) if first else 0.0
         per_reply = None if written is None or unwritten is None else written - unwritten
+        likely, most = (
+            _sum([*prompts, None if per_reply is None else per_reply * len(prompts)]),
+            _sum(at_most),
+        )
+        share = OF_BATCH if provider_named(judge.provider).batching else None
         return CallEstimate(
             judge=str(judge.spec),
             requests=len(met),
+            shared=shared,
             in_store=in_store,
             tokens=tokens,
             reply_tokens=replies,
             basis=basis,
-            usd_likely=_sum([*prompts, None if per_reply is None else per_reply * len(prompts)]),
-            usd=_sum(at_most),
+            usd_likely=likely,
+            usd=most,
+            batch_usd_likely=None if likely is None or share is None else likely * share,
+            batch_usd=None if most is None or share is None else most * share,
             prompt=joined(first.request.messages) if first else "",
             model=" at ".join(filter(None, (judge.model, address_of(judge.provider, judge.base_url)))),
+            cached_tokens=in_cache,
         )
 
     def _reply_tokens(

@@ -77,7 +77,7 @@ def calls_of(scores: pd.DataFrame, verdicts: pd.DataFrame | None) -> tuple[set[s
     frame = scores if verdicts is None or verdicts.empty else verdicts
     asked = frame[frame["call"].notna() & (frame["call"] != "")]
     lost = asked[asked["status"] == Status.TRANSPORT.value]
-    return set(asked["call"]), set(lost["call"])
+    return set(" ".join(asked["call"]).split()), set(" ".join(lost["call"]).split())
 
 
 def _reasons(lost: set[str], errors: Mapping[str, CallFailure]) -> list[LossReason]:

@@ -15,6 +15,7 @@ from metaeval.base.errors import SpecError, nearest, unknown
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.judging.outcome import Answered, answered
+from metaeval.llm.calls.price import context_of
 from metaeval.llm.calls.request import Request
 from metaeval.llm.prompts.template import joined, load_prompt
 from metaeval.llm.providers import address_of, provider_named
@@ -145,6 +146,19 @@ class ModelEvaluator(BaseEvaluator):
         named: NamedModel | None = self.__dict__.get("_named")
         return named.parameters if named else {}
 
+    @property
+    def context(self) -> int | None:
+        """How many tokens the model takes, prompt and reply together; None if not known."""
+        named: NamedModel | None = self.__dict__.get("_named")
+        if named is not None and named.context is not None:
+            return named.context
+        address = address_of(self.provider, self.base_url)
+        return context_of(self.model.partition("/")[2], address) if address else None
+
+    def reply_fields(self, data: DataOfKind, aspects: Sequence[str]) -> Sequence[Field]:
+        """Return `fields`; for a judge that has an argument of that name to say it here instead."""
+        return self.fields(data, aspects)
+
     def check_settings(self) -> None:
         """Raise `MetaevalError` for a setting that cannot be used."""
         name = type(self).__name__
@@ -202,7 +216,7 @@ class ModelEvaluator(BaseEvaluator):
         self, data: DataOfKind, aspects: Sequence[str], **simulate: object
     ) -> dict[tuple[int, ...], tuple[Sequence[Field], Request]]:
         """Return the fields of each of the `parts`, and a request; ``simulate``: see ``instructions``."""
-        fields = {part: self.fields(data, [aspects[a] for a in part]) for part in self.parts(aspects)}
+        fields = {p: self.reply_fields(data, [aspects[a] for a in p]) for p in self.parts(aspects)}
         return {part: (of, self._bare_request(of, simulate)) for part, of in fields.items()}
 
     def _bare_request(self, fields: Sequence[Field], simulate: Mapping[str, object]) -> Request:
@@ -222,6 +236,25 @@ class ModelEvaluator(BaseEvaluator):
             replicate=self.replicate,
             stated=self.stated,
         )
+
+    def read(self, question: Question, reply: Reply) -> Parsed:
+        """Read a reply to a question."""
+        told = question.request.messages
+        if question.request.shares:
+            told = (told[0], told[-1])  # a history of thousands of lines is what no reply repeats
+        return read_reply(
+            reply.text,
+            question.fields,
+            form=self.reply,
+            finish_reason=reply.finish_reason,
+            refusal=reply.refusal,
+            prompt=joined(told),
+        )
+
+    def weighed(self, question: Question, reply: Reply, parsed: Parsed) -> Parsed:
+        """Return what was read of the last reply to a question, as this judge takes it."""
+        del question, reply
+        return parsed
 
     def ask(
         self, questions: Iterable[Question], settings: Judging, *, total: int
@@ -248,37 +281,31 @@ class ModelEvaluator(BaseEvaluator):
                 yield question.request
 
         def usable(index: int, reply: Reply) -> bool:
-            question = under_way[index]
-            read[index] = read_reply(
-                reply.text,
-                question.fields,
-                form=self.reply,
-                finish_reason=reply.finish_reason,
-                refusal=reply.refusal,
-                prompt=joined(question.request.messages),
-            )
+            read[index] = self.read(under_way[index], reply)
             return read[index].status is Status.OK
 
         run = RequestRun(
             requests(),
             settings.store,
-            clients=settings.clients,
             limits=settings.limits,
-            budget=settings.left(),
             prices=settings.prices,
-            terms=settings.terms,
+            loop=settings.loop,
             usable=usable,
             attempts=self.attempts,
             offline=settings.offline,
+            instead=settings.instead,
             description=str(self.spec),
             total=total,
         )
-        thought_only = 0
+        thought_only, unweighed = 0, list[str]()
         try:
             for answer in run:
                 question = under_way.pop(answer.position)
                 thought_only += used_up(answer.reply.text, answer.reply.finish_reason)
                 parsed = read.pop(answer.position, None) if answer.reply.error is None else None
+                if parsed is not None:
+                    parsed = self.weighed(question, answer.reply, parsed)
+                    unweighed += [parsed.reason] if parsed.status is Status.UNWEIGHED else []
                 yield question, answered(answer, parsed, settings.prices)
         finally:
             settings.tallies.append(run.tally)
@@ -288,6 +315,13 @@ class ModelEvaluator(BaseEvaluator):
                     counted(thought_only, "reply", "replies"),
                     self.spec,
                     f"{self.max_tokens:,}",
+                )
+            if unweighed:
+                _log.warning(
+                    "metaeval: %s of %s cannot be weighed; the first: %s",
+                    counted(len(unweighed), "reply", "replies"),
+                    self.spec,
+                    unweighed[0],
                 )
 
 

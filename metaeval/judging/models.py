@@ -19,19 +19,25 @@ from pydantic_core import PydanticCustomError
 
 from metaeval.base.errors import MetaevalError, SpecError, nearest
 from metaeval.base.validation import Count, Line, Strict, sentences
+from metaeval.llm.calls.limits import Concurrency, Limits, PerMinute
 from metaeval.llm.calls.request import Request
-from metaeval.llm.providers import PROVIDERS, provider_named
+from metaeval.llm.providers import PROVIDERS, address_of, provider_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Self
+
+    from metaeval.llm.calls.address import Where
 
 _SECRET = re.compile(
     r"(.*_)?(api_?key|authorization|password|secret|headers?)|((access|private|secret|subscription)_)?key"
     r"|((access|api|auth|bearer|hf|id|session)_?)?token|bearer"
 )
 """A name, in lower case with ``_``, under which a key or a password stands."""
-_OF_JUDGES = frozenset(("prompt", "reply", "attempts", "replicate", "profile", "examples"))
+_OF_JUDGES = frozenset(
+    ("prompt", "reply", "attempts", "replicate", "profile", "examples", "samples", "expected")
+)
+_OF_ADDRESS = ("concurrency", "requests_per_minute", "tokens_per_minute")
 _OF_SERVERS = frozenset(
     {
         "chat_template_kwargs",
@@ -89,8 +95,13 @@ class NamedModel(Strict):
         Where it answers, if not at the provider's address.
     temperature, max_tokens, reasoning_effort
         Sent with every request; None sends none.
+    concurrency, requests_per_minute, tokens_per_minute
+        Limits of its address, instead of those of the study; not part of a request.
     extra
         What else goes into the body of a request, as it is.
+    context
+        How many tokens it takes, prompt and reply together, where the library of prices does not know it. Not
+        sent: a judge cuts what it shows to fit.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -101,7 +112,11 @@ class NamedModel(Strict):
     temperature: Annotated[int | float | None, Field(ge=0)] = None
     max_tokens: Count | None = None
     reasoning_effort: Line | None = None
+    concurrency: Concurrency | None = None
+    requests_per_minute: PerMinute = None
+    tokens_per_minute: PerMinute = None
     extra: dict[str, JsonValue] = Field(default_factory=dict)
+    context: Count | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -156,13 +171,50 @@ class NamedModel(Strict):
         return {**{k: v for k, v in named.items() if v is not None}, **self.extra}
 
     @property
+    def where(self) -> Where:
+        """Its provider and address."""
+        provider = self.model.partition("/")[0]
+        return provider, address_of(provider, self.base_url) or ""
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What it says of the limits of its address."""
+        said = {name: getattr(self, name) for name in _OF_ADDRESS}
+        return {name: value for name, value in said.items() if value is not None}
+
+    @property
     def _sent(self) -> dict[str, Any]:
         own = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         return {**{k: v for k, v in own.items() if v is not None}, **self.parameters}
 
 
-Models = dict[Annotated[Line, AfterValidator(_short_name)], NamedModel]
+def _of_one_mind(models: dict[str, NamedModel]) -> dict[str, NamedModel]:
+    """Refuse two limits of one address."""
+    said: dict[tuple[Where, str], tuple[str, object]] = {}
+    for name, model in models.items():
+        for limit, value in model.limits.items():
+            other, before = said.setdefault((model.where, limit), (name, value))
+            if before != value:
+                raise ValueError(
+                    f"{other!r} and {name!r} are at one address, and say {limit}: {before} and {value}; say "
+                    f"it once"
+                )
+    return models
+
+
+Models = Annotated[
+    dict[Annotated[Line, AfterValidator(_short_name)], NamedModel], AfterValidator(_of_one_mind)
+]
 """Short name → model."""
+
+
+def limits_at(models: Iterable[NamedModel], limits: Limits) -> dict[Where, Limits]:
+    """Return the limits of the addresses for which models say some; the others are those given."""
+    found: dict[Where, Limits] = {}
+    for model in models:
+        if model.limits:
+            found[model.where] = found.get(model.where, limits).model_copy(update=model.limits)
+    return found
 
 
 class _Models(Strict):

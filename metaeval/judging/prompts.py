@@ -1,4 +1,4 @@
-"""Prompts of judges: a file is checked, and filled for one question."""
+"""Prompts of judges: a file is checked, and filled for one question after the other."""
 
 from __future__ import annotations
 
@@ -15,6 +15,88 @@ if TYPE_CHECKING:
     from metaeval.llm.prompts.template import PromptTemplate
 
 
+class JudgePrompt:
+    """A judge's prompt, to be filled for one question after the other.
+
+    Parameters
+    ----------
+    template
+        The prompt; one with the placeholder ``aspect`` takes exactly one aspect.
+    aspects
+        What the prompt says of each aspect, its ``name`` too.
+    fixed
+        Placeholder → value, the same for all questions; None if there is none.
+    known
+        All placeholders that the judge can fill.
+    reply
+        ``json`` or ``text``; ``auto`` is the form that the prompt names first.
+
+    Raises
+    ------
+    PromptError
+        If the prompt cannot ask for these aspects, or for this form of reply.
+    """
+
+    def __init__(
+        self,
+        template: PromptTemplate,
+        aspects: Sequence[Mapping[str, object]],
+        fixed: Mapping[str, object],
+        *,
+        known: Sequence[str],
+        reply: str = "auto",
+    ) -> None:
+        name, placeholders = template.name, template.placeholders
+        single = "aspect" in placeholders
+        if reply != "auto" and reply not in template.reply:
+            raise PromptError(
+                f"prompt {name!r} cannot ask for a reply in {reply!r}; "
+                f"allowed: auto, {', '.join(template.reply)}"
+            )
+        if single and len(aspects) != 1:
+            names = ", ".join(str(a["name"]) for a in aspects)
+            raise PromptError(
+                f"prompt {name!r} asks for one aspect a call; choose one of {names or '(none)'}"
+            )
+        for placeholder in placeholders:
+            if placeholder not in known:
+                said = f"prompt {name!r}: nothing fills the placeholder"
+                raise PromptError(unknown(said, placeholder, known, "there are"))
+        self._template = template
+        self._fixed = {
+            **fixed,
+            "reply_form": template.reply[0] if reply == "auto" else reply,
+            **({"aspect": aspects[0]} if single else {"aspects": aspects}),
+        }
+
+    def messages(
+        self, values: Mapping[str, object], shown: Mapping[str, object] | None = None
+    ) -> list[tuple[str, str]]:
+        """Return role and text of each message.
+
+        Parameters
+        ----------
+        values
+            As ``fixed``, of this question.
+        shown
+            Further values, which the prompt must not leave out.
+
+        Raises
+        ------
+        PromptError
+            If the prompt cannot show what is given.
+        """
+        placeholders = self._template.placeholders
+        for of, value in (shown or {}).items():
+            if value is not None and of not in placeholders:
+                raise PromptError(
+                    f"prompt {self._template.name!r} has no placeholder {of!r}, so it cannot show one; "
+                    f"add {of} to its header and body, or judge without"
+                )
+        given = {**self._fixed, **values, **(shown or {})}
+        return self._template.messages({n: given.get(n) for n in placeholders})
+
+
 def filled(
     template: PromptTemplate,
     aspects: Sequence[Mapping[str, object]],
@@ -24,54 +106,8 @@ def filled(
     shown: Mapping[str, object] | None = None,
     reply: str = "auto",
 ) -> list[tuple[str, str]]:
-    """Fill a judge's prompt; return role and text of each message.
-
-    Parameters
-    ----------
-    template
-        The prompt; one with the placeholder ``aspect`` takes exactly one aspect.
-    aspects
-        What the prompt says of each aspect, its ``name`` too.
-    values
-        Placeholder → value; None if there is none.
-    known
-        All placeholders that the judge can fill.
-    shown
-        Further values, which the prompt must not leave out.
-    reply
-        ``json`` or ``text``; ``auto`` is the form that the prompt names first.
-
-    Raises
-    ------
-    PromptError
-        If the prompt cannot show what is given, or cannot ask for this form of reply.
-    """
-    name, placeholders = template.name, template.placeholders
-    single = "aspect" in placeholders
-    if reply != "auto" and reply not in template.reply:
-        raise PromptError(
-            f"prompt {name!r} cannot ask for a reply in {reply!r}; allowed: auto, {', '.join(template.reply)}"
-        )
-    if single and len(aspects) != 1:
-        names = ", ".join(str(a["name"]) for a in aspects)
-        raise PromptError(f"prompt {name!r} asks for one aspect a call; choose one of {names or '(none)'}")
-    for of, value in (shown or {}).items():
-        if value is not None and of not in placeholders:
-            raise PromptError(
-                f"prompt {name!r} has no placeholder {of!r}, so it cannot show one; "
-                f"add {of} to its header and body, or judge without"
-            )
-    for placeholder in placeholders:
-        if placeholder not in known:
-            said = f"prompt {name!r}: nothing fills the placeholder"
-            raise PromptError(unknown(said, placeholder, known, "there are"))
-    given = {
-        **values,
-        **(shown or {}),
-        "reply_form": template.reply[0] if reply == "auto" else reply,
-        **({"aspect": aspects[0]} if single else {"aspects": aspects}),
-    }
-    return template.messages({n: given.get(n) for n in placeholders})
+    """Fill a judge's prompt for one question; arguments and errors are those of `JudgePrompt`."""
+    return JudgePrompt(template, aspects, {}, known=known, reply=reply).messages(values, shown)
 
 
 def check_file(

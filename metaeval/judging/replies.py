@@ -49,8 +49,8 @@ def calls_in(frames: Iterable[pd.DataFrame | None]) -> list[str]:
     keys: set[str] = set()
     for frame in frames:
         if frame is not None and "call" in frame:
-            keys.update(frame["call"].dropna().unique())
-    return sorted(keys - {""})
+            keys.update(" ".join(frame["call"].dropna().unique()).split())  # of samples there are several
+    return sorted(keys)
 
 
 def with_attempts(store: Store, calls: Sequence[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What the judges of one run share: store, limits, prices and what is left of the budget."""
+"""What the judges of one run share: store, limits, prices and the budget."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from metaeval.base.validation import Line
+from metaeval.llm.calls.caller import Caller
 from metaeval.llm.calls.client import client_for
-from metaeval.llm.calls.limits import Budget, Limits
+from metaeval.llm.calls.limits import Budget, Limits, Purse
+from metaeval.llm.calls.loop import CallLoop
 from metaeval.llm.calls.price import Price, Prices
 from metaeval.llm.store.replies import Store, default_path
 
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from metaeval.llm.calls.address import Where
     from metaeval.llm.calls.caller import ModelAt
     from metaeval.llm.calls.client import Client
+    from metaeval.llm.calls.request import Reply, Request
     from metaeval.llm.calls.terms import Terms
     from metaeval.llm.calls.work import Tally
     from metaeval.llm.providers import Connection
@@ -32,6 +36,7 @@ class JudgingOptions(Limits, Budget):
     """How the judges of a study ask their models."""
 
     store: Line | None = None
+    batch: bool = False
     prices: dict[str, Price] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -69,11 +74,13 @@ class Judging:
     store
         Replies kept so far, and where new ones are kept.
     limits, budget, prices
-        Limits of the run, prices of models; the budget is that of all judges together.
+        Limits of each address, prices of models; the budget is that of all judges together.
     offline
         Take every reply from the store; a missing one is an error.
     clients
         Makes the client for a provider and address.
+    instead
+        Called with what must be sent, instead of sending it (`metaeval.llm.calls.runner.RequestRun`).
     """
 
     store: Store
@@ -82,18 +89,24 @@ class Judging:
     prices: Prices = field(default_factory=Prices)
     offline: bool = False
     clients: Callable[[Connection], Client] = client_for
+    instead: Callable[[Request], Reply] | None = None
     terms: dict[ModelAt, Terms] = field(default_factory=dict)
     """What each model is known to take."""
+    at: dict[Where, Limits] = field(default_factory=dict)
+    """The limits of addresses that have their own."""
     tallies: list[Tally] = field(default_factory=list)
     """Counts so far, one entry per round of requests."""
 
-    def left(self) -> Budget:
-        """Return what of the budget is left."""
-        usd, calls = self.budget.max_usd, self.budget.max_calls
-        return Budget(
-            max_usd=None if usd is None else max(0.0, usd - sum(t.spent for t in self.tallies)),
-            max_calls=None if calls is None else max(0, calls - sum(t.calls for t in self.tallies)),
-        )
+    loop: CallLoop = field(init=False)
+    """Where all of them ask."""
+
+    def __post_init__(self) -> None:
+        purse = Purse(self.budget, self.prices)
+
+        def caller() -> Caller:
+            return Caller(self.clients, self.limits, purse, self.prices, terms=self.terms, at=self.at)
+
+        object.__setattr__(self, "loop", CallLoop(caller))
 
 
 _current: ContextVar[Judging | None] = ContextVar("judging", default=None)
@@ -118,11 +131,18 @@ def judging(
         settings = Judging(
             opened, limits or Limits(), budget or Budget(), prices or Prices(), offline, clients
         )
-        token = _current.set(settings)
-        try:
+        with under(settings):
             yield settings
-        finally:
-            _current.reset(token)
+
+
+@contextlib.contextmanager
+def under(settings: Judging) -> Iterator[None]:
+    """Have all judges that score inside this block ask as these settings say."""
+    token = _current.set(settings)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 def judging_of(options: JudgingOptions, *, offline: bool = False) -> AbstractContextManager[Judging]:

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import closing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from metaeval.base.errors import SpecError
 from metaeval.base.records import ScoreTable, Status
+from metaeval.evaluators.arguments import check_flag, check_integer
 from metaeval.evaluators.grid import CODES, frame_of
 from metaeval.judging.model_evaluator import ModelEvaluator, Question
 from metaeval.judging.outcome import Judged
 from metaeval.judging.settings import current
+from metaeval.llm.prompts.template import load_prompt
+from metaeval.llm.providers import provider_named
+from metaeval.llm.replies.expectation import expectation
+from metaeval.llm.replies.fields import Number
+from metaeval.llm.replies.probabilities import places_in
+from metaeval.llm.replies.reader import Parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.base.records import DataOfKind
     from metaeval.evaluators.grid import Grid
+    from metaeval.llm.calls.request import Reply
+    from metaeval.llm.replies.fields import Given
 
 Messages: TypeAlias = "Sequence[tuple[str, str]]"
 
@@ -28,7 +38,74 @@ class UnitJudge(ModelEvaluator):
 
     A subclass says in `fields` what a reply is to give and in `messages` what the model is told. A score is a
     number, or a choice whose values are numbers.
+
+    Parameters
+    ----------
+    samples
+        Number of repetitions of each question, at a temperature above 0: a score is the mean of those that
+        could be read. If fewer than half could, or a reply is still to come, there is none.
+    expected
+        Whether a score is the expectation over the probabilities that the server tells of the tokens of the
+        number (G-Eval, Liu et al. 2023). The prompt asks for one aspect per call.
     """
+
+    shares: ClassVar[bool] = False
+    """Whether all messages but the last are the same for many units, such as a user's long profile."""
+    _: KW_ONLY
+    samples: int = 1
+    expected: bool = False
+
+    def check_settings(self) -> None:
+        """Raise `MetaevalError` for a setting that cannot be used."""
+        super().check_settings()
+        name = type(self).__name__
+        check_integer(name, "samples", self.samples, 1)
+        if self.samples > 1 and self.temperature == 0:
+            raise SpecError(
+                f"{name}: samples={self.samples} asks the same again, and temperature is 0; write one above "
+                f"0, such as temperature=1"
+            )
+        check_flag(name, "expected", self.expected)
+        if self.expected and "aspect" not in (load_prompt(self.prompt).placeholders if self.prompt else ()):
+            raise SpecError(
+                f"{name}: expected=True weighs one number per reply, and prompt {self.prompt!r} asks for all "
+                f"aspects at once; take one that asks for one aspect per call, such as 'single-aspect'"
+            )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is sent beside the messages; with ``expected``, for probabilities too."""
+        asked = {"logprobs": True, "top_logprobs": provider_named(self.provider).top_logprobs}
+        return {**(asked if self.expected else {}), **super().parameters}
+
+    @property
+    def stated(self) -> frozenset[str]:
+        """Names of the settings that the user wrote; probabilities are stated by ``expected``."""
+        return super().stated | ({"logprobs", "top_logprobs"} if self.expected else set())
+
+    def signature(self, data: DataOfKind) -> Mapping[str, Any]:
+        """Return the settings of a judge, and how a score is made of replies, if not of one number each."""
+        own = {"samples": self.samples, "expected": self.expected}
+        default = {"samples": 1, "expected": False}
+        return {**super().signature(data), **{k: v for k, v in own.items() if v != default[k]}}
+
+    def weighed(self, question: Question, reply: Reply, parsed: Parsed) -> Parsed:
+        """Return the expectation instead of the number that was read; with ``expected`` alone."""
+        if not self.expected or parsed.values is None:
+            return parsed
+        field = question.fields[0]
+        if not isinstance(field, Number):
+            return Parsed(None, Status.UNWEIGHED, f"{field.name!r} is no number on a scale")
+        found = expectation(
+            reply.text,
+            float(parsed.values[field.name]),
+            field.scale,
+            places_in(reply.raw),
+            lambda text: (self.read(question, reply._replace(text=text)).values or {}).get(field.name),
+        )
+        if isinstance(found, str):
+            return Parsed(None, Status.UNWEIGHED, found)
+        return replace(parsed, values={**parsed.values, field.name: found})
 
     @abstractmethod
     def messages(
@@ -52,6 +129,15 @@ class UnitJudge(ModelEvaluator):
 
     def prepared(self, data: DataOfKind, aspects: Sequence[str]) -> Any:  # noqa: ANN401 - of the subclass
         """Return what is the same for all units; raise `DataError` if the data cannot be judged."""
+
+    def asked(self, data: DataOfKind, prepared: Any) -> Sequence[int]:  # noqa: ANN401 - of the subclass
+        """Return the positions of the units to ask about, in this order; the others are ``missing``."""
+        del prepared
+        return range(len(data))
+
+    def value(self, read: Mapping[str, Given], aspect: str) -> float:
+        """Return the score of an aspect from the values of a reply's fields."""
+        return float(read[aspect])
 
     def outcome(self, prepared: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of the subclass
         """Return what the signature says of the scores beside models and their fingerprints."""
@@ -100,13 +186,19 @@ class UnitJudge(ModelEvaluator):
         """Yield the questions about each unit, or why there are none."""
         frames = self.frames(data, aspects)
         named = {part: [aspects[a] for a in part] for part in frames}
-        for unit in range(len(data)):
-            for part, (fields, request) in frames.items():
+        first = self.replicate * self.samples
+        again = {
+            part: (of, [replace(request, replicate=first + i) for i in range(self.samples)])
+            for part, (of, request) in frames.items()
+        }
+        for unit in self.asked(data, prepared):
+            for part, (fields, requests) in again.items():
                 told = self.messages(data, unit, named[part], prepared)
                 if isinstance(told, Status):
                     yield unit, told
                     break
-                yield unit, Question((unit,), part, fields, request.asking(told))
+                for request in requests:
+                    yield unit, Question((unit,), part, fields, request.asking(told, shares=self.shares))
 
     def _judged(
         self,
@@ -114,17 +206,17 @@ class UnitJudge(ModelEvaluator):
         aspects: Sequence[str],
         prepared: Any,  # noqa: ANN401 - of the subclass
     ) -> Judged:
-        judged = Judged(len(data), aspects)
+        judged = Judged(len(data), aspects, self.value, self.samples)
 
-        def asked() -> Iterator[Question]:
+        def questions() -> Iterator[Question]:
             for unit, told in self._questions(data, aspects, prepared):
                 if isinstance(told, Status):
                     judged.grid.codes[unit] = CODES[told]
                 else:
                     yield told
 
-        total = len(data) * len(self.parts(aspects))
-        with current() as settings, closing(self.ask(asked(), settings, total=total)) as answers:
+        total = len(self.asked(data, prepared)) * len(self.parts(aspects)) * self.samples
+        with current() as settings, closing(self.ask(questions(), settings, total=total)) as answers:
             for question, found in answers:
                 judged.take(question, found)
         return judged

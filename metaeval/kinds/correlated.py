@@ -6,22 +6,29 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from metaeval.analysis.agreement.by_group import by_group
 from metaeval.base.errors import one_of
 from metaeval.base.keys import levels_of, preferred_levels
+from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE, COEFFICIENTS, CORRELATIONS, LEVELS
 from metaeval.engine.alignment.policy import Coefficient, Missing, Policy
 from metaeval.engine.cells import CorrelationCells
-from metaeval.engine.comparison import OrderBy
+from metaeval.engine.comparison import OrderBy, compare_prepared
+from metaeval.engine.correlation import correlated
+from metaeval.engine.correlation_board import COLUMN, correlation_board
+from metaeval.engine.results import RankedCell, Results
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.study import Study, distinct, unknown_word
+from metaeval.stats.resampling.threads import in_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from metaeval.base.records import DataOfKind
-    from metaeval.engine.board import Cell
+    from metaeval.engine.board import Board, Cell
+    from metaeval.engine.comparison import Comparisons
     from metaeval.engine.figures.figure import Figure
-    from metaeval.engine.results import PeopleLine, Results
+    from metaeval.engine.results import PeopleLine
     from metaeval.kinds.scored import Scored
 
 LEVEL_MEANINGS = {
@@ -31,6 +38,10 @@ LEVEL_MEANINGS = {
     "item": "the mean of the coefficients within each item",
     "generator": "one coefficient over the means of the generators, the systems that wrote the units",
 }
+
+
+_MOST_PERMUTATIONS = 10_000  # in columns other than the one that orders the leaderboard
+_MOST_TESTED = 32  # evaluators, above which only that column is tested
 
 
 def _level(value: str) -> str:
@@ -79,9 +90,9 @@ class CorrelatedKind(StudyKind):
         for at, level in enumerate(study.levels or ()):
             if level not in possible:
                 have = ", ".join(possible)
-                raise study.error(
-                    f"the data set has no users, so no level {level!r}; use some of {have}", "levels", at
-                )
+                keys = ", ".join(data.keys)
+                sentence = f"the key columns {keys} allow no level {level!r}; use some of {have}"
+                raise study.error(sentence, "levels", at)
         chosen = list(study.levels or preferred_levels(data.keys))
         aspects = list(study.aspects or data.aspects)
         known = {
@@ -107,11 +118,49 @@ class CorrelatedKind(StudyKind):
 
     def results(self, scored: Scored[Any]) -> Results:
         """Correlate scores with the truth, test, and work out the figures."""
-        from metaeval.kinds.correlations import results
-
-        return results(self, scored)
+        study, data = scored.study, scored.matched.prepared
+        with progress("correlating"):
+            result = correlated(data, scored.scores, study.bootstrap)
+            board = correlation_board(result, study.by)
+        with progress("testing"):
+            tests = compare_prepared(data, study.by, study.tests) if study.tests else None
+            ranked = tuple(_ranked(scored, board, tests)) if tests else ()
+        with progress("figures"):
+            drawn = self.figures(scored, board)
+        levels = [
+            f"{level}: {said}" for level, said in LEVEL_MEANINGS.items() if level in study.policy.levels
+        ]
+        undefined = "groups of a level where truth or scores are all equal, so without a coefficient"
+        return Results(
+            board,
+            study.by,
+            tests,
+            ranked,
+            dict(result.policy),
+            drawn,
+            by_group(data),
+            (("level", "; ".join(levels)), ("undefined groups", undefined)),
+            tuple(self.people(drawn)),
+            result.frame,  # has the average over aspects where there is one aspect, too
+        )
 
     def people(self, drawn: Sequence[Figure]) -> Sequence[PeopleLine]:
         """Return what people reach in each column, if a figure says it."""
         del drawn
         return ()
+
+
+def _ranked(scored: Scored[CorrelatedStudy], board: Board, tests: Comparisons) -> Iterator[RankedCell]:
+    """Test the columns of the leaderboard, but for ranks over all units, which take long."""
+    yield RankedCell.of(board, tests)
+    data, options = scored.matched.prepared, scored.study.tests
+    if options is None or len(data.evaluators) > _MOST_TESTED:
+        return
+    how = options.model_copy(update={"permutations": min(options.permutations, _MOST_PERMUTATIONS)})
+    rows = board.frame[[*COLUMN]].drop_duplicates().itertuples(index=False)
+    cells = [dict(zip(COLUMN, map(str, row), strict=True)) for row in rows]
+    others = [
+        by for by in cells if by != tests.by and (by["coefficient"] == "pearson" or by["level"] != "dataset")
+    ]
+    for found in in_threads(lambda by: compare_prepared(data, by, how), others):
+        yield RankedCell.of(board, found)

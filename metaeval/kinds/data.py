@@ -42,6 +42,11 @@ class KeyedUnits:
         units: pd.DataFrame = getattr(self, self.frames[0])[list(self.keys)]
         return units
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """What there is, in the singular → how many."""
+        return counts_of(self)
+
     def __len__(self) -> int:
         """Return the number of units."""
         return len(getattr(self, self.frames[0]))
@@ -96,12 +101,28 @@ class RatedUnits(KeyedUnits):
         return fingerprint(self.aspects, self.scale, self.table, self.ratings, self.scores)
 
 
-def fingerprint(aspects: Mapping[str, str], scale: Scale, *tables: pd.DataFrame | None) -> str:
-    """Return SHA-256 over aspects, scale and tables, as 64 hex digits; the order of rows does not matter."""
+def counts_of(data: Any) -> dict[str, int]:  # noqa: ANN401 - a `KeyedUnits`
+    """Return how many units, values of each key, aspects, raters, evaluators and gaps a data set has."""
+    scores, given = data.scores, data.ratings["rating"].notna()
+    return {
+        "unit": len(data),
+        **{called: data.units[key].nunique() for key, called in data.nouns.items()},
+        "aspect": len(data.aspects),
+        "rater": data.ratings["rater"].nunique(),
+        "recorded evaluator": 0 if scores is None else scores["evaluator"].nunique(),
+        "rating": int(given.sum()),
+        "missing rating": int((~given).sum()),
+    }
+
+
+def fingerprint(
+    aspects: Mapping[str, str], scale: Scale, *tables: pd.DataFrame | None, **facts: object
+) -> str:
+    """Return SHA-256 over aspects, scale, tables and facts, as 64 hex digits; the order of rows is free."""
     import pandas as pd
 
     digest = hashlib.sha256()
-    head = {"aspects": dict(aspects), "scale": [scale.min, scale.max, scale.integer]}
+    head = {"aspects": dict(aspects), "scale": [scale.min, scale.max, scale.integer], **facts}
     digest.update(json.dumps(head, sort_keys=True, ensure_ascii=False).encode())
     for frame in tables:
         if frame is None:

@@ -8,6 +8,7 @@ from metaeval.analysis.agreement.measures import measures
 from metaeval.analysis.agreement.people import people
 from metaeval.analysis.agreement.reliability import MadeOf, reliability
 from metaeval.analysis.agreement.variance import variance
+from metaeval.base.records import USER_RATER
 from metaeval.base.spec import EvaluatorSpec
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def details(scored: Scored[Study]) -> list[Sheet]:
 def made_of(spec: str | EvaluatorSpec) -> MadeOf:
     """Return which annotators' ratings an evaluator holds, and whether it is their mean and nothing else."""
     given = EvaluatorSpec.parse(spec) if isinstance(spec, str) else spec
-    if given.name == "Annotator":
-        names = [str(a) for a in (*given.args, *given.kwargs.values())]
-        return MadeOf(frozenset(names), mean=True)
+    if given.name in ("Annotator", "Labels"):
+        names = frozenset(str(a) for a in (*given.args, *given.kwargs.values())) - {USER_RATER}
+        return MadeOf(names, mean=bool(names))
     parts = [made_of(part) for part in given.parts]
     within = frozenset(n for p in parts for n in p.annotators)
     # Each part one annotator, and no annotator twice: then all weigh the same.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import DataOfKind, Evaluator
+    from metaeval.base.records import DataOfKind, DataSet, Evaluator
     from metaeval.engine.board import Board
     from metaeval.engine.cells import Cells
     from metaeval.engine.drilldown import UnitView
@@ -33,6 +33,7 @@ Factory: TypeAlias = "Callable[..., Evaluator] | str"
 
 KINDS: dict[str, str | StudyKind] = {
     "explanations": "metaeval.kinds.explanations.kind:EXPLANATIONS",
+    "relevance": "metaeval.kinds.relevance.kind:RELEVANCE",
 }
 """Name → the kind, or where it is: ``module:object``."""
 GROUP = "metaeval.kinds"
@@ -55,8 +56,10 @@ class StudyKind(ABC):
     """What is measured, unless `cells` and `results` are of the kind's own."""
     board_file: ClassVar[str] = "board.csv"
     """The file of a run folder with the frame of the board."""
-    files: ClassVar[Mapping[str, Sequence[str]]] = {}
-    """The tables of its own that `details` and `figures` need: file of a run folder → its columns of text."""
+    files: ClassVar[Sequence[str]] = ()
+    """The tables of its own that `details` and `figures` need: files of a run folder."""
+    texts: ClassVar[Sequence[str]] = ()
+    """Columns of those tables that hold text; all others hold numbers."""
 
     @abstractmethod
     def load(self, place: str | Path) -> DataOfKind:
@@ -183,6 +186,13 @@ def kind_named(name: object) -> StudyKind:
         )
     kind = known[str(name)]
     return _imported(kind) if isinstance(kind, str) else kind
+
+
+def evaluators_for(data: DataSet) -> Mapping[str, Factory]:
+    """Return the evaluators that specs may name for a data set; one that says no kind has explanations."""
+    from metaeval.kinds.registry import COMMON  # which knows this module
+
+    return {**COMMON, **kind_named(getattr(data, "kind", next(iter(KINDS)))).evaluators}
 
 
 def _imported(where: str) -> StudyKind:

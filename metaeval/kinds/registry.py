@@ -30,6 +30,7 @@ COMMON: dict[str, Factory] = {
     "Median": Median,
     "Random": Random,
     "Recorded": Recorded,
+    "User": User,
 }
 """The evaluators that every kind of study has."""
 
@@ -42,7 +43,6 @@ REGISTRY: dict[str, Factory] = {
     "Length": "metaeval.kinds.explanations.text.length:Length",
     "Pairwise": "metaeval.kinds.explanations.pairwise.judge:Pairwise",
     "ROUGE": "metaeval.kinds.explanations.text.rouge:ROUGE",
-    "User": User,
 }
 """The evaluators of explanations; one that is named by module and class is loaded when a spec asks for it."""
 

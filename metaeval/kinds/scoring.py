@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from metaeval.base.errors import DataError, SpecError, nearest
+from metaeval.base.errors import KEPT, DataError, SpecError, StoppedError, nearest
+from metaeval.base.progress import progress
 from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.grid import STATUSES
 from metaeval.kinds.explanations.data.frames import of_explanations
+from metaeval.kinds.kind import evaluators_for
 from metaeval.kinds.registry import REGISTRY, Builder, Given
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     import pandas as pd
 
     from metaeval.judging.model_evaluator import ModelEvaluator
     from metaeval.judging.models import NamedModel
+    from metaeval.judging.side_by_side import Ended
     from metaeval.kinds.kind import Factory
+
+_log = logging.getLogger("metaeval")
 
 
 def score(
@@ -71,15 +79,14 @@ def score(
                 "a judge needs the statements and the scale that people had; give score a data set, made "
                 "with metaeval.from_frames(explanations, ratings, aspects=…, scale=…)"
             )
-    scoring = Scoring(data, evaluators, aspects, models=named)
-    return joined([scoring.table(name) for name in scoring.named], data)
+    return Scoring(data, evaluators, aspects, models=named).whole()
 
 
 class Scoring:
-    """The evaluators of one data set, scored one by one; what several of them share is scored once.
+    """The evaluators of one data set; what several of them share is scored once.
 
-    Parameters and errors are those of `score`; ``known`` are the evaluators of the kind of study, and
-    ``models`` are validated.
+    Parameters and errors are those of `score`; ``known`` are the evaluators of the kind of study (of the kind
+    of the data, if left out), and ``models`` are validated.
     """
 
     def __init__(
@@ -87,18 +94,67 @@ class Scoring:
         data: DataSet,
         evaluators: Sequence[Given] | Mapping[str, Given],
         aspects: Sequence[str] | None = None,
-        known: Mapping[str, Factory] = REGISTRY,
+        known: Mapping[str, Factory] | None = None,
         models: Mapping[str, NamedModel] | None = None,
     ) -> None:
         self.data = data
         self.aspects = _chosen_aspects(data, aspects)
-        self.named = resolve(evaluators, known, models)
+        self.named = resolve(evaluators, evaluators_for(data) if known is None else known, models)
+        self._models = models or {}
         self._memo: dict[int, ScoreTable] = {}
 
     def signature(self, name: str) -> dict[str, Any]:
         """Return what the scores of an evaluator depend on, as far as it is known before scoring."""
         evaluator = self.named[name]
         return {"spec": str(evaluator.spec), **evaluator.signature(self.data)}
+
+    def whole(self) -> ScoreTable:
+        """Return the scores of all evaluators, in their order; errors are those of `tables`."""
+        tables = dict(self.tables())
+        return joined([tables[name] for name in self.named], self.data)
+
+    def tables(self) -> Generator[tuple[str, ScoreTable]]:
+        """Yield the short name and the scores of each evaluator, as they come.
+
+        Judges ask side by side, and the others score meanwhile.
+
+        Raises
+        ------
+        StoppedError
+            If judges stopped: with what each says, after all that does not need them.
+        """
+        judges = [j for j in judges_of(self.named.values()) if id(j) not in self._memo]
+        waiting = list(self.named)
+        stopped: dict[str, None] = {}
+        with progress("scoring", len(waiting)) as advance, self._asking(judges) as ended:
+
+            def ready() -> Iterator[tuple[str, ScoreTable]]:
+                for name in list(waiting):
+                    if all(id(j) in self._memo for j in judges_of([self.named[name]])):
+                        waiting.remove(name)
+                        yield name, self.table(name)
+                        advance()
+
+            yield from ready()
+            for number, (judge, scores) in enumerate(ended, start=1):
+                try:
+                    self._keep(judge, scores.result())
+                except StoppedError as error:
+                    why = str(error).removesuffix(KEPT)
+                    if why not in stopped and number < len(judges):
+                        _log.warning("metaeval: %s; the other judges go on", why)
+                    stopped[why] = None
+                    continue
+                yield from ready()
+        if stopped:
+            raise StoppedError("; ".join(stopped) + KEPT)
+
+    def _asking(self, judges: Sequence[ModelEvaluator]) -> AbstractContextManager[Ended]:
+        if not judges:
+            return nullcontext(iter(()))
+        from metaeval.judging.side_by_side import asking  # most runs have no judge
+
+        return asking(judges, self.data, self.aspects, self._models)
 
     def table(self, name: str) -> ScoreTable:
         """Return the scores of an evaluator under its short name."""
@@ -131,9 +187,12 @@ class Scoring:
                 table = evaluator.combine(tables, self.data, self.aspects)
             else:
                 table = evaluator.score(self.data, self.aspects)
-            _check(table.frame, evaluator, self.data)
-            self._memo[key] = table
+            self._keep(evaluator, table)
         return self._memo[key]
+
+    def _keep(self, evaluator: Evaluator, table: ScoreTable) -> None:
+        _check(table.frame, evaluator, self.data)
+        self._memo[id(evaluator)] = table
 
 
 def joined(tables: Sequence[ScoreTable], data: DataSet) -> ScoreTable:

@@ -11,7 +11,7 @@ from metaeval.reports.escapes import markdown as escape
 if TYPE_CHECKING:
     import pandas as pd
 
-_PER_TEXT = ("USD", "tokens", "seconds")
+_PER_TEXT = ("USD", "tokens", "tokens of thought", "seconds")
 
 
 def cost_table(costs: pd.DataFrame) -> str:
@@ -31,6 +31,7 @@ def cost_table(costs: pd.DataFrame) -> str:
             _number(row["lost"], ".1%"),
             _number(row["usd_per_text"], ".3g"),
             _number(row["tokens_per_text"], ",.0f"),
+            _number(row["reasoning_tokens_per_text"], ",.0f"),
             _number(row["seconds_per_text"], ".2f"),
             _number(row["parse_rate"], ".1%"),
             _number(row["usd"], ",.2f"),
@@ -40,7 +41,12 @@ def cost_table(costs: pd.DataFrame) -> str:
         "A text is judged on all aspects, in one call or several; repeated attempts are included. "
         "Calls that brought no reply cost nothing and are left out."
     )
-    return "\n".join([*lines, "", f"{about} An unknown price is shown as —.", ""])
+    both = costs[costs["shared"] > 0]
+    shared = [f"{s:.1%} of {escape(str(e))}" for e, s in zip(both["evaluator"], both["shared"], strict=True)]
+    if shared:
+        about += f" Calls that a judge above makes too are made and paid for once: {', '.join(shared)}."
+    told = "Tokens of thought are among the tokens. What is not known is shown as —."
+    return "\n".join([*lines, "", f"{about} {told}", ""])
 
 
 def _number(value: float, form: str) -> str:

@@ -92,8 +92,8 @@ class OpenRun:
         """The same with the study as it was run."""
         facts = self.record
         study = make_study(facts.study.content())
-        files = kind_named(study.kind).files
-        own = {name: self._own(name, texts) for name, texts in files.items() if name in facts.outputs}
+        kind = kind_named(study.kind)
+        own = {name: self._own(name, kind.texts) for name in kind.files if name in facts.outputs}
         return Scored(study, facts.data.scale, self.cluster, self.scores, self.truth, self.raters, own=own)
 
     def _own(self, name: str, texts: Sequence[str]) -> pd.DataFrame:

@@ -59,7 +59,7 @@ def write_outputs(
         What was scored, and the truth (key columns, ``aspect``, ``rating``).
     """
     kind, data = todo.kind, todo.data
-    people = data.ratings[data.ratings["rater"] != USER_RATER]
+    people = data.ratings[~data.ratings["rater"].isin([USER_RATER, *getattr(data, "models", ())])]
     raters = people if len(people) else None
     scored = Scored(todo.study, data.scale, data.cluster, scores, ratings, raters, data)
     found = kind.results(scored)

@@ -7,15 +7,16 @@ import hashlib
 import json
 import shlex
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__
-from metaeval.base.errors import StoppedError
-from metaeval.base.progress import progress
+from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.base.records import ScoreTable, Status
+from metaeval.judging.batches import ask_by_batches
 from metaeval.judging.lost import lost_calls
 from metaeval.judging.replies import calls_in, replies_state
 from metaeval.judging.settings import judging_of
@@ -44,6 +45,8 @@ def run(
     out: str | os.PathLike[str] | None = None,
     *,
     offline: bool = False,
+    batch: bool = False,
+    wait: bool = False,
 ) -> Run:
     """Run a study: score, correlate, rank and report, into a run folder.
 
@@ -59,17 +62,22 @@ def run(
         The run folder; ``results/`` and the study's name, if left out.
     offline
         Take all replies of judges from the store: no key, no network.
+    batch
+        Ask judges by batches, at the price of batches, as the study's ``judging: {batch: true}`` does.
+    wait
+        Wait for batches, instead of stopping while one is under way.
 
     Raises
     ------
     StudyError, SpecError, DataError, RunFolderError
         If the study, its data or the folder cannot be used.
     StoppedError
-        If it was interrupted.
+        If it was interrupted, or a batch is under way.
     """
     todo = plan(study, out)
+    todo = by_batch(todo) if batch else todo
     if finished(todo, offline=offline) is None:
-        return carry_out(todo, offline=offline)
+        return carry_out(todo, offline=offline, wait=wait)
     from metaeval.study.results import read_back
 
     return read_back(todo.out)
@@ -82,14 +90,22 @@ def rerun(folder: str | os.PathLike[str], *, offline: bool = False) -> Run:
     return carry_out(plan(record.study.content(), path), offline=offline, again=record.again)
 
 
-def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
+def by_batch(todo: Plan) -> Plan:
+    """Return a plan whose judges are asked by batches."""
+    judging = todo.study.judging.model_copy(update={"batch": True})
+    return replace(todo, study=todo.study.model_copy(update={"judging": judging}))
+
+
+def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: str = "") -> Run:
     """Run a planned study, finished or not.
 
-    ``again`` is the command that runs it again, if the study is not from a file.
+    ``wait``: for batches; ``again`` is the command that runs it again, if the study is not from a file.
     """
     # It takes a second to load, and a finished run does not need it.
     from metaeval.study.outputs import write_outputs
 
+    if wait and not todo.study.judging.batch:
+        raise MetaevalError("wait is for batches; ask for them too: batch, or --batch")
     with RunFolder.claim(todo.out) as folder:
         record = Record(
             metaeval=__version__,
@@ -107,9 +123,17 @@ def carry_out(todo: Plan, *, offline: bool = False, again: str = "") -> Run:
             inputs = inputs_of(todo, scoring, offline=offline)
             of_truth = todo.scoring({"truth": str(todo.truth)})
             with contextlib.ExitStack() as stack:
-                if judges_of([*scoring.named.values(), *of_truth.named.values()]):
-                    stack.enter_context(judging_of(todo.study.judging, offline=offline))
-                truth = of_truth.table("truth")
+                if judges := judges_of([*scoring.named.values(), *of_truth.named.values()]):
+                    by_batch = todo.study.judging.batch and not offline
+                    # What came by batches is read from the store.
+                    settings = judging_of(todo.study.judging, offline=offline or by_batch)
+                    shared = stack.enter_context(settings)
+                    if by_batch:
+                        done_with = ask_by_batches(
+                            judges, todo.data, todo.aspects, shared, todo.out, wait=wait
+                        )
+                        stack.push(lambda kind, *_: kind is None and done_with())
+                truth = of_truth.whole()
                 if not finished_before:
                     folder.write_record(record)
                 scores = _score(folder, scoring, todo.fingerprint, done)
@@ -140,31 +164,40 @@ def truth_ratings(truth: ScoreTable) -> pd.DataFrame:
 
 
 def _score(folder: RunFolder, scoring: Scoring, fingerprint: str, done: list[str]) -> ScoreTable:
-    """Score with one evaluator after the other, and keep the scores of each in the run folder."""
-    tables: list[ScoreTable] = []
-    with progress("scoring", len(scoring.named)) as advance:
-        for name, evaluator in scoring.named.items():
-            key = _key(fingerprint, name, scoring.aspects, scoring.signature(name))
-            table = folder.part(key)
-            if table is not None:
-                scoring.remember(name, table)
-            table = scoring.table(name)
-            statuses = table.frame["status"]
-            unsent = int((statuses == Status.BUDGET.value).sum())
-            if unsent:
-                # Tables of what happened to be affordable would look like a result.
-                raise StoppedError(
-                    f"the budget is used up and {unsent:,} scores of {name} were not asked for"
-                )
-            of_pairs = [] if table.verdicts is None else [table.verdicts["status"]]
-            lost = any((s == Status.TRANSPORT.value).any() for s in (statuses, *of_pairs))
-            # An ensemble does not show the lost calls of its judges, and is quickly made again.
-            if not lost and judges_of([evaluator]) in ([], [evaluator]):
-                folder.keep_part(key, table)
-            tables.append(table)
-            done.append(name)
-            advance()
-    return joined(tables, scoring.data)
+    """Score, and keep the scores of each evaluator in the run folder as they come."""
+    keys = {n: _key(fingerprint, n, scoring.aspects, scoring.signature(n)) for n in scoring.named}
+    for name, key in keys.items():
+        table = folder.part(key)
+        if table is not None:
+            scoring.remember(name, table)
+    tables: dict[str, ScoreTable] = {}
+    stopped: list[str] = []
+    try:
+        with contextlib.closing(scoring.tables()) as scored:
+            for name, table in scored:
+                tables[name] = table
+                if _count(table.frame, Status.BUDGET):
+                    continue
+                evaluator = scoring.named[name]
+                # An ensemble does not show the lost calls of its judges, and is quickly made again.
+                lost = any(_count(f, Status.TRANSPORT) for f in (table.frame, table.verdicts))
+                if not lost and judges_of([evaluator]) in ([], [evaluator]):
+                    folder.keep_part(keys[name], table)
+                done.append(name)
+    except StoppedError as error:
+        stopped.append(str(error).removesuffix(KEPT))
+    unsent = {name: _count(table.frame, Status.BUDGET) for name, table in scoring.asked().items()}
+    if any(unsent.values()):
+        # Tables of what happened to be affordable would look like a result.
+        which = " and ".join(f"{count:,} scores of {name}" for name, count in unsent.items() if count)
+        stopped.append(f"the budget is used up and {which} were not asked for")
+    if stopped:
+        raise StoppedError("; ".join(stopped))
+    return joined([tables[name] for name in scoring.named], scoring.data)
+
+
+def _count(frame: pd.DataFrame | None, status: Status) -> int:
+    return 0 if frame is None else int((frame["status"] == status.value).sum())
 
 
 def _facts(todo: Plan) -> DataFacts:
@@ -210,7 +243,10 @@ def _asked(todo: Plan, scoring: Scoring, of_truth: Scoring, scores: ScoreTable, 
     lost = lost_calls(asked, store)
     if lost:
         file = todo.study.file
-        command = shlex.join(["metaeval", "run", str(file), "--out", str(todo.out)]) if file else again
+        by_batch = ["--batch"] if todo.study.judging.batch else []
+        command = (
+            shlex.join(["metaeval", "run", str(file), "--out", str(todo.out), *by_batch]) if file else again
+        )
         return {"lost": lost, "again": command}
     return {"replies": replies_state(store, calls_in([scores.frame, scores.verdicts]), asked.values())}
 

@@ -143,7 +143,7 @@ def _glossary(
     entries: Sequence[ListedEvaluator], of_kind: Sequence[tuple[str, str]], costs: pd.DataFrame, text: str
 ) -> list[tuple[str, str]]:
     failures = {status for e in entries for status, n in e.statuses.items() if n and status != Status.OK}
-    priced = len(costs) and costs[[c.name for c in COSTS]].notna().to_numpy().any()
+    priced = len(costs) and costs.filter([c.name for c in COSTS]).notna().to_numpy().any()
     return [
         ("truth", "the ratings that scores are compared with"),
         *of_kind,
@@ -154,7 +154,9 @@ def _glossary(
         ),
         (
             "USD, tokens, seconds",
-            f"what one {text} costs on average, all aspects together" if priced else "",
+            f"what one {text} costs on average, all aspects together; tokens of thought are among the tokens"
+            if priced
+            else "",
         ),
     ]
 
@@ -194,7 +196,11 @@ def _calls(scores: ScoreTable, name: str, data: DataSet, aspects: Sequence[str])
 def _conversations(keys: Sequence[Any], shown: Sample, store: str | None) -> dict[str, Conversation]:
     """Read the calls behind the shown units from the store, as far as it is there."""
     wanted = dict.fromkeys(
-        key for found in keys if found is not None for key in found[:, shown.at].T.flat if key
+        key
+        for found in keys
+        if found is not None
+        for call in found[:, shown.at].T.flat
+        for key in call.split()
     )
     path = Path(store) if store else default_path()
     if not wanted or not path.is_file():

@@ -15,9 +15,10 @@ from metaeval.base.records import COEFFICIENTS, LEVELS, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.correlation import correlate
 from metaeval.judging.lost import lost_calls
-from metaeval.kinds.explanations.data.loading import load
+from metaeval.kinds.files.loading import load
+from metaeval.kinds.kind import evaluators_for
 from metaeval.kinds.registry import build
-from metaeval.kinds.scoring import Scoring, joined, score
+from metaeval.kinds.scoring import Scoring, score
 from metaeval.llm.store.replies import default_path
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.table import read_table
@@ -45,7 +46,7 @@ def score_file(
     with progress("loading the data"):
         loaded = load(data)
     scoring = Scoring(loaded, list(specs))
-    table = joined([scoring.table(name) for name in scoring.named], loaded)
+    table = scoring.whole()
     write_frame(table.frame, Path(out))
     return table, lost_calls(scoring.asked(), default_path())
 
@@ -71,7 +72,7 @@ def correlate_file(
         check_writable(Path(out))
     loaded = load(data)
     frame = read_scores(Path(scores), loaded.keys)
-    spec = build(truth).spec
+    spec = build(truth, known=evaluators_for(loaded)).spec
     for name in frame["evaluator"].unique():
         with contextlib.suppress(SpecError):  # the name need not be a spec
             if why := holds_truth(EvaluatorSpec.parse(name), spec):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -115,3 +116,17 @@ def test_a_long_description_gives_way_to_count_and_time(tmp_path: Path) -> None:
     (said,) = {x for x in lines if x.startswith("12 failed")}
     assert said.startswith("12 failed, 77 from store, 123.4 calls/s, 0.52 USD; the server asks")
     assert said.endswith("…")
+
+
+def test_judges_that_ask_at_once_have_a_line_each(tiny: Path) -> None:
+    specs = [f"Judge('simulated/model-{n},latency=0.3')" for n in "abc"]
+    study = {**QUICK, "evaluators": json.dumps([*specs, "Length()"])}
+    write_study(tiny.parent / "s.yaml", **study)
+    with terminal([sys.executable, "-m", "metaeval", "run", "s.yaml", "--out", "out"]) as shown:
+        text = _CODES.sub("", "".join(part for _, part in shown))
+    # A picture of the display begins with the command's own line.
+    pictures = [picture.split("\r\n") for picture in text.split("metaeval run s.yaml")]
+    lines = max(([x for x in p if "Judge('simulated/model" in x] for p in pictures), key=len)
+    counts = {line.split("model-")[1][0]: line for line in lines if "/18" in line or "/9" in line}
+    assert sorted(counts) == ["a", "b", "c"]
+    assert {line.split("model-")[1][0] for line in lines if "failed" in line} == {"a", "b", "c"}

@@ -20,6 +20,7 @@ from metaeval.kinds.explanations.data.manifest import Manifest
 from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
 from metaeval.kinds.explanations.data.tables.map import TableMap
 from metaeval.kinds.explanations.study import ExplanationStudy
+from metaeval.kinds.relevance.study import RelevanceStudy
 from metaeval.kinds.study import make_study, read_study
 from metaeval.sources.verdict_map import VerdictMap
 from tests.docs.commands import MAKEFILE, check, is_run
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-NOT_PRINTED = {"index.md", "how-to/scores-of-other-tools.md"}
-"""Pages with a block of text that nothing prints: a picture, a file of another tool."""
+NOT_PRINTED = {"index.md", "how-to/scores-of-other-tools.md", "how-to/relevance.md"}
+"""Pages with a block of text that nothing prints, such as a picture, or what a large study costs."""
 
 
 class Reader:
@@ -105,10 +106,13 @@ class Reader:
                 assert kinds, f"{block}: {block.file} is no study, map or manifest"
 
     def fragment(self, block: Block) -> None:
-        """See that some lines of a study file may stand in one."""
+        """See that some lines of a study file, of explanations or else of relevance, may stand in one."""
         content = YAML(typ="safe").load(block.text)
-        assert set(content) <= set(ExplanationStudy.model_fields), block
-        make_study({"dataset": "data", "evaluators": ["Length()"], **content})
+        least = {"dataset": "data", "evaluators": ["Random()"]}
+        if not set(content) <= set(ExplanationStudy.model_fields):
+            assert set(content) <= set(RelevanceStudy.model_fields), block
+            least |= {"kind": "relevance", "truth": "User()"}
+        make_study({**least, **content})
 
     def python(self, block: Block) -> str:
         """Run code where the code above it ran, and return what it printed."""

@@ -17,6 +17,7 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.judging.models import NamedModel
 from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.explanations.study import ExplanationStudy
+from metaeval.kinds.relevance.ablations import Ablation
 from metaeval.llm.calls.price import Price
 from tests.docs.commands import parse
 from tests.docs.pages import DOCS, PAGES, source
@@ -82,6 +83,7 @@ def table(title: str) -> dict[str, str]:
         ("## `tests`", How),
         ("## `judging`", JudgingOptions),
         ("A price:", Price),
+        ("An entry of `ablations`:", Ablation),
     ],
 )
 def test_the_study_file_has_these_keys_and_defaults(title: str, model: type) -> None:

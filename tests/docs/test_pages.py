@@ -23,6 +23,8 @@ from tests.docs.commands import check
 from tests.docs.lab import KEY, lab
 from tests.docs.pages import DOCS, PAGES, agrees, steps
 from tests.docs.reader import Reader
+from tests.kinds.explanations.judge.test_judge import answer
+from tests.llm.batch.server import BatchServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del table[name]
 
 
-OTHERWISE = {"tutorial.md", "how-to/own-provider.md", "how-to/share.md"}
+OTHERWISE = {"tutorial.md", "how-to/batch.md", "how-to/own-provider.md", "how-to/share.md"}
 """Pages with a test of their own."""
 SHUFFLED = np.random.default_rng(11).permutation([p for p in PAGES if p not in OTHERWISE]).tolist()
 """The others, in an order that no reader would think of: each page stands alone."""
@@ -96,6 +98,15 @@ def test_a_provider_of_ones_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         texts = me.load("data/sample").explanations[["item_title", "explanation"]]
         # The one that was turned away was asked again, and what is the same for two users was asked once.
         assert sorted(server.answered) == [200] * len(texts.drop_duplicates()) + [429]
+
+
+def test_batches(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with BatchServer(tmp_path / "server", answer) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
+        monkeypatch.setenv("METAEVAL_STORE", str(tmp_path / "replies.sqlite"))
+        Reader("how-to/batch.md", folder).follow()
+        assert len(server.made()) == 1
 
 
 def test_the_example_is_what_its_script_makes(tmp_path: Path) -> None:

@@ -106,3 +106,24 @@ def test_all_judges_together(tiny: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "guessed where the store has none of the model" in out
     assert main(["run", str(study), "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["total"]["usd_likely"] == pytest.approx(total.usd_likely)
+
+
+def test_what_judges_ask_alike_is_counted_once(tiny: Path) -> None:
+    with serving(lambda *_: Act(text=JSON_OF_TWO)) as server:
+        alike = [judge(server, f"attempts={n}") for n in (1, 2, 3)]
+        study = study_of(tiny, *alike, judge(server, "replicate=1"))
+        found = estimated(study)
+        requests, total = found[0].requests, total_of(found)
+        assert [(e.shared, e.calls) for e in found] == [
+            (0, requests),
+            (requests, 0),
+            (requests, 0),
+            (0, requests),
+        ]
+        assert total.requests == total.calls == 2 * requests
+        assert found[0].usd is not None
+        assert total.usd == pytest.approx(2 * found[0].usd)
+        assert (found[1].usd, found[1].usd_likely, found[1].reply_tokens) == (0, 0, 0)
+        me.run(study, "out")
+        assert len(server.log) == total.calls
+        assert [e.in_store for e in estimated(study)] == [e.calls for e in found]

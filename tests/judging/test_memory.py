@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -21,22 +22,24 @@ if TYPE_CHECKING:
 LENGTH = 20_000  # characters of a prompt
 
 
-def peak(store: Path, number: int) -> int:
+def peak(store: Path, number: int, judges: int = 1) -> int:
     """Ask so many questions, and return the most memory that was in use, in characters of ASCII."""
     judge, fields = Judge("simulated/m"), (Number("clarity", Scale(1, 5)),)
-    bare = Request("simulated", "m", ())
 
-    def questions() -> Iterator[Question]:
-        for i in range(number):
-            told = "The profile of a user.\n" * (LENGTH // 23) + f"\nText {i} is good."
-            yield Question((i,), (0,), fields, bare.asking([("user", told)]))
+    def asked(replicate: int) -> int:
+        bare = Request("simulated", "m", (), replicate=replicate)
+
+        def questions() -> Iterator[Question]:
+            for i in range(number // judges):
+                told = "The profile of a user.\n" * (LENGTH // 23) + f"\nText {i} is good."
+                yield Question((i,), (0,), fields, bare.asking([("user", told)]))
+
+        with closing(judge.ask(questions(), settings, total=number)) as answers:
+            return sum(found.status is Status.OK for _, found in answers)
 
     tracemalloc.start()
-    with (
-        judging(store, limits=Limits(concurrency=2)) as settings,
-        closing(judge.ask(questions(), settings, total=number)) as answers,
-    ):
-        assert sum(found.status is Status.OK for _, found in answers) == number
+    with judging(store, limits=Limits(concurrency=2)) as settings, ThreadPoolExecutor(judges) as pool:
+        assert sum(pool.map(asked, range(judges))) == number
     used = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return used
@@ -48,3 +51,5 @@ def test_memory_does_not_grow_with_the_questions(tmp_path: Path) -> None:
     assert many < few + 250 * LENGTH
     again = peak(tmp_path / "600.sqlite", 600)  # all from the store
     assert again < few + 250 * LENGTH
+    several = peak(tmp_path / "several.sqlite", 600, judges=20)
+    assert several < few + 250 * LENGTH

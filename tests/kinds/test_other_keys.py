@@ -13,7 +13,8 @@ from metaeval.analysis.agreement.measures import measures
 from metaeval.analysis.agreement.variance import variance
 from metaeval.base.errors import DataError
 from metaeval.engine.alignment.policy import Policy, prepare
-from metaeval.kinds.explanations.data.loading import save, summary
+from metaeval.kinds.explanations.data.loading import save
+from metaeval.kinds.files.loading import summary
 
 if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet

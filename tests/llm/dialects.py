@@ -86,6 +86,53 @@ def llama_cpp(body: dict[str, Any], _before: int) -> Act:
     return Act(text='{"a": 3}' if wanted == "json_object" else "a: 3")
 
 
+def llama_cpp_words(body: dict[str, Any], before: int) -> Act:
+    """A build of llama.cpp without grammars: it fails at a JSON object too."""
+    if body.get("response_format", {}).get("type") == "json_object":
+        said = "Failed to parse grammar"
+        return Act(
+            "status", status=500, body={"error": {"code": 500, "message": said, "type": "server_error"}}
+        )
+    return llama_cpp(body, before)
+
+
+def says_json(body: dict[str, Any], _before: int) -> Act:
+    """OpenAI's older models: no schema, and a JSON object only where the prompt has the word."""
+    wanted = body.get("response_format", {}).get("type")
+    if wanted == "json_schema":
+        return _openai_error(
+            "response_format",
+            "",
+            "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
+        )
+    if wanted == "json_object" and "json" not in body["messages"][-1]["content"].lower():
+        return _openai_error(
+            "messages",
+            "",
+            "'messages' must contain the word 'json' in some form, to use 'response_format' of type "
+            "'json_object'.",
+        )
+    return Act(text='{"a": 3}' if wanted else "a: 3")
+
+
+def no_logprobs(body: dict[str, Any], _before: int) -> Act:
+    """OpenAI's reasoning models, which tell no probabilities."""
+    if body.get("logprobs"):
+        return Act(
+            "status",
+            status=403,
+            body={
+                "error": {
+                    "message": "You are not allowed to request logprobs from this model.",
+                    "type": "invalid_request_error",
+                    "param": None,
+                    "code": None,
+                }
+            },
+        )
+    return Act()
+
+
 def no_json(body: dict[str, Any], before: int) -> Act:
     """A server that takes no ``response_format`` at all, as vLLM and others say it."""
     if "response_format" in body:

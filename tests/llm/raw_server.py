@@ -116,7 +116,7 @@ MALFORMED: dict[str, Send] = {
     "gzip bomb": bomb(),
     "brotli": http(b"\x0b\x02\x80", "Content-Encoding: br"),
     "an encoding of many": http(gzip.compress(gzip.compress(completion())), "Content-Encoding: gzip, gzip"),
-    "body too long": http(b" " * (3 << 20) + completion()),
+    "body too long": http(b" " * (9 << 20) + completion()),
     "not utf-8": http(b'{"choices": "\xff\xfe\x80"}'),
     "utf-16": http(completion().decode().encode("utf-16"), "Content-Type: application/json; charset=utf-16"),
     "an encoding that is no text": http(b"zz", "Content-Type: application/json; charset=hex"),

@@ -10,7 +10,7 @@ import asyncio
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -38,6 +38,7 @@ class Act:
     message: dict[str, Any] = field(default_factory=dict)
     """Further fields of the message, such as ``reasoning_content``."""
     usage: dict[str, Any] | None = None
+    logprobs: dict[str, Any] | None = None
 
 
 ANSWER = Act()
@@ -79,8 +80,12 @@ class Seen:
 
     path: str
     body: dict[str, Any]
-    authorization: str
+    headers: Mapping[str, str]
     act: Act
+
+    @property
+    def authorization(self) -> str:
+        return self.headers.get("Authorization", "")
 
 
 class Threaded:
@@ -172,7 +177,7 @@ class Server(Threaded):
         text = json.dumps(body, sort_keys=True)
         act = self.behave(body, self._before[text])
         self._before[text] += 1
-        self.log.append(Seen(request.path, body, request.headers.get("Authorization", ""), act))
+        self.log.append(Seen(request.path, body, request.headers, act))
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
@@ -213,7 +218,7 @@ def wanted_text(body: dict[str, Any]) -> str:
 def openai_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:
     text = wanted_text(body) if act.text is None else act.text
     message = {"role": "assistant", "content": text, "refusal": act.refusal, **act.message}
-    choice = {"index": 0, "message": message, "finish_reason": act.finish_reason}
+    choice = {"index": 0, "message": message, "logprobs": act.logprobs, "finish_reason": act.finish_reason}
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -227,7 +232,8 @@ def openai_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:
 
 def dashscope_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:
     text = wanted_text(body.get("parameters") or {}) if act.text is None else act.text
-    choice = {"finish_reason": act.finish_reason, "message": {"role": "assistant", "content": text}}
+    message = {"role": "assistant", "content": text}
+    choice = {"finish_reason": act.finish_reason, "message": message, "logprobs": act.logprobs}
     return {
         "request_id": "r-1",
         "output": {"choices": [choice] if act.choices else []},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -31,6 +31,9 @@ from tests.llm.server import (
     serving,
 )
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 OPENAI = ("openai", "dashscope-compatible")
 ALL = (*OPENAI, "dashscope")
 SCHEMA = {
@@ -47,8 +50,7 @@ def complete(server: Server, provider: str, reply_seconds: float = 10.0, **more:
         "m",
         (Message("system", "Be brief."), Message("user", "How is it? 好看吗")),
         {"temperature": 0, "max_tokens": 5, "seed": 0, **more.pop("parameters", {})},
-        base_url=address(provider, server),
-        **more,
+        **{"base_url": address(provider, server), **more},
     )
 
     async def go() -> Reply:
@@ -108,6 +110,60 @@ def test_a_schema_is_asked_for_where_the_provider_takes_one() -> None:
     assert wanted[0]["json_schema"] == {"name": "reply", "strict": True, "schema": SCHEMA}
     assert wanted[1] == wanted[2] == {"type": "json_object"}
     assert wanted[3] == {"type": "text"}  # what the user says goes before
+
+
+def test_a_schema_keeps_the_order_of_its_fields() -> None:
+    fields = {name: {"type": "integer"} for name in ("reason", "b", "a")}  # models answer in this order
+    with serving() as server:
+        complete(server, "openai", schema={"type": "object", "properties": fields})
+        sent = server.log[0].body["response_format"]["json_schema"]["schema"]
+    assert list(sent["properties"]) == list(fields)
+
+
+def test_the_account_is_the_one_that_the_sdks_variables_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
+    with serving() as server:
+        complete(server, "openai")
+        headers = server.log[0].headers
+    assert (headers["OpenAI-Organization"], headers["OpenAI-Project"]) == ("org-1", "proj-1")
+
+
+@pytest.mark.parametrize("provider", ALL)
+def test_the_proxy_that_the_environment_names(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    path = "/api/v1" if provider == "dashscope" else "/v1"
+    with serving() as server:
+        monkeypatch.setenv("http_proxy", f"me:word@127.0.0.1:{server.port}")
+        assert complete(server, provider, base_url=f"http://far.invalid{path}").text == "Summary: 3"
+        (seen,) = server.log
+        assert seen.headers["Host"] == "far.invalid"
+        assert seen.headers["Proxy-Authorization"] == "Basic bWU6d29yZA=="
+        monkeypatch.setenv("http_proxy", "http://far.invalid:1")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert complete(server, provider).text == "Summary: 3"
+        monkeypatch.setenv("https_proxy", f"http://me:word@127.0.0.1:{server.port}")  # it takes no CONNECT
+        with pytest.raises(RetryableError, match="cannot connect: 404") as refused:
+            complete(server, provider, base_url=f"https://far.invalid{path}")
+        assert "word" not in str(refused.value)
+        monkeypatch.setenv("http_proxy", "socks5://me:word@far.invalid:1")
+        with pytest.raises(MetaevalError, match="names a proxy of 'socks5'") as caught:
+            complete(server, provider, base_url=f"http://far.invalid{path}")
+        assert "word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("provider", ALL)
+def test_the_key_goes_before_what_netrc_says(
+    provider: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password word\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    with serving() as server:
+        assert complete(server, provider).text == "Summary: 3"
+        assert server.log[0].authorization == f"Bearer {KEY}"
 
 
 @pytest.mark.parametrize("provider", ALL)

@@ -174,3 +174,19 @@ def test_a_planted_effect_of_length_is_that_much_a_doubling() -> None:
     np.testing.assert_allclose(np.diff(scores), 0.1, atol=0.01)
     clean = json.loads(ask("weight=0,noise=0", f"I.\n\n{'x' * 999}", schema=schema).text)["a"]
     assert clean == 0.5
+
+
+@pytest.mark.parametrize("weight", [1, 0])
+def test_of_an_item_like_the_history_it_thinks_more(weight: int) -> None:
+    lines = ["genre: horror; place: castle", "genre: horror; place: ship", "genre: war; place: castle"]
+    history = "What is known:\n<history>\n{}\n</history>".format("\n".join(lines))
+    client = SimulatedClient(Connection("simulated", ""))
+    bare = Request("simulated", f"noise=0,weight={weight}", (), {"simulate": {"like": True}})
+
+    def score(genre: str, place: str) -> int:
+        item = f"<item>\ngenre: {genre}\nplace: {place}\n</item>"
+        reply = asyncio.run(client.complete(bare.asking([("user", history), ("user", item)])))
+        return int(reply.text.rpartition(": ")[2])
+
+    scores = [score("horror", "castle"), score("war", "ship"), score("love", "sea")]
+    assert scores == ([5, 1, 1] if weight else [3, 3, 3])

@@ -30,7 +30,7 @@ def test_what_one_text_costs_on_all_aspects():
     (row,) = costs_of(table(0.25, "refused")).to_dict("records")
     assert (row["texts"], row["usd_per_text"], row["tokens_per_text"]) == (2, 0.5, 30)
     assert (row["seconds_per_text"], row["parse_rate"], row["usd"]) == (1.0, 0.75, 1.0)
-    assert r"| a\|b | multi-aspect | 2 | 0.0% | 0.5 | 30 | 1.00 | 75.0% | 1.00 |" in cost_table(
+    assert r"| a\|b | multi-aspect | 2 | 0.0% | 0.5 | 30 | — | 1.00 | 75.0% | 1.00 |" in cost_table(
         costs_of(table(0.25, "refused"))
     )
 
@@ -38,13 +38,13 @@ def test_what_one_text_costs_on_all_aspects():
 def test_an_unknown_price_is_not_zero():
     (row,) = costs_of(table(math.nan)).to_dict("records")
     assert math.isnan(row["usd"])
-    assert "| — | 30 | 1.00 | 100.0% | — |" in cost_table(costs_of(table(math.nan)))
+    assert "| — | 30 | — | 1.00 | 100.0% | — |" in cost_table(costs_of(table(math.nan)))
 
 
 def test_a_call_without_a_reply_blanks_nothing():
     """One of two texts was lost: what a text costs is what the other one did, and the sum is whole."""
     whole = table(0.25)
-    whole.frame["call"] = ["key 1", "key 1", "key 2", "key 2"]
+    whole.frame["call"] = ["key1", "key1", "key2", "key2"]
     lost = whole.frame["user_id"] == "u2"
     whole.frame.loc[lost, ["status", "tokens", "usd", "seconds"]] = ["transport", 0.0, 0.0, 0.0]
     (row,) = costs_of(whole).to_dict("records")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -30,7 +31,7 @@ from metaeval.runs.replies import export_run
 from tests.conftest import ROOT
 from tests.kinds.explanations.judge.test_judge import ASPECTS, KEY, answer
 from tests.llm.dialects import anthropic, gemini, reasoning
-from tests.llm.server import HANG, Act, Behave, Server, serving
+from tests.llm.server import HANG, Act, Behave, Server, error, serving
 from tests.tiny import write_study
 
 USERS = 8
@@ -66,6 +67,19 @@ def study_on(server: Server, path: Path = Path("s.yaml"), **keys: str) -> Path:
     return write_study(path, **given)
 
 
+def several_on(server: Server) -> str:
+    """Return three judges and two ensembles of them; each asks a model of its own."""
+    specs = {
+        name: f"Judge('openai/{name}', examples='personalized', base_url='{server.openai}')"
+        for name in ("judge", "second", "third")
+    }
+    return json.dumps({"all": "Mean(judge, second, third)", **specs, "two": "Median(second, third)"})
+
+
+def asked_in(server: Server, start: int = 0) -> list[tuple[str, str]]:
+    return [(s.body["model"], s.body["messages"][0]["content"]) for s in server.log[start:]]
+
+
 def command(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "metaeval", *arguments],
@@ -76,21 +90,20 @@ def command(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def stored() -> dict[str, str]:
-    """Return the messages of every stored request by its key."""
+def stored() -> dict[str, tuple[str, str]]:
+    """Return model and message of every stored request by its key."""
     if not Path("replies.sqlite").exists():
         return {}
     with Store("replies.sqlite") as store:
-        return {
-            key: store.request_in(text, key)["messages"][0][1]
-            for key, text in store.rows("SELECT key, request FROM replies")
-        }
+        requests = {k: store.request_in(t, k) for k, t in store.rows("SELECT key, request FROM replies")}
+    return {key: (r["model"], r["messages"][0][1]) for key, r in requests.items()}
 
 
 def test_killed_ten_times_nothing_is_lost_nor_asked_again(data: Path) -> None:
     rng = random.Random(0)  # noqa: S311 - when to kill
     with serving(answer, delay=0.02) as server:
-        study = study_on(server, judging="{store: replies.sqlite, concurrency: 4}")
+        limits = "{store: replies.sqlite, concurrency: 4}"
+        study = study_on(server, evaluators=several_on(server), judging=limits)
         kills = 0
         while kills < 10:
             process = command("run", str(study), "--out", "killed")
@@ -106,13 +119,14 @@ def test_killed_ten_times_nothing_is_lost_nor_asked_again(data: Path) -> None:
             kills += 1
             done, seen = set(stored().values()), len(server.log)
             time.sleep(0.05)
-            assert not [s for s in server.log[seen:] if s.body["messages"][0]["content"] in done]
+            assert not done & set(asked_in(server, seen))
         process = command("run", str(study), "--out", "killed")
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
         assert kills >= 3
-        asked = Counter(s.body["messages"][0]["content"] for s in server.log)
+        asked = Counter(asked_in(server))
         assert set(asked) == set(stored().values())
+        assert {model for model, _ in asked} == {"judge", "second", "third"}
         # Beside what was under way when it was killed, nothing was asked twice.
         assert sum(asked.values()) - len(asked) <= 4 * kills
         with sqlite3.connect("replies.sqlite") as connection:
@@ -129,7 +143,8 @@ def test_killed_ten_times_nothing_is_lost_nor_asked_again(data: Path) -> None:
 
 def test_interrupted_it_keeps_what_it_has_and_ends_soon(data: Path) -> None:
     with serving(answer, delay=0.05) as server:
-        study = study_on(server, judging="{store: replies.sqlite, concurrency: 4}")
+        limits = "{store: replies.sqlite, concurrency: 4}"
+        study = study_on(server, evaluators=several_on(server), judging=limits)
         process = command("run", str(study), "--out", "out")
         while len(server.log) < 30 and process.poll() is None:
             time.sleep(0.01)
@@ -143,9 +158,50 @@ def test_interrupted_it_keeps_what_it_has_and_ends_soon(data: Path) -> None:
         answered = len(stored())
         assert answered >= 20
         n = len(server.log)
+        assert len({model for model, _ in stored().values()}) == 3
         me.run(study, "out")
         distinct = len(stored())
         assert len(server.log) - n == distinct - answered
+
+
+def test_judges_that_stop_keep_the_others_and_say_so(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused = {"second": 401, "third": 404}
+
+    def behave(body: dict[str, Any], before: int) -> Act:
+        status = refused.get(body["model"])
+        return error(status, "no", f"not {body['model']}") if status else answer(body, before)
+
+    with serving(behave, delay=0.005) as server:
+        study = study_on(server, evaluators=several_on(server))
+        assert main(["run", str(study), "--out", "out"]) == 3
+        said = capsys.readouterr().err.strip().splitlines()[-1]
+        assert "openai/second takes no call (no): not second" in said
+        assert "openai/third takes no call (no): not third" in said
+        assert said.endswith(
+            "the scores of 1 of 5 evaluators are kept in out; run the same command again to go on"
+        )
+        refused.clear()
+        n = len(server.log)
+        assert main(["run", str(study), "--out", "out"]) == 0
+        assert {model for model, _ in asked_in(server, n)} == {"second", "third"}
+
+
+def test_judges_with_equal_prompts_are_asked_and_paid_once(data: Path) -> None:
+    prices = "{store: replies.sqlite, prices: {openai/gpt-4o: {input: 2.5, output: 10}}}"
+    with serving(answer) as server:
+        specs = {
+            f"j{n}": f"Judge('openai/gpt-4o', attempts={n}, base_url='{server.openai}')" for n in range(1, 37)
+        }
+        quick = {"details": "false", "coefficients": "[pearson]", "bootstrap": "null"}
+        study = study_on(server, evaluators=json.dumps(specs), judging=prices, **quick)
+        me.run(study, "out")
+    assert len(server.log) == len(stored()) == len(set(asked_in(server)))
+    costs = pd.read_csv("out/cost.csv").set_index("evaluator")
+    assert costs["shared"].tolist() == [0] + [1] * 35
+    assert costs["usd"].iloc[0] > 0
+    assert (costs["usd"].iloc[1:] == 0).all()
+    assert set(costs["usd_per_text"]) == {costs["usd_per_text"].iloc[0]}
+    assert "made and paid for once: 100.0% of j2," in Path("out/cost.md").read_text(encoding="utf-8")
 
 
 def runs_on(dialect: Behave, judges: dict[str, str], out: str) -> tuple[Server, int]:
@@ -255,14 +311,17 @@ def test_a_budget_ends_the_run_with_exit_3_and_more_of_it_goes_on(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(answer) as server:
-        study = study_on(server, judging="{store: replies.sqlite, max_calls: 100}")
+        several = several_on(server)
+        study = study_on(server, evaluators=several, judging="{store: replies.sqlite, max_calls: 100}")
         assert main(["run", str(study), "--out", "out"]) == 3
-        assert "budget" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        which = " and ".join([r"[\d,]+ scores of \w+"] * 3)
+        assert re.search(f"the budget is used up and {which} were not asked for: the scores of 0 of 5", said)
         assert len(server.log) == 100
         record = json.loads(Path("out/run.json").read_text(encoding="utf-8"))
         assert record["status"] == "stopped"
         assert not Path("out/leaderboard.md").exists()
-        study_on(server)
+        study_on(server, evaluators=several)
         assert main(["run", str(study), "--out", "out"]) == 0
         assert len(server.log) == len(stored())
 

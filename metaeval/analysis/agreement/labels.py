@@ -51,7 +51,7 @@ class Agreement:
     statuses: Mapping[str, int]
     """Units that people alone rated, by the status of the evaluator's score."""
     measured: Mapping[str, Estimate[float]]
-    """By measure: those of `MEASURES`, and ``cut 3`` for kappa of 'three or more'."""
+    """By measure: those of `MEASURES`; ``cut 3`` and ``alpha 3`` for kappa and alpha of 'three or more'."""
     labels: tuple[float, ...] = ()
     """The scale's labels; empty if scores or ratings are no labels of it."""
     table: Ints | None = None
@@ -79,6 +79,11 @@ class Agreement:
 def cut_name(cut: float) -> str:
     """Return the name of kappa of pass (the cut or more) and fail."""
     return f"cut {cut:g}"
+
+
+def alpha_name(cut: float) -> str:
+    """Return the name of alpha of pass and fail."""
+    return f"alpha {cut:g}"
 
 
 def check_measure(given: str | None) -> None:
@@ -224,7 +229,7 @@ def _values(
     if labels:
         both = LabelAgreement.of(_at(x, labels), _at(y, labels), len(labels), clusters)
         # A cut is named by the label before which it divides the scale.
-        names = [*KAPPAS, "alpha", *(cut_name(labels[c]) for c in range(1, len(labels)))]
+        names = [*KAPPAS, "alpha", *map(cut_name, labels[1:]), *map(alpha_name, labels[1:])]
         yield from zip(names, estimates(both), strict=True)
     if x.min() >= scale.min and x.max() <= scale.max:
         # Cuts at labels are done; cuts between labels remain.

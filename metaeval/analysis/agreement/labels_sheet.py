@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 
-from metaeval.analysis.agreement.labels import MEASURES, cut_name
+from metaeval.analysis.agreement.labels import MEASURES, alpha_name, cut_name
 from metaeval.base.records import Status
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
@@ -63,7 +63,7 @@ def label_sheet(found: Sequence[Agreement], *, simulated: Simulation = REAL) -> 
     notes = (
         "Ordered by κ. Labels off the scale are counted and not used, as units without a label are.",
         f"κ {cuts[0][1]}: Cohen's κ of pass and fail, parted there; 0 for a judge that never passes.",
-        "α: Krippendorff's, ordinal. Every interval is in the CSV and the JSON.",
+        "α: Krippendorff's, ordinal. CSV and JSON have every interval, and α at every cut.",
         f"{PEOPLE}: how often people gave each label, on the units of the judge with most of them.",
     )
     return Sheet("labels", "Leaderboard of labels", pd.DataFrame(rows), columns, notes, simulated)
@@ -72,7 +72,11 @@ def label_sheet(found: Sequence[Agreement], *, simulated: Simulation = REAL) -> 
 def _label_row(name: str, one: Agreement) -> dict[str, Any]:
     row: dict[str, Any] = {"evaluator": name, "aspect": one.aspect, "n_units": one.n_units}
     people = name == PEOPLE
-    for measure in (*(m for m in MEASURES if m in one.measured), *map(cut_name, one.labels[1:])):
+    for measure in (
+        *(m for m in MEASURES if m in one.measured),
+        *map(cut_name, one.labels[1:]),
+        *map(alpha_name, one.labels[1:]),
+    ):
         cells = one.value(measure).row(measure)
         row |= dict.fromkeys(cells, math.nan) if people else cells
     counts = [] if one.table is None else one.table.sum(axis=int(people)).tolist()

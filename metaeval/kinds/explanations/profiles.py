@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from metaeval.evaluators.arguments import check_flag
-from metaeval.kinds.explanations.judge.prompt import profile_of
+from metaeval.kinds.explanations.judge.prompt import profiles_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,5 +36,5 @@ class ShowsProfile:
         if not self.profile:
             return lambda _: None
         users = data.explanations["user_id"].tolist() if "user_id" in data.keys else [""] * len(data)
-        of_user = functools.cache(lambda user: profile_of(data, user))
-        return lambda unit: of_user(str(users[unit]))
+        of_user = profiles_of(data)
+        return lambda unit: of_user.get(str(users[unit]), {})

@@ -15,7 +15,6 @@ from metaeval.kinds.explanations.judge.prompt import (
     messages,
     profile_of,
 )
-from metaeval.kinds.explanations.pairwise.prompt import check_pairwise_prompt
 from metaeval.llm.prompts.file import read_prompt_file
 from metaeval.llm.prompts.rubric import vague
 from metaeval.llm.prompts.template import joined, load_prompt
@@ -29,16 +28,12 @@ if TYPE_CHECKING:
     from metaeval.llm.prompts.template import PromptTemplate
 
 
-def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
-    """Return everything that is wrong with a file as a judge's prompt; an empty list if it can be used.
+def check_rating_prompt(path: str | os.PathLike[str]) -> list[Problem]:
+    """Return everything that is wrong with a file as a prompt of `Judge`; an empty list if it can be used.
 
-    One that shows a first and a second text is checked as a pairwise prompt. A rubric that two people may
-    apply differently is wrong, too; see `metaeval.llm.prompts.rubric.vague`.
+    A rubric that two people may apply differently is wrong, too; see `metaeval.llm.prompts.rubric.vague`.
     """
-    header = read_prompt_file(Path(path)).header
-    if {"first", "second"} <= {*header.placeholders.required, *header.placeholders.optional}:
-        return check_pairwise_prompt(path)
-    samples = _samples(header.rubric is not None)
+    samples = _samples(read_prompt_file(Path(path)).header.rubric is not None)
     return check_file(path, needed=NEEDED, known=PLACEHOLDERS, samples=samples, more=_wrong_rubric)
 
 

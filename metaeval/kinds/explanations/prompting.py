@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 ZERO_SHOT = "zero-shot"
 
-_OPTIONS = ("address", "temperature", "max_tokens", "parameters", "profile", "replicate", "reply", "attempts")
+_OPTIONS = (
+    *("address", "temperature", "max_tokens", "parameters", "profile", "replicate", "reply", "attempts"),
+    *("samples", "expected"),
+)
 
 
 def judge_names(signatures: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]]:

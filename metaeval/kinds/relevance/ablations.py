@@ -78,7 +78,7 @@ def ablation_frame(
     Returns
     -------
     DataFrame
-        A row per variant, the judge itself first: ``base``, ``evaluator``, ``argument``, ``value``; the
+        A row per variant, the judge itself first: ``base``, ``evaluator``, ``argument``, ``value_of``; the
         shares of pairs, all repeats together, and their ``…_change`` against the judge, with intervals;
         ``p`` of the change of agreement (paired tests that swap users, corrected by Holm);
         ``repeats_low`` and ``repeats_high``, the 95 % interval of their mean agreement (Student's t).
@@ -94,7 +94,7 @@ def ablation_frame(
     rows = []
     for variant, found, p_value in zip(variants, shares, p.tolist(), strict=True):
         row: dict[str, Any] = {"base": ablation.base, "evaluator": next(iter(variant.specs))}
-        row |= {"argument": variant.argument, "value": variant.value}
+        row |= {"argument": variant.argument, "value_of": variant.value}
         row |= found.cells(SHARES, resampler)
         row |= found.less(shares[0]).cells([f"{name}_change" for name in SHARES], resampler)
         rows.append(row | {"p": p_value} | _spread([of.shares([name]) for name in variant.specs]))

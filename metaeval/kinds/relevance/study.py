@@ -6,12 +6,13 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from metaeval.base.errors import nearest, one_of
-from metaeval.base.validation import Strict
+from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.validation import Line, Strict
 from metaeval.engine.alignment.policy import Coefficient
 from metaeval.kinds.correlated import CorrelatedStudy
 from metaeval.kinds.relevance.ablations import Ablation
 from metaeval.kinds.relevance.data.collection import KEYS
+from metaeval.kinds.relevance.systems.measures import measure_named
 from metaeval.kinds.study import distinct
 
 
@@ -20,17 +21,11 @@ def _key_column(value: str) -> str:
 
 
 def _measure(name: str) -> str:
-    """See that ``ir_measures`` knows a measure; return its name as it writes it."""
-    import ir_measures
-
+    """See that a measure is known and can be computed; it keeps the name that it was given."""
     try:
-        return str(ir_measures.parse_measure(name))
-    except (NameError, ValueError, SyntaxError, AssertionError):
-        called = name.partition("@")[0].partition("(")[0]
-        hint = nearest(called, ir_measures.measures.registry)
-        raise ValueError(
-            f"{name!r} is no measure of ir_measures; write one such as nDCG@10 or Compat(p=0.95){hint}"
-        ) from None
+        return measure_named(name.strip()).name
+    except MetaevalError as error:
+        raise ValueError(str(error)) from None
 
 
 Measured = Annotated[str, AfterValidator(_measure)]
@@ -55,6 +50,8 @@ class RelevanceStudy(CorrelatedStudy):
     )
     system_agreement: list[SystemPair] | None = None
     ablations: list[Ablation] = Field(default_factory=list)
+    families: dict[str, list[Line]] = Field(default_factory=dict)
+    """Families of models → words in the names of models and systems, beside those that are known."""
 
     @property
     def pairs(self) -> list[SystemPair]:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+import random
+import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from metaeval.base.errors import MetaevalError, StoppedError
+from metaeval.base.errors import KEPT, MetaevalError, StoppedError
+from metaeval.llm.calls.address import Address
 from metaeval.llm.calls.breaker import Breaker
 from metaeval.llm.calls.client import CallError, DeniedError, RejectedError, RetryableError
-from metaeval.llm.calls.limits import Limits, Pace, Purse, nano, wait_before
+from metaeval.llm.calls.limits import Limits, Purse, nano, wait_before
 from metaeval.llm.calls.price import Prices, reply_limit, tokens_about
 from metaeval.llm.calls.request import CallFailure, Reply, canonical
 from metaeval.llm.calls.terms import Terms
 from metaeval.llm.providers import Connection
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+    from metaeval.llm.calls.address import Where
     from metaeval.llm.calls.client import Client
     from metaeval.llm.calls.request import FailureKind, Request
+    from metaeval.llm.calls.work import Tally
 
 ModelAt: TypeAlias = tuple[str, str, str]
 """Provider, model and address."""
@@ -28,25 +33,40 @@ ModelAt: TypeAlias = tuple[str, str, str]
 _DENIED_AT_MOST = 3  # refusals in a row that say the next one comes too: key, model, account
 _REJECTED_AT_MOST = {False: 10, True: 30}  # alike in a row, by whether the model ever answered
 _CLOSE_SECONDS = 1.0
-_LONG_WAIT = 1.0  # seconds, from which on the progress line mentions the wait
+
+
+@dataclass(slots=True)
+class _Failures:
+    """Of requests with the same settings: what is wrong with those of one judge may be right for others."""
+
+    in_a_row: int = 0
+    last: CallError | None = None
+    stopped: StoppedError | None = None
 
 
 @dataclass(slots=True)
 class _Model:
-    client: Client
+    address: Address
     breaker: Breaker
     terms: Terms
-    in_a_row: int = 0
+    failures: dict[str, _Failures] = field(default_factory=dict)
     last: CallError | None = None
+    stopped: StoppedError | None = None
+
+    def of(self, request: Request) -> _Failures:
+        """Return the failures of requests with these settings."""
+        return self.failures.setdefault(request.settings, _Failures())
 
 
 class Caller:
-    """Sends requests within limits and budget, for one event loop.
+    """Sends the requests of all runs in one event loop, within limits and budget.
 
     Parameters
     ----------
     clients
         Makes the client of a connection; called once for a provider and address.
+    limits, at
+        The limits of each address, and those of addresses that have others.
     terms
         What each model at an address is known to take; calls of one run share it.
     clock, sleep, draw
@@ -61,23 +81,23 @@ class Caller:
         prices: Prices,
         *,
         terms: dict[ModelAt, Terms],
-        clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]],
-        draw: Callable[[], float],
+        at: Mapping[Where, Limits] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        draw: Callable[[], float] = random.random,
     ) -> None:
-        self._make, self._limits, self._prices = clients, limits, prices
-        self.purse = purse
+        self._make, self._limits, self._at, self._prices = clients, limits, at or {}, prices
+        self._purse = purse
         self._clock, self._sleep, self._draw = clock, sleep, draw
-        self._requests = Pace(limits.requests_per_minute)
-        self._tokens = Pace(limits.tokens_per_minute)
-        self._clients: dict[tuple[str, str], Client] = {}
+        self._addresses: dict[Where, Address] = {}
         self._terms = terms
         self._models: dict[ModelAt, _Model] = {}
         self._stopped: BaseException | None = None
-        self._paced = 0
 
-    async def call(self, request: Request, since: float) -> Reply:
+    async def call(self, request: Request, since: float, tally: Tally) -> Reply:
         """Return the reply to a request, taken up at a time; its ``error`` says why there is none.
+
+        Each time that it is sent counts in ``tally``.
 
         Raises
         ------
@@ -86,19 +106,20 @@ class Caller:
         MetaevalError
             If the model refuses a setting that the request states.
         """
-        model = self._model(request)
+        key = (request.provider, request.model, request.address)
+        tally.models.add(key)
+        model = self._models.get(key) or self._met(key, request)
         left, retry = self._limits.call_seconds, 0
         last: CallError | None = None
         while True:
             async with model.breaker.place(fresh=last is None) as seconds:
-                if self._stopped is not None:
-                    raise self._stopped
+                self._check_stopped(request, model)
                 if not seconds:
                     if last is None or last.code == "connect":
-                        raise self._stop(self._silent(request, model))
+                        raise self._stop(model, self._silent(request, model))
                     return self._given_up(request, model, last)
                 silent = model.breaker.silent
-                outcome, took = await self._send(request, model, min(seconds, left), since)
+                outcome, took = await self._send(request, model, min(seconds, left), since, tally)
                 if isinstance(outcome, Reply):
                     return outcome
                 if outcome is None:  # a parameter was refused: it is asked without
@@ -117,27 +138,28 @@ class Caller:
             await (asyncio.sleep(0) if model.breaker.silent else self._sleep(wait))
 
     def stop(self, error: BaseException) -> None:
-        """Send nothing more; requests that wait raise the error."""
+        """Send nothing more, for any run; requests that wait raise the error."""
         self._stopped = error
         for model in self._models.values():
             model.breaker.end()
 
-    def note(self) -> str:
-        """Return what the requests wait for, in a few words; may be called from another thread."""
-        notes = [model.breaker.note() for model in list(self._models.values())]
-        if self._paced:
-            notes.append(f"{self._paced} held back by the limits per minute")
+    def note(self, models: Iterable[ModelAt]) -> str:
+        """Return what requests to some models wait for, in a few words; may be called from another thread."""
+        asked = [self._models[m] for m in tuple(models) if m in self._models]
+        notes = [model.breaker.note() for model in asked]
+        notes += [f"{n} held back by the limits per minute" for m in asked if (n := m.address.held_back)]
         return next(filter(None, notes), "")
 
     async def close(self) -> None:
         """Close all connections."""
-        for client in self._clients.values():
+        for address in self._addresses.values():
             with contextlib.suppress(TimeoutError):  # do not wait for a server that does not close
-                await asyncio.wait_for(client.close(), _CLOSE_SECONDS)
+                await asyncio.wait_for(address.client.close(), _CLOSE_SECONDS)
 
-    def check(self) -> None:
-        """Raise `StoppedError` if a model answered nothing and its last failure is permanent."""
-        for (provider, name, _), model in self._models.items():
+    def check(self, models: Iterable[ModelAt]) -> None:
+        """Raise `StoppedError` if one of some models answered nothing and its last failure is permanent."""
+        for key in models:
+            (provider, name, _), model = key, self._models[key]
             last = model.last
             if (
                 not model.breaker.answered
@@ -147,11 +169,11 @@ class Caller:
                 raise _stopped(f"{provider}/{name}", "answers no call", last)
 
     async def _send(
-        self, request: Request, model: _Model, seconds: float, since: float
+        self, request: Request, model: _Model, seconds: float, since: float, tally: Tally
     ) -> tuple[Reply | CallError | None, float]:
         """Send a request once; return what came, None if a parameter was refused, and the seconds it took."""
         async with model.terms.turn(request) as asked:
-            outcome, took = await self._send_as(asked.request, model, seconds, since)
+            outcome, took = await self._send_as(asked.request, model, seconds, since, tally)
             if isinstance(outcome, CallError):
                 try:
                     refused = model.terms.refused(request, asked, outcome)
@@ -168,39 +190,39 @@ class Caller:
             elif outcome.error is None:
                 model.terms.answered(request)
                 model.breaker.answer()
-                model.in_a_row = 0
+                model.of(request).in_a_row = 0
                 if asked.changes:
                     return outcome._replace(sent=canonical(asked.changes)), took
             return outcome, took
 
     async def _send_as(
-        self, request: Request, model: _Model, seconds: float, since: float
+        self, request: Request, model: _Model, seconds: float, since: float, tally: Tally
     ) -> tuple[Reply | CallError, float]:
         """Send a request as it is, within the budget."""
-        reserved = await self.purse.reserve(request)
+        reserved = await self._purse.reserve(request)
         if reserved is None:
-            return Reply(error=CallFailure("budget", self.purse.empty)), 0.0
+            return Reply(error=CallFailure("budget", self._purse.empty)), 0.0
+        tally.calls += 1
         spent = 0
         try:
             estimate = tokens_about(request) + (reply_limit(request) or 0)
-            await self._wait_for_place(estimate)
-            if self._stopped is not None:
-                raise self._stopped
+            await model.address.turn(estimate)
+            self._check_stopped(request, model)
             spent = reserved  # if this ends by an exception, the call may have been charged
             sent = self._clock()
-            outcome = await self._try(model.client, request, seconds)
+            outcome = await self._try(model.address.client, request, seconds)
             took = self._clock() - sent
             if isinstance(outcome, Reply):
                 cost = self._prices.cost(request, outcome)
                 spent = reserved if cost is None else nano(cost)
                 if outcome.prompt_tokens is not None:
-                    self._tokens.correct(outcome.prompt_tokens + (outcome.completion_tokens or 0) - estimate)
+                    model.address.used(outcome.prompt_tokens + (outcome.completion_tokens or 0) - estimate)
                 return outcome._replace(queue_seconds=sent - since, service_seconds=took), took
             # A lost call may be charged, so it counts as the most that it can cost.
             spent = reserved if outcome.sent else 0
             return outcome, took
         finally:
-            self.purse.settle(reserved, spent)
+            self._purse.settle(reserved, spent)
 
     async def _try(self, client: Client, request: Request, left: float) -> Reply | CallError:
         seconds = min(self._limits.reply_seconds, left)
@@ -212,51 +234,51 @@ class Caller:
         except TimeoutError:
             return RetryableError(f"no reply within {seconds:.3g} seconds", "timeout", sent=True)
 
-    async def _wait_for_place(self, tokens: int) -> None:
-        now = self._clock()
-        wait = max(self._requests.reserve(now), self._tokens.reserve(now, tokens))
-        if wait > 0:
-            self._paced += wait >= _LONG_WAIT
-            try:
-                await self._sleep(wait)
-            finally:
-                self._paced -= wait >= _LONG_WAIT
-
     def _given_up(self, request: Request, model: _Model, error: CallError) -> Reply:
         name = f"{request.provider}/{request.model}"
-        same = model.last is not None and (type(model.last), model.last.code) == (type(error), error.code)
-        model.in_a_row = model.in_a_row + 1 if same else 1
-        model.last = error
+        alike = model.of(request)
+        same = alike.last is not None and (type(alike.last), alike.last.code) == (type(error), error.code)
+        alike.in_a_row = alike.in_a_row + 1 if same else 1
+        alike.last = model.last = error
         most = (
             _DENIED_AT_MOST if isinstance(error, DeniedError) else _REJECTED_AT_MOST[model.breaker.answered]
         )
-        if not isinstance(error, RetryableError) and not error.too_long and model.in_a_row >= most:
-            raise self._stop(_stopped(name, "takes no call", error))
+        if not isinstance(error, RetryableError) and not error.too_long and alike.in_a_row >= most:
+            alike.stopped = _stopped(name, "takes no call", error)
+            raise self._stop(model, alike.stopped) if isinstance(error, DeniedError) else alike.stopped
         kind: FailureKind = "transport"
         if isinstance(error, (DeniedError, RejectedError)):
             kind = "denied" if isinstance(error, DeniedError) else "rejected"
         return Reply(error=CallFailure(kind, str(error), error.code))
 
-    def _model(self, request: Request) -> _Model:
-        key = (request.provider, request.model, request.address)
-        if key not in self._models:
-            place = (request.provider, request.address)
-            if place not in self._clients:
-                limits = (self._limits.connect_seconds, self._limits.reply_seconds)
-                self._clients[place] = self._make(Connection(*place, *limits))
-            breaker = Breaker(
-                self._limits.patience_seconds, self._clock, self._sleep, network=bool(request.address)
-            )
-            if self._stopped is not None:
-                breaker.end()
-            client = self._clients[place]
-            if key not in self._terms:
-                self._terms[key] = Terms(json_object=getattr(client, "json_object", False))
-            self._models[key] = _Model(client, breaker, self._terms[key])
+    def address(self, request: Request) -> Address:
+        """Return the address that a request is sent to."""
+        where = (request.provider, request.address)
+        if where not in self._addresses:
+            limits = self._at.get(where, self._limits)
+            client = self._make(Connection(*where, limits.connect_seconds, limits.reply_seconds))
+            self._addresses[where] = Address(client, limits, self._clock, self._sleep)
+        return self._addresses[where]
+
+    def _met(self, key: ModelAt, request: Request) -> _Model:
+        address = self.address(request)
+        breaker = Breaker(
+            self._limits.patience_seconds, self._clock, self._sleep, network=bool(request.address)
+        )
+        if self._stopped is not None:
+            breaker.end()
+        if key not in self._terms:
+            self._terms[key] = Terms(json_object=getattr(address.client, "json_object", False))
+        self._models[key] = _Model(address, breaker, self._terms[key])
         return self._models[key]
 
-    def _stop(self, error: StoppedError) -> StoppedError:
-        self.stop(error)  # at once: others are about to send
+    def _check_stopped(self, request: Request, model: _Model) -> None:
+        if stopped := self._stopped or model.stopped or model.of(request).stopped:
+            raise stopped
+
+    def _stop(self, model: _Model, error: StoppedError) -> StoppedError:
+        model.stopped = error  # at once: others are about to send
+        model.breaker.end()
         return error
 
     def _silent(self, request: Request, model: _Model) -> StoppedError:
@@ -275,7 +297,4 @@ class Caller:
 
 def _stopped(model: str, what: str, error: CallError, why: str = "") -> StoppedError:
     said = f"{str(error).rstrip('.')}" + (f" ({why})" if why else "")
-    return StoppedError(
-        f"{model} {what} ({error.code}): {said}; what was answered is kept, and the same command goes on "
-        f"from there"
-    )
+    return StoppedError(f"{model} {what} ({error.code}): {said}{KEPT}")

@@ -37,11 +37,12 @@ def _concurrency() -> int:
 PerMinute = Annotated[
     int | float | None, Field(gt=0, description="a number above 0, or leave it out for no limit")
 ]
+Concurrency = Annotated[int, Field(gt=0, le=10_000, description="a whole number from 1 to 10,000")]
 Seconds = Annotated[int | float, Field(gt=0, le=86_400, description="a number above 0, up to 86,400")]
 
 
 class Limits(Options):
-    """Rates, time limits and retries of a run.
+    """Rates, time limits and retries at one address.
 
     Parameters
     ----------
@@ -56,13 +57,11 @@ class Limits(Options):
     retries
         How often a request is sent again after a failure that may pass.
     patience_seconds
-        How long a model may be silent before the run stops; also the longest wait that a provider may ask
-        for. Longer than ``reply_seconds``, so that a server that hangs is tried again.
+        How long a model may be silent before the runs that ask it stop; also the longest wait that a provider
+        may ask for. Longer than ``reply_seconds``, so that a server that hangs is tried again.
     """
 
-    concurrency: Annotated[int, Field(gt=0, le=10_000, description="a whole number from 1 to 10,000")] = (
-        Field(default_factory=_concurrency)
-    )
+    concurrency: Concurrency = Field(default_factory=_concurrency)
     requests_per_minute: PerMinute = None
     tokens_per_minute: PerMinute = None
     connect_seconds: Seconds = 10
@@ -131,8 +130,20 @@ def nano(usd: float) -> int:
     return math.ceil(round(usd * _NANO, 3))  # 3 digits more than are kept, so that 0.03 USD is no bit more
 
 
+def bound_of(request: Request, prices: Prices) -> int:
+    """Return what a request costs at most, in nano-dollars; raise `MetaevalError` if it has no bound."""
+    usd = prices.at_most(request)
+    if usd is None:
+        name = f"{request.provider}/{request.model}"
+        missing = "its replies have no max_tokens" if prices.known(request) else "its price is unknown"
+        raise MetaevalError(
+            f"max_usd cannot be kept for {name}, since {missing}; set it, or limit calls with max_calls"
+        )
+    return nano(usd)
+
+
 class Purse:
-    """Keeps a run within its budget: reserves the most that a call may cost before it is sent.
+    """Keeps runs within one budget: reserves the most that a call may cost before it is sent.
 
     Every amount from `reserve` is given to one `settle`, whatever becomes of the call: others may wait for
     it.
@@ -161,12 +172,11 @@ class Purse:
         """
         bound = 0
         if self._most is not None:
-            bound = self._bound(request)
+            bound = bound_of(request, self._prices)
             while self._spent + self._reserved + bound > self._most:
                 if self._reserved == 0:
                     self.empty = f"the budget of {self._budget.max_usd:g} USD is used up"
                     return None
-                self._changed.clear()
                 await self._changed.wait()
         if self._budget.max_calls is not None and self.calls >= self._budget.max_calls:
             self.empty = f"the budget of {self._budget.max_calls} calls is used up"
@@ -180,14 +190,4 @@ class Purse:
         self._reserved -= reserved
         self._spent += spent
         self._changed.set()
-
-    def _bound(self, request: Request) -> int:
-        usd = self._prices.at_most(request)
-        if usd is None:
-            name = f"{request.provider}/{request.model}"
-            known = self._prices.known(request)
-            missing = "its replies have no max_tokens" if known else "its price is unknown"
-            raise MetaevalError(
-                f"max_usd cannot be kept for {name}, since {missing}; set it, or limit calls with max_calls"
-            )
-        return nano(usd)
+        self._changed = asyncio.Event()  # the next to wait may do so in another event loop

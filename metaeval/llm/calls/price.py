@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,13 +12,16 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.validation import Options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from metaeval.llm.calls.request import Reply, Request
 
 _MILLION = 1_000_000
+OF_BATCH = 0.5
+"""What a reply by batch costs, as a share of the price of an ordinary call; so it is at all providers."""
 _A_MESSAGE = 16  # tokens that a chat template adds per message; four to ten at known models
 _A_REQUEST = 64  # and per request
+_LEAST_CACHED = 1024  # tokens; no provider keeps shorter prompts in its cache
 
 Usd = Annotated[int | float, Field(ge=0, lt=1e9, description="USD for a million tokens")]
 
@@ -47,9 +51,36 @@ def prompt_at_most(request: Request) -> int:
 
 def tokens_about(request: Request) -> int:
     """Return an estimate of the prompt's tokens: one per four Latin letters or one other character."""
-    text = "".join(m.content for m in request.messages)
-    latin = len(text.encode("ascii", "ignore"))
-    return latin // 4 + (len(text) - latin) + 1
+    return tokens_of(content for _, content in request.messages)
+
+
+def tokens_of(texts: Iterable[str]) -> int:
+    """Return an estimate of the tokens of some texts together, as `tokens_about` does."""
+    counted = [(_latin(text), len(text)) for text in texts]
+    latin = sum(found for found, _ in counted)
+    return latin // 4 + sum(length for _, length in counted) - latin + 1
+
+
+def cacheable(request: Request) -> int:
+    """Return an estimate of the prompt's tokens that a provider keeps for other requests; 0 for few."""
+    tokens = tokens_of(content for _, content in request.messages[:-1]) if request.shares else 0
+    return tokens if tokens >= _LEAST_CACHED else 0
+
+
+@functools.lru_cache(maxsize=16)  # of the messages that requests share
+def _latin(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
+
+
+def context_of(model: str, address: str) -> int | None:
+    """Return how many tokens a model takes at an address, prompt and reply together; None if not known."""
+    import genai_prices
+
+    try:
+        found = genai_prices.calc_price(genai_prices.Usage(), model, provider_api_url=address)
+    except LookupError:
+        return None
+    return found.model.context_window
 
 
 def reply_limit(request: Request) -> int | None:
@@ -91,7 +122,8 @@ class Prices:
         if reply.prompt_tokens is None or reply.completion_tokens is None:
             return 0.0 if request.provider == "simulated" else None
         cached = min(reply.cached_tokens or 0, reply.prompt_tokens)
-        return self._usd(request, reply.model, reply.prompt_tokens, reply.completion_tokens, cached)
+        usd = self._usd(request, reply.model, reply.prompt_tokens, reply.completion_tokens, cached)
+        return usd if usd is None or not reply.by_batch else usd * OF_BATCH
 
     def at_most(self, request: Request) -> float | None:
         """Return an upper bound of the cost in USD; None if price or reply limit are unknown."""
@@ -100,9 +132,9 @@ class Prices:
             return 0.0 if request.provider == "simulated" else None
         return self._usd(request, None, prompt_at_most(request), limit, 0)
 
-    def about(self, request: Request, completion: int) -> float | None:
-        """Return an estimate of the cost in USD, for a reply of a number of tokens."""
-        return self._usd(request, None, tokens_about(request), completion, 0)
+    def about(self, request: Request, completion: int, cached: int = 0) -> float | None:
+        """Return an estimate of the cost in USD, for a reply and a cached prompt of numbers of tokens."""
+        return self._usd(request, None, tokens_about(request), completion, cached)
 
     def _usd(
         self, request: Request, named: str | None, prompt: int, completion: int, cached: int

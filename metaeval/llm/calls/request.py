@@ -17,6 +17,8 @@ FailureKind: TypeAlias = Literal["transport", "rejected", "denied", "budget"]
 """Why there is no reply: all tries failed; the provider rejects this request, or all of ours (key, model,
 quota); it was not sent, because it might have cost more than the budget."""
 
+BY_BATCH = {"service_tier": "batch"}
+"""What the ``sent`` of a reply says that came by a batch."""
 _FORBIDDEN = {"model", "messages", "n", "stream", "api_key", "authorization", "headers", "extra_headers"}
 
 
@@ -71,6 +73,9 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+_sha256_again = functools.lru_cache(maxsize=16)(_sha256)  # of long texts that many requests share
+
+
 @dataclass(frozen=True)
 class Request:
     """One call of a model.
@@ -110,6 +115,8 @@ class Request:
     replicate: int = 0
     attempt: int = 0
     stated: frozenset[str] = field(default=frozenset(), compare=False)
+    shares = False  # not annotated: no field, since no reply depends on it
+    """Whether all messages but the last are those of other requests too; `asking` says so."""
 
     def __post_init__(self) -> None:
         bad = sorted(_FORBIDDEN.intersection(map(str.lower, self.parameters)))
@@ -168,18 +175,30 @@ class Request:
     def key(self) -> str:
         """64 hex digits, a hash of all that a reply may depend on (`key_of`), without the API key."""
         head, tail = self._frame
-        hashed = canonical([(role, _sha256(content)) for role, content in self.messages])
+        digest = _sha256_again if self.shares else _sha256
+        hashed = canonical([(role, digest(content)) for role, content in self.messages])
         return _sha256(f"{head}{hashed}{tail}")
+
+    @functools.cached_property
+    def group(self) -> str:
+        """The same for requests of which a provider's cache may hold all messages but the last.
+
+        Empty for a request that shares nothing.
+        """
+        if not self.shares:
+            return ""
+        shared = [(role, _sha256_again(content)) for role, content in self.messages[:-1]]
+        return _sha256(canonical([self.provider, self.model, self.base_url, self.schema, shared]))
 
     def again(self, attempt: int) -> Request:
         """Return the same request as another attempt."""
         return self if attempt == self.attempt else dataclasses.replace(self, attempt=attempt)
 
-    def asking(self, messages: Iterable[tuple[str, str]]) -> Request:
+    def asking(self, messages: Iterable[tuple[str, str]], *, shares: bool = False) -> Request:
         """Return the same request with other messages; faster than a new request."""
         other = object.__new__(type(self))
         kept = {name: self.__dict__[name] for name in self.__dataclass_fields__}
-        other.__dict__.update(kept, messages=_clean(messages), _frame=self._frame)
+        other.__dict__.update(kept, messages=_clean(messages), _frame=self._frame, shares=shares)
         return other
 
 
@@ -229,6 +248,11 @@ class Reply(NamedTuple):
             return 0
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         return (self.prompt_tokens or 0) + (self.completion_tokens or 0) if known else None
+
+    @property
+    def by_batch(self) -> bool:
+        """Whether it came by a batch, at the price of batches."""
+        return bool(self.sent) and BY_BATCH.items() <= json.loads(self.sent).items()
 
     @property
     def final(self) -> bool:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import queue
 import random
-import threading
 import time
 from typing import TYPE_CHECKING
 
-from metaeval.base.errors import MetaevalError
+from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.base.progress import progress
 from metaeval.llm.calls.caller import Caller
 from metaeval.llm.calls.client import client_for
 from metaeval.llm.calls.limits import Budget, Limits, Purse
+from metaeval.llm.calls.loop import CallLoop
 from metaeval.llm.calls.price import Prices
 from metaeval.llm.calls.work import Answer, Tally, Work
 
@@ -36,8 +35,8 @@ _NOTE_SECONDS = 0.2
 class RequestRun:
     """A run of requests; iterate over it once for the `Answer` of each, in the order in which they come.
 
-    The work is done in a thread with its own event loop, so it can be used from a notebook. When the
-    iteration ends early, by ``break`` or Ctrl-C, calls under way are dropped; what was answered is kept.
+    The work is done in the thread of an event loop, so it can be used from a notebook. When the iteration
+    ends early, by ``break`` or Ctrl-C, calls under way are dropped; what was answered is kept.
 
     Parameters
     ----------
@@ -51,6 +50,9 @@ class RequestRun:
         Limits of the run, its budget, and prices of models.
     terms
         What each model is known to take, to be shared with other runs.
+    loop
+        Where the run asks, beside others; what has its own limits and budget, clients and terms. One of the
+        run's own, if left out.
     usable
         Says whether the reply to the request at a position can be used; called in the run's thread. If not,
         the request is sent again, as another attempt.
@@ -58,6 +60,9 @@ class RequestRun:
         How often a request is sent at most until a reply can be used.
     offline
         Take everything from the store; no client is made.
+    instead
+        Called with each request that must be sent, in the run's thread, instead of sending it: see
+        `metaeval.llm.calls.work.Work.hand_over`.
     description, total
         Label of the progress bar, and the number of requests; without a total there is no bar.
     clock, sleep, draw
@@ -69,7 +74,7 @@ class RequestRun:
         While iterating: a key is missing, the store cannot be used, or, offline, replies are not there; a
         model refuses a setting that a request states.
     StoppedError
-        While iterating: a model answers no call at all.
+        While iterating: a model answers no call at all; or, with ``instead``, replies are to come.
     """
 
     def __init__(
@@ -82,9 +87,11 @@ class RequestRun:
         budget: Budget | None = None,
         prices: Prices | None = None,
         terms: dict[ModelAt, Terms] | None = None,
+        loop: CallLoop | None = None,
         usable: Callable[[int, Reply], bool] = lambda _, reply: bool(reply.text),
         attempts: int = 1,
         offline: bool = False,
+        instead: Callable[[Request], Reply] | None = None,
         description: str = "asking",
         total: int = 0,
         clock: Callable[[], float] = time.monotonic,
@@ -94,31 +101,40 @@ class RequestRun:
         if attempts < 1:
             raise MetaevalError(f"attempts is {attempts}; it must be 1 or more")
         self.tally = Tally()
-        self._requests, self._store, self._clients = requests, store, clients
-        self._limits, self._budget = limits or Limits(), budget or Budget()
-        self._prices = prices or Prices()
-        self._terms = {} if terms is None else terms
+        self._requests, self._store = requests, store
+        self._limits, self._prices = limits or Limits(), prices or Prices()
         self._usable, self._attempts, self._offline = usable, attempts, offline
-        self._description, self._total = description, total
-        self._clock, self._sleep, self._draw = clock, sleep, draw
+        self._instead = instead
+        self._description, self._total, self._clock = description, total, clock
+        purse = Purse(budget or Budget(), self._prices)
+        self._loop = loop or CallLoop(
+            lambda: Caller(
+                clients,
+                self._limits,
+                purse,
+                self._prices,
+                terms={} if terms is None else terms,
+                clock=clock,
+                sleep=sleep,
+                draw=draw,
+            )
+        )
         self._out: queue.SimpleQueue[list[Answer] | None] = queue.SimpleQueue()
-        self._emitted = 0  # characters, counted in the run's thread
-        self._taken = 0  # counted in the caller's
-        self._task: asyncio.Task[None] | None = None
-        self._left = False
+        self._emitted = 0  # characters, counted in the loop's thread
+        self._taken = 0  # counted in the consumer's
         self._broken: BaseException | None = None
         self._waiting: Callable[[], str] = str
 
     def __iter__(self) -> Iterator[Answer]:
         """Yield the answer of each request."""
-        # A daemon: a program that ends in the middle of the iteration does not wait for it.
-        work = threading.Thread(target=self._work, name="metaeval run", daemon=True)
-        work.start()
         started = noted = time.monotonic()
         steps = 0
         answers: list[Answer] | None = []
         try:
-            with progress(self._description, self._total) as advance:
+            with (
+                self._loop.running(self._work, self._end),
+                progress(self._description, self._total) as advance,
+            ):
                 while answers is not None:
                     try:
                         answers = self._out.get(timeout=_NOTE_SECONDS)
@@ -132,19 +148,10 @@ class RequestRun:
                         steps = 0
                     yield from answers or ()
         finally:
-            self._leave()
-            work.join()
             if not self._offline:
                 self._store.flush()
         if self._broken is not None:
             raise self._broken
-
-    def _leave(self) -> None:
-        self._left = True
-        task = self._task
-        if task is not None:
-            with contextlib.suppress(RuntimeError):  # it was done: its loop is closed
-                task.get_loop().call_soon_threadsafe(task.cancel)
 
     def _note(self, seconds: float) -> str:
         tally = self.tally
@@ -155,29 +162,12 @@ class RequestRun:
             f"{tally.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}{waiting and f'; {waiting}'}"
         )
 
-    def _work(self) -> None:
-        """Do the work, and mark the end of the answers whatever happens."""
-        try:
-            with asyncio.Runner() as runner:
-                runner.run(self._main())
-        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            self._broken = error
-        finally:
-            self._out.put(None)
+    def _end(self, work: asyncio.Task[None]) -> None:
+        """Mark the end of the answers, whatever happened."""
+        self._broken = StoppedError("interrupted") if work.cancelled() else work.exception()
+        self._out.put(None)
 
-    async def _main(self) -> None:
-        self._task = asyncio.current_task()
-        purse = Purse(self._budget, self._prices)
-        caller = Caller(
-            self._clients,
-            self._limits,
-            purse,
-            self._prices,
-            terms=self._terms,
-            clock=self._clock,
-            sleep=self._sleep,
-            draw=self._draw,
-        )
+    async def _work(self, caller: Caller) -> None:
         work = Work(
             self._store,
             self._prices,
@@ -185,31 +175,29 @@ class RequestRun:
             usable=self._usable,
             attempts=self._attempts,
             clock=self._clock,
+            share=self._loop.share,
             emit=self._emit,
-            behind=lambda: self._emitted - self._taken > _AHEAD,
+            behind=lambda: self._emitted - self._taken > self._loop.share(_AHEAD),
             others_seconds=self._limits.call_seconds,
         )
 
         def waiting() -> str:
             others = f"{work.asked_elsewhere:,} asked by another run" if work.asked_elsewhere else ""
-            return caller.note() or others
+            return caller.note(self.tally.models) or others
 
         self._waiting = waiting
-        try:
-            if self._left:
-                return
-            if self._offline:
-                await work.read(self._requests)
-                if work.missing:
-                    raise MetaevalError(
-                        f"{work.missing:,} of {work.seen:,} replies are not in the store {self._store.path}; "
-                        f"import them with `metaeval store import`, or run without --offline"
-                    )
-            else:
-                await work.ask(self._requests, caller, self._limits.concurrency)
-                caller.check()
-        finally:
-            await caller.close()
+        if self._instead is not None:
+            await work.hand_over(self._requests, self._instead)
+        elif self._offline:
+            await work.read(self._requests)
+            if work.missing:
+                raise MetaevalError(
+                    f"{work.missing:,} of {work.seen:,} replies are not in the store {self._store.path}; "
+                    f"import them with `metaeval store import`, or run without --offline"
+                )
+        else:
+            await work.ask(self._requests, caller)
+            caller.check(self.tally.models)
 
     def _emit(self, answers: list[Answer]) -> None:
         self._emitted += _length(answers)

@@ -8,9 +8,10 @@ import html
 import json
 import re
 
+_IN_A_KEY = "sk-", "bearer"
 _LIKE_A_KEY = re.compile(r"(?i)\b(bearer\s+|sk-)[\w.~+/*-]{6,}")
 _SHORTEST = 8  # characters; self-hosted servers take words such as EMPTY, which are no secret
-_ESCAPED = re.compile(r"(?i)\\(?:u00|x[0-9a-f]|[^\w\s\"])|%[0-9a-f]|&[#\w]")
+_ESCAPED = re.compile(r"\\(?:[uU]00|[xX][0-9a-fA-F]|[^\w\s\"])|%[0-9a-fA-F]|&[#\w]")
 
 
 def scrub(text: str, secret: str) -> str:
@@ -23,7 +24,8 @@ def scrub(text: str, secret: str) -> str:
         forms, pattern = _search(secret)
         if any(form in text for form in forms) or _ESCAPED.search(text):
             text = pattern.sub("[key]", text)
-    return _LIKE_A_KEY.sub(r"\1[key]", text)
+    folded = text.casefold()  # most texts hold neither, and the pattern takes far longer to say so
+    return _LIKE_A_KEY.sub(r"\1[key]", text) if any(part in folded for part in _IN_A_KEY) else text
 
 
 @functools.lru_cache(maxsize=8)

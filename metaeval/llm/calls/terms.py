@@ -20,14 +20,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from metaeval.base.errors import MetaevalError
-from metaeval.llm.calls.client import DeniedError, RetryableError
-from metaeval.llm.calls.request import canonical
+from metaeval.llm.calls.client import DeniedError, RejectedError, RetryableError
+from metaeval.llm.calls.request import BY_BATCH, canonical
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from metaeval.llm.calls.client import CallError
-    from metaeval.llm.calls.request import Request
+    from metaeval.llm.calls.request import Reply, Request
 
 Changes: TypeAlias = "Mapping[str, str | None]"
 """Parameter → what is sent instead: another name, for ``response_format`` another type; None for nothing."""
@@ -35,6 +35,7 @@ Changes: TypeAlias = "Mapping[str, str | None]"
 FORMAT, LIMIT = "response_format", "max_tokens"
 _INSTEAD = {LIMIT: "max_completion_tokens", FORMAT: "json_object"}
 """What is tried before a parameter is left out: it asks for the same."""
+_PROBABILITIES = ("logprobs", "top_logprobs")
 _HOLD = 10.0  # seconds; a server that refuses a parameter says so before it generates anything
 _LOOK_AGAIN = 0.01  # seconds
 _SAID = 160  # characters of what a server said
@@ -42,7 +43,8 @@ _SAID = 160  # characters of what a server said
 _REFUSES = re.compile(
     r"unsupported|n[o']t support|unknown|unrecogni[sz]ed|not recogni[sz]ed|unexpected|not permitted"
     r"|not allowed|unavailable|not available|invalid|cannot find|must be one of|deprecated"
-    r"|(?:cannot (?:both )?|may only )be (?:set|specified)|extra (?:input|field)|fail\w* to parse",
+    r"|(?:cannot (?:both )?|may only )be (?:set|specified)|extra (?:input|field)|fail\w* to parse"
+    r"|must contain the word",
     re.IGNORECASE,
 )
 _BOUNDS = re.compile(
@@ -99,7 +101,7 @@ class Terms:
                 if request.settings in self._taken:
                     break
         try:
-            yield self._asked(request)
+            yield self.asked(request)
         finally:
             if held:
                 self._first.release()
@@ -107,6 +109,34 @@ class Terms:
     def answered(self, request: Request) -> None:
         """Note that a request was answered, so that its settings are taken."""
         self._taken.add(request.settings)
+
+    @property
+    def changes(self) -> Changes:
+        """What is sent instead of what, as far as it is known."""
+        return dict(self._changes)
+
+    def know(self, changes: Changes) -> None:
+        """Take over changes that were found out before."""
+        for name, to in changes.items():
+            self._changes.setdefault(name, to)
+        self._frames.clear()
+
+    def learn(self, request: Request, failure: Reply) -> bool:
+        """Learn from a kept failure of a request; say whether the request would now be sent otherwise.
+
+        Raises
+        ------
+        MetaevalError
+            If the request states a setting that was refused.
+        """
+        error, before = failure.error, changes_in(failure.sent)
+        if error is None or error.kind != "rejected":
+            return False
+        self.know(before)
+        asked = self.asked(request)
+        if asked.changes == before:  # else more is known than it could teach
+            self.refused(request, asked, RejectedError(error.message, error.code))
+        return self.asked(request).changes != before
 
     def refused(self, request: Request, asked: Asked, error: CallError) -> bool:
         """Say whether an error refuses parameters that were not known to be refused, and note them.
@@ -116,8 +146,10 @@ class Terms:
         MetaevalError
             If the request states each of them.
         """
-        if isinstance(error, DeniedError) or error.sent or error.too_long or error.code == "connect":
+        if error.sent or error.too_long or error.code == "connect":
             return False
+        if isinstance(error, DeniedError) and _PROBABILITIES[0] not in str(error):
+            return False  # OpenAI answers 403 where a model may not be asked for these
         if isinstance(error, RetryableError) and error.retry_after is not None:
             return False
         text = str(error)
@@ -144,7 +176,8 @@ class Terms:
             return None
         return _INSTEAD.get(name)
 
-    def _asked(self, request: Request) -> Asked:
+    def asked(self, request: Request) -> Asked:
+        """Return what to send for a request, as far as it is known what is taken."""
         if not self._changes:
             return Asked(request)
         key = (request.settings, request.stated)
@@ -187,8 +220,8 @@ def check_stated(request: Request, sent: str) -> None:
 
 
 def phrases(sent: str) -> list[str]:
-    """Return what a reply's ``sent`` tells of, each as a phrase such as ``without temperature``."""
-    return [_phrase(name, to) for name, to in changes_in(sent).items()]
+    """Return what a reply's ``sent`` tells of the server: phrases such as ``without temperature``."""
+    return [_phrase(name, to) for name, to in changes_in(sent).items() if (name, to) not in BY_BATCH.items()]
 
 
 def _phrase(name: str, to: str | None) -> str:
@@ -226,9 +259,14 @@ def _stop(request: Request, name: str, said: str = "") -> MetaevalError:
         return MetaevalError(
             f"{model} takes no {FORMAT}{told}, and reply='json' is asked for; write reply='auto'"
         )
+    if name in _PROBABILITIES:
+        return MetaevalError(
+            f"{model} takes no {name}{told}, and expected=True needs it; leave expected out, or name another "
+            f"model"
+        )
     return MetaevalError(
         f"{model} does not take {name}={request.parameters.get(name)!r}{told}, which is asked for; leave "
-        f"{name} out, or name another model"
+        f"{name} out, write {name}: null with the model, or name another model"
     )
 
 

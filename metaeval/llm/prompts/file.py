@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 REPLY_FORMS: tuple[str, ...] = ("json", "text")
-ROLES: tuple[str, ...] = ("system", "user")
+ROLES: tuple[str, ...] = ("system", "context", "user")
+"""Parts of a prompt; ``context`` is a message of the user's before the last one."""
 
 _TITLE_KEYS = ("name", "version", "description")
 _OWN_KEYS = ("reply", "placeholders")

@@ -32,6 +32,7 @@ BUDGET = 10_000_000
 """Characters that one fill may handle; the longest prompts of today are a tenth of it."""
 SECONDS = 5.0
 """After which a fill ends; it takes a ten-thousandth of that."""
+TOO_LONG = f"filling it handles more than {BUDGET:,} characters; loop over less, and repeat less"
 _NUMBER = 20
 _PIECES = 32  # of the filled text, charged together
 _SMALL = frozenset({int, float, bool, type(None)})
@@ -63,19 +64,15 @@ class TooMuchError(ValueError):
 class LimitedContext(Context):
     """What a template sees while it is filled, and what is left of its budget."""
 
-    left = BUDGET
-    until = 0.0
+    left: int
+    until: float
 
     def charge(self, characters: int) -> None:
         """Take from the budget; raise `TooMuchError` if it, or the time, is used up."""
         self.left -= characters
         if self.left < 0:
-            raise TooMuchError(
-                f"filling it handles more than {BUDGET:,} characters; loop over less, and repeat less"
-            )
-        now = time.monotonic()
-        self.until = self.until or now + SECONDS
-        if now > self.until:
+            raise TooMuchError(TOO_LONG)
+        if time.monotonic() > self.until:
             raise TooMuchError(f"filling it takes longer than {SECONDS:g} seconds; loop over less")
 
     def weigh(self, value: object) -> None:
@@ -181,15 +178,27 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         return result
 
 
-def fill(template: Template, values: Mapping[str, object]) -> str:
-    """Return a template with its placeholders filled; raise `TooMuchError`, or what an expression raises."""
+def fill(template: Template, values: Mapping[str, object], left: int, until: float) -> tuple[str, int]:
+    """Return a template with its placeholders filled, and how many characters that handled.
+
+    Parameters
+    ----------
+    left, until
+        The budget, and the time at which it ends.
+
+    Raises
+    ------
+    TooMuchError
+        If either is used up; and whatever an expression raises.
+    """
     context = cast("LimitedContext", template.new_context(dict(values)))
+    context.left, context.until = left, until
     pieces = template.root_render_func(context)
     filled: list[str] = []
     while some := tuple(itertools.islice(pieces, _PIECES)):
         filled.append("".join(some))
         context.charge(len(filled[-1]))
-    return "".join(filled)
+    return "".join(filled), left - context.left
 
 
 def _limited(plain: Environment, name: str) -> Callable[..., object]:

@@ -11,12 +11,10 @@ from jinja2.exceptions import SecurityError
 
 from metaeval.llm.prompts.fences import fenced
 from metaeval.llm.prompts.limits import LeftOut, LimitedContext, LimitedEnvironment, TooMuchError
-from metaeval.llm.prompts.limits import fill as limited_fill
+from metaeval.llm.prompts.pieces import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from jinja2 import Template
 
 __all__ = ["LeftOut", "fill", "template", "variables"]
 
@@ -49,7 +47,7 @@ def fill(body: str, values: Mapping[str, object]) -> str:
         (`metaeval.llm.prompts.limits`).
     """
     try:
-        return limited_fill(template(body), values).strip("\n")
+        return template(body).fill(values).strip("\n")
     except (UndefinedError, SecurityError, TooMuchError) as error:
         raise ValueError(str(error)) from error
     except (RecursionError, MemoryError) as error:
@@ -60,9 +58,9 @@ def fill(body: str, values: Mapping[str, object]) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def template(body: str) -> Template:
+def template(body: str) -> Pieces:
     """Return the compiled body."""
-    return _environment().from_string(body)
+    return Pieces(_environment(), body)
 
 
 @functools.cache

@@ -12,7 +12,8 @@ A prompt file begins with a header in YAML between two lines ``---``::
 
 Below it stands what the model reads, in Jinja's syntax: ``{{ question }}``, ``{% if hint %}…{% endif %}``.
 A line ``<!-- system -->`` or ``<!-- user -->`` begins a part with that role; without one, all is the user's.
-The caller decides what the placeholders mean.
+A part ``<!-- context -->`` is a message of the user's too: what many prompts share, such as a history. The
+caller decides what the placeholders mean.
 
 A header may hold a rubric (`metaeval.llm.prompts.rubric`). Such a file needs no text of its own:
 ``base: rubric``, in place of ``reply`` and ``placeholders``, takes that of a bundled prompt.
@@ -25,7 +26,7 @@ import functools
 import hashlib
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,7 @@ class PromptTemplate:
     required: tuple[str, ...]
     optional: tuple[str, ...]
     parts: tuple[tuple[str, str], ...]
-    """Role and template text of each part, in order."""
+    """Name and template text of each part, in order."""
     hash: str
     """SHA-256 of the text of the file and of its base, headers included, as 64 hex digits."""
     rubric: Rubric | None = None
@@ -107,7 +108,17 @@ class PromptTemplate:
             filled = [(role, fill(text, given)) for role, text in self.parts]
         except ValueError as error:
             raise PromptError(f"prompt {self.name!r}: {error}") from error
-        return [(role, text) for role, text in filled if text.strip()]
+        return [("user" if role == "context" else role, text) for role, text in filled if text.strip()]
+
+    def of_parts(self, chosen: slice) -> PromptTemplate:
+        """Return the prompt that some of the parts make, with the placeholders that these use."""
+        from metaeval.llm.prompts.syntax import variables
+
+        parts = self.parts[chosen]
+        used = frozenset[str]().union(*(variables(text) for _, text in parts))
+        both = (self.required, self.optional)
+        required, optional = (tuple(name for name in names if name in used) for names in both)
+        return replace(self, parts=parts, required=required, optional=optional)
 
     def render(self, values: Mapping[str, object]) -> str:
         """Return the filled prompt as one text, joined as `source` is; the errors are those of `messages`."""

@@ -15,6 +15,21 @@ from urllib.parse import urlsplit, urlunsplit
 from metaeval.base.errors import MetaevalError, one_of
 
 
+class Batching(NamedTuple):
+    """How a provider takes many requests in a file, in the language of OpenAI's files and batches."""
+
+    client: str
+    """``module:class`` of the client whose requests it takes."""
+    file_bytes: int
+    """Bytes of a file at most."""
+    line_bytes: int
+    """Bytes of a request at most."""
+    path: str = ""
+    """What follows the host, if not that of the provider's address."""
+    requests: int = 50_000
+    """Requests in a file at most."""
+
+
 class Provider(NamedTuple):
     """Where a provider's client is written, and what the environment says of it."""
 
@@ -27,6 +42,10 @@ class Provider(NamedTuple):
     key_variable: str = ""
     path: str = ""
     """What follows the host of an address that has no path."""
+    top_logprobs: int = 20
+    """How many alternatives to a token it lists at most."""
+    batching: Batching | None = None
+    """None if it takes no batches."""
 
     @property
     def remote(self) -> bool:
@@ -43,19 +62,38 @@ _HERE = "metaeval.llm.providers"
 _DASHSCOPE = "https://dashscope.aliyuncs.com"
 
 
-def _openai(address: str, key_variable: str, address_variable: str = "", path: str = "") -> Provider:
+_OPENAI = f"{_HERE}.openai:OpenAIClient"
+_COMPATIBLE = f"{_HERE}.openai:DashScopeCompatibleClient"
+_MB = 1_000_000
+_OF_DASHSCOPE = Batching(_COMPATIBLE, 500 * _MB, 6 * _MB, "/compatible-mode/v1")
+
+
+def _openai(
+    address: str,
+    key_variable: str,
+    address_variable: str = "",
+    path: str = "",
+    *,
+    top_logprobs: int = 20,
+    batching: Batching | None = None,
+) -> Provider:
     """Return a provider that speaks OpenAI's chat completions."""
-    return Provider(f"{_HERE}.openai:OpenAIClient", address, address_variable, key_variable, path)
+    return Provider(_OPENAI, address, address_variable, key_variable, path, top_logprobs, batching)
 
 
 PROVIDERS: dict[str, Provider] = {
-    "openai": _openai("https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    "openai": _openai(
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        batching=Batching(_OPENAI, 200 * _MB, 200 * _MB),
+    ),
     "azure": _openai("", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "/openai/v1"),
     "anthropic": _openai("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
     "cerebras": _openai("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
     "deepinfra": _openai("https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
     "deepseek": _openai("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    "fireworks": _openai("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "fireworks": _openai("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", top_logprobs=5),
     "gemini": _openai("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
     "groq": _openai("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     "mistral": _openai("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
@@ -63,7 +101,7 @@ PROVIDERS: dict[str, Provider] = {
     "openrouter": _openai("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "siliconflow": _openai("https://api.siliconflow.cn/v1", "SILICONFLOW_API_KEY"),
     "together": _openai("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-    "xai": _openai("https://api.x.ai/v1", "XAI_API_KEY"),
+    "xai": _openai("https://api.x.ai/v1", "XAI_API_KEY", top_logprobs=8),
     "zai": _openai("https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
     "zhipu": _openai("https://open.bigmodel.cn/api/paas/v4", "ZHIPUAI_API_KEY"),
     "litellm": _openai("http://localhost:4000/v1", "LITELLM_API_KEY"),
@@ -76,12 +114,16 @@ PROVIDERS: dict[str, Provider] = {
         f"{_DASHSCOPE}/api/v1",
         "DASHSCOPE_HTTP_BASE_URL",
         "DASHSCOPE_API_KEY",
+        top_logprobs=5,
+        batching=_OF_DASHSCOPE,
     ),
     "dashscope-compatible": Provider(
-        f"{_HERE}.openai:DashScopeCompatibleClient",
+        _COMPATIBLE,
         f"{_DASHSCOPE}/compatible-mode/v1",
         "DASHSCOPE_COMPATIBLE_BASE_URL",
         "DASHSCOPE_API_KEY",
+        top_logprobs=5,
+        batching=_OF_DASHSCOPE._replace(path=""),
     ),
     "simulated": Provider(f"{_HERE}.simulated:SimulatedClient", ""),
 }
@@ -99,6 +141,18 @@ class Connection(NamedTuple):
 def provider_named(name: str) -> Provider:
     """Return a provider of the table; raise `MetaevalError` if there is none of this name."""
     return PROVIDERS[one_of(name, PROVIDERS, "there is no provider", "providers")]
+
+
+def batching_of(provider: str) -> Batching:
+    """Return how a provider takes batches; raise `MetaevalError` if it takes none."""
+    found = provider_named(provider).batching
+    if found is None:
+        known = ", ".join(name for name, entry in PROVIDERS.items() if entry.batching)
+        raise MetaevalError(
+            f"provider {provider!r} takes no batches, which {known} do; leave batch out, or name a model of "
+            f"theirs (another server with OpenAI's files and batches is openai/… with its base_url)"
+        )
+    return found
 
 
 def address_of(provider: str, base_url: str | None = None) -> str:

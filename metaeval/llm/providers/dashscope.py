@@ -21,8 +21,10 @@ from metaeval.llm.providers.wire import (
     broken,
     read_body,
     read_headers,
+    session_for,
     unreadable,
 )
+from metaeval.llm.replies.probabilities import keep_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,12 +117,11 @@ class DashScopeClient:
         if self._session is None:
             connector = _Connector(limit=0)  # the runner limits
             connector.connect_seconds = self._connection.connect_seconds
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                trust_env=True,
+            self._session = session_for(
+                self._connection.base_url,
+                connector,
                 middlewares=(self._watch,),
                 response_class=_Response,
-                auto_decompress=False,
                 headers={"Accept-Encoding": ENCODING},
             )
         wanted = {} if request.schema is None else {"response_format": {"type": "json_object"}}
@@ -183,8 +184,11 @@ def _read(body: Mapping[str, Any], raw: str) -> Reply:
     choice = (output.get("choices") or [{}])[0]
     message = choice.get("message") or {"content": output.get("text")}
     reason = word(choice.get("finish_reason") or output.get("finish_reason"))
+    text = text_of(message.get("content"))
+    if keep_numbers(choice, text):
+        raw = json.dumps(body, ensure_ascii=False)
     return Reply(
-        text=text_of(message.get("content")),
+        text=text,
         finish_reason=None if reason == "null" else reason,
         refusal=word(message.get("refusal")),
         model=word(body.get("model")),

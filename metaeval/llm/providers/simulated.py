@@ -26,9 +26,14 @@ The model's name holds the settings: ``simulated/noise=0.5,refuse=0.02``, after 
 The parameter ``simulate`` says what else it is to give, see ``instructions``. Without a schema it answers so
 many numbers on a scale: ``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5 without the parameter.
 
+With ``"like": true`` in it an answer follows, in place of length and variety, how like the history of an
+earlier message the item of the last one is, each between tags (``metaeval.llm.providers.likeness``).
+
 With ``"pair": true`` in it the model compares the last two texts that stand between tags on lines of their
 own. A number from 0 to 2 is 0 for neither, 1 for the first and 2 for the second; so are the three values of a
 choice, in their order.
+
+Asked for ``logprobs``, it tells of each whole number how likely each point of the scale was.
 """
 
 from __future__ import annotations
@@ -37,6 +42,7 @@ import asyncio
 import hashlib
 import json
 import math
+import re
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -44,6 +50,8 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.llm.calls.client import RetryableError
 from metaeval.llm.calls.request import Reply
 from metaeval.llm.prompts.fences import fenced_parts
+from metaeval.llm.providers.likeness import likeness
+from metaeval.llm.replies.probabilities import keep_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -59,6 +67,7 @@ SETTINGS = dict.fromkeys(
     ("noise", "bias", "weight", "length_bias", "first_bias", "tie", *_SHARES, "latency", "text"), 0.0
 ) | {"noise": 0.15, "weight": 1.0, "tie": 0.02}
 _NOT_NEGATIVE = {"noise", "latency", "tie"}
+_MOST_POINTS = 100  # of a scale, on which each has a probability
 _LAST_LINES = 3  # the opening tag, the text, the closing tag
 _USUAL_LENGTH = 90.0  # characters of a short paragraph: the answer is in the middle of the scale there
 _QUOTED_WORDS = 6
@@ -133,7 +142,7 @@ class SimulatedClient:
         outcome = _outcome(settings, uniform(request.key, "outcome"))
         if outcome == "transport":
             raise RetryableError("simulated: the connection was lost", "connection")
-        text = _text(request, settings, outcome)
+        text, answer = _text(request, settings, outcome)
         refused = outcome == "refuse"
         words = sum(len(m.content) for m in request.messages)
         body = {
@@ -144,6 +153,10 @@ class SimulatedClient:
             "prompt_tokens": math.ceil(words / 4),
             "completion_tokens": math.ceil(len(text) / 4),
         }
+        if request.parameters.get("logprobs"):
+            choice = {"logprobs": {"content": _logprobs(text, answer)}}
+            keep_numbers(choice, text)
+            body["choices"] = [choice]
         return Reply(
             text=text,
             finish_reason=body["finish_reason"],  # type: ignore[arg-type]
@@ -198,11 +211,26 @@ def _width(line: str) -> float:
     return sum(1.0 if ord(c) < 0x2E80 else 2.5 for c in line)
 
 
-def _text(request: Request, settings: Mapping[str, float], outcome: Outcome) -> str:
+def _logprobs(text: str, answer: _Answer | None) -> list[dict[str, Any]]:
+    """Return the tokens of a text as OpenAI does; a whole number has others beside it."""
+
+    def said(token: str, share: float) -> dict[str, Any]:
+        return {"token": token, "logprob": math.log(share)}
+
+    content = []
+    for token in re.findall(r"[0-9.]*[0-9]|[^0-9]+", text):
+        odds = answer.odds(token) if answer else {token: 1.0}
+        beside = [said(number, share) for number, share in odds.items()]
+        content.append({**said(token, odds[token]), "top_logprobs": beside})
+    return content
+
+
+def _text(request: Request, settings: Mapping[str, float], outcome: Outcome) -> tuple[str, _Answer | None]:
+    """Return what is said, and the answer that it says, if it does."""
     if outcome == "refuse":
-        return _REFUSAL
+        return _REFUSAL, None
     if outcome == "unparsed":
-        return _PROSE
+        return _PROSE, None
     last = request.messages[-1].content if request.messages else ""
     off_scale = outcome == "out_of_range"
     told = request.parameters.get("simulate", {})
@@ -211,7 +239,8 @@ def _text(request: Request, settings: Mapping[str, float], outcome: Outcome) -> 
         level, other = [_level(text, settings) for text in texts] if len(texts) == 2 else (0.5, 0.5)
         answer: _Answer = _Verdict(request.key, level - other, settings, off_scale)
     else:
-        level = _level(last, settings)
+        like = likeness(request) if told.get("like") else None
+        level = _level(last, settings) if like is None else 0.5 + settings["weight"] * (like - 0.5)
         answer = _Answer(request.key, level + settings["bias"], settings["noise"], off_scale)
     schema = request.schema or told.get("schema")
     if schema is None:
@@ -230,7 +259,7 @@ def _text(request: Request, settings: Mapping[str, float], outcome: Outcome) -> 
         text = f"Read as a whole it {_verdict(level)}.\n{said}"
     else:
         text = f"Read as a whole it {_verdict(level)}.\nSummary: {' '.join(map(str, _numbers(value)))}"
-    return text[: max(len(text) // 2, 1)] if outcome == "truncated" else text
+    return text[: max(len(text) // 2, 1)] if outcome == "truncated" else text, answer
 
 
 def _quoted(message: str, tags: Sequence[str]) -> str:
@@ -259,6 +288,7 @@ class _Answer:
 
     def __init__(self, key: str, level: float, noise: float, off_scale: bool) -> None:
         self._key, self._level, self._noise, self._off = key, level, noise, off_scale
+        self._scales: dict[str, tuple[float, float]] = {}  # of the whole numbers that were given
 
     def value(self, schema: Mapping[str, Any], path: str) -> object:
         """Return a value for a schema; each path within it has noise of its own."""
@@ -266,7 +296,10 @@ class _Answer:
         if choices:
             if self._off and all(isinstance(c, int) for c in choices):
                 return max(choices) + 1
-            return choices[round(self._drawn(path) * (len(choices) - 1))]
+            chosen = choices[round(self._drawn(path) * (len(choices) - 1))]
+            if all(isinstance(c, int) for c in choices):
+                self._scales[str(chosen)] = min(choices), max(choices)
+            return chosen
         if "anyOf" in schema:
             return self.value(schema["anyOf"][0], path)
         kind = schema.get("type", "object" if "properties" in schema else "string")
@@ -297,7 +330,21 @@ class _Answer:
             return int(high) + 1
         value = low + self._drawn(path) * (high - low)
         # Rounded as it has few digits on paper; and whole numbers within bounds that may not be whole.
-        return min(max(round(value), math.ceil(low)), math.floor(high)) if whole else round(value, 2)
+        if not whole:
+            return round(value, 2)
+        number = min(max(round(value), math.ceil(low)), math.floor(high))
+        self._scales[str(number)] = low, high
+        return number
+
+    def odds(self, token: str) -> dict[str, float]:
+        """Return the probability of each number that might have stood in the place of a token."""
+        low, high = self._scales.get(token, (0.0, -1.0))
+        if not 0 < high - low <= _MOST_POINTS:
+            return {token: 1.0}
+        mean, deviation = low + self._level * (high - low), max(self._noise, 0.05) * (high - low)
+        points = range(math.ceil(low), math.floor(high) + 1)
+        shares = [math.exp(-(((point - mean) / deviation) ** 2) / 2) + 1e-9 for point in points]
+        return {str(p): share / sum(shares) for p, share in zip(points, shares, strict=True)}
 
     def _drawn(self, path: str) -> float:
         shift = self._noise * NormalDist().inv_cdf(uniform(self._key, path))

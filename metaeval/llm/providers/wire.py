@@ -1,14 +1,17 @@
-"""HTTP: a body of limited size without the key, an error, or a broken connection."""
+"""HTTP: a session, a body of limited size without the key, an error, or a broken connection."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
+from requests.utils import get_environ_proxies, select_proxy
 
+from metaeval.base.errors import MetaevalError
 from metaeval.llm.calls.client import CallError, RejectedError, RetryableError, failed, retry_after
 from metaeval.llm.calls.scrub import scrub
 
@@ -17,14 +20,39 @@ if TYPE_CHECKING:
 
     from metaeval.llm.calls.request import Reply
 
-LONGEST_BODY = 2 << 20
-"""Bytes of a body, decompressed; some thirty times the longest reply of today's models."""
+LONGEST_BODY = 8 << 20
+"""Bytes of a body, decompressed: more than a reply of 2,000 tokens with 20 alternatives for each."""
 ENCODING = "gzip"
 """What `read_body` can decompress, to be asked for in ``Accept-Encoding``."""
 MISREAD = (ValueError, TypeError, AttributeError, KeyError, RecursionError)
 """What taking a body apart raises that is not as it should be."""
 _LONGEST_CODE = 80
 _GZIP = 31  # zlib's window bits for it
+_PASSWORD = re.compile(r"//[^/]*@")  # in a proxy's address
+_NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+
+
+def session_for(base_url: str, connector: aiohttp.BaseConnector, **more: Any) -> aiohttp.ClientSession:  # noqa: ANN401 - aiohttp's own
+    """Return a session for one address, through the proxy that the environment names for it.
+
+    With aiohttp's own ``trust_env`` proxies and ``.netrc`` are looked up in a thread for every call, which
+    takes longer than the call. `MetaevalError` is raised for a proxy that speaks no HTTP.
+    """
+    proxy = select_proxy(base_url, get_environ_proxies(base_url))
+    if proxy and "://" not in proxy:
+        proxy = f"http://{proxy}"
+    if proxy and not proxy.lower().startswith(("http://", "https://")):
+        raise MetaevalError(
+            f"the environment names a proxy of {proxy.partition(':')[0]!r} for {base_url}; only http proxies "
+            f"can be used: set http_proxy or https_proxy, or name the host in no_proxy"
+        )
+    return aiohttp.ClientSession(
+        connector=connector,
+        proxy=proxy,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        **more,
+    )
 
 
 async def read_body(chunks: AsyncIterable[bytes], headers: Mapping[str, str], secret: str) -> str:
@@ -96,8 +124,9 @@ def broken(error: BaseException, secret: str) -> CallError:
     causes = [error]
     while isinstance(causes[-1].__cause__, Exception):
         causes.append(causes[-1].__cause__)
-    text = " ".join(scrub(f"{causes[-1]}" or type(causes[-1]).__name__, secret).split())[:500]
-    if any(isinstance(c, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)) for c in causes):
+    said = _PASSWORD.sub("//", scrub(f"{causes[-1]}" or type(causes[-1]).__name__, secret))
+    text = " ".join(said.split())[:500]
+    if any(isinstance(c, _NOT_CONNECTED) for c in causes):
         return RetryableError(f"cannot connect: {text}", "connect")
     if isinstance(causes[-1], TimeoutError):
         return RetryableError(f"no reply in time: {text}", "timeout", sent=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -34,8 +35,8 @@ class Number:
     """
 
     name: str
-    scale: Scale
-    aliases: tuple[str, ...] = ()
+    scale: Scale = dataclasses.field(hash=False)
+    aliases: tuple[str, ...] = dataclasses.field(default=(), hash=False)
     reason: bool = False
 
     @property

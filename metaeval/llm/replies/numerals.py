@@ -10,6 +10,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from metaeval.llm.replies.finder import words_of
 from metaeval.llm.replies.words import FARTHEST, WORDS, number_in
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ _SCALE_SAID = re.compile(
     r"(?:the )?(?:best|highest|max\w*|perfect|excellent|top)\b",
     re.IGNORECASE,
 )
+_DIGIT = re.compile(r"[0-9]")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 
 
@@ -120,8 +122,18 @@ def loose_numbers(text: str, scale: Scale, value: float | None) -> list[str]:
     return found
 
 
+def _may_say_scale(text: str) -> bool:
+    """Say whether a text has what every way to name a scale has: a number, or points."""
+    if _DIGIT.search(text):
+        return True
+    plain, words = words_of(text)
+    return not words.isdisjoint(WORDS) or "point" in plain or "分制" in plain
+
+
 def without_scale(text: str, scale: Scale) -> str:
     """Return the text without the scale that was asked for, and without what its ends mean."""
+    if not _may_say_scale(text):
+        return text
     text, times = _scale_said(scale.min, scale.max).subn(" ", text)
     return _anchor_said(scale.min, scale.max).sub(" ", text) if times else text
 
@@ -144,4 +156,5 @@ def says_scale(text: str, at: int, scale: Scale) -> bool:
 
 def says_other_scale(text: str, scale: Scale) -> bool:
     """Say whether a text names a scale that was not asked for."""
-    return _SCALE_SAID.search(without_scale(text[-FARTHEST:], scale)) is not None
+    text = text[-FARTHEST:]
+    return _may_say_scale(text) and _SCALE_SAID.search(without_scale(text, scale)) is not None

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 
-
-def any_of(lines: str) -> str:
-    """Return the pattern that any of the lines matches."""
-    return "|".join(line.strip() for line in lines.strip().split("\n"))
+from metaeval.llm.replies.finder import Phrases, any_of
 
 
-def _pattern(lines: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
-    return re.compile(any_of(lines), flags)
+def _pattern(lines: str) -> re.Pattern[str]:
+    return re.compile(any_of(lines), re.IGNORECASE)
 
 
 _NO_ANSWER = any_of(r"""
@@ -49,7 +46,8 @@ LEADS_ELSEWHERE = _pattern(rf"""
 """)
 """Before values: ``For example:``, ``If it were shorter,``, ``The previous ratings:``."""
 
-HARMLESS = _pattern(r"""
+HARMLESS = Phrases(
+    any_of(r"""
     \b(?:in|using|following|with|per|to) (?:the |a |your )?(?:\w+ ){0,2}(?:format|template|scale|rubric)\b
     \b(?:in|using|following|with|per|to) (?:the |a |your )?(?:\w+ ){0,2}(?:guidelines?|instructions?)\b
     \b(?:from|in|as|for|of|to|by) (?:the |this |a )?(?:perspective of )?(?:the |a |this )?user(?:'s \w+)?\b
@@ -59,6 +57,7 @@ HARMLESS = _pattern(r"""
     \bfor you\b|\bas you\b|\bdo you\b|\bif you\b
     \bmy (?:first|best|initial) (?:impression|estimate|judg\w+)\b|\bbased on (?:the |your )?\w+\b
 """)
+)
 """Parts of a lead that hold such words and say nothing: ``in the requested format``."""
 
 OWN = _pattern(r"""
@@ -132,10 +131,10 @@ _VALUES = r"(?:these|those|above|values?|ratings?|scores?|numbers?|answers?)"
 _ARE = r"(?: \w+){0,2} (?:is|are|was|were|as|be)(?: \w+){0,3}"
 _IGNORE = r"(?:^|[.!?:(\n] ?|please )(?:ignore|disregard|discard|forget|scrap|retract|withdraw|delete)"
 _INPUT = r"(?:explanation|text|summary|content|recommendation|input|message)"
-TAKES_BACK = _pattern(
-    rf"""
-    \bI ?(?:{_CANNOT}) (?:\w+ )?(?:rate|evaluate|judge|assess|score|answer)\b(?! {_ABOUT})
-    \bI ?(?:{_CANNOT}) (?:\w+ )?provide (?:an? |any |you )?(?:\w+ )?(?:rating|score|answer|evaluation)\b
+TAKES_BACK = Phrases(
+    any_of(rf"""
+    \bi ?(?:{_CANNOT}) (?:\w+ )?(?:rate|evaluate|judge|assess|score|answer)\b(?! {_ABOUT})
+    \bi ?(?:{_CANNOT}) (?:\w+ )?provide (?:an? |any |you )?(?:\w+ )?(?:rating|score|answer|evaluation)\b
     \b(?:impossible|not possible|unable) to (?:rate|judge|assess|evaluate|score)\b(?! {_ABOUT})
     \b(?:please|kindly|could you) (?:provide|share|send|paste|give) (?:me )?(?:with )?(?:the|an?|your)\b
     {_IGNORE} (?:that|this|these|those|it|them)\b
@@ -145,23 +144,23 @@ TAKES_BACK = _pattern(
     \b(?:{_VALUES}|this|that|they|it) (?:is|are) not (?:my|the|a) (?:\w+ )?(?:ratings?|scores?|answers?)\b
     \b(?:this|that|the|my) (?:rating|score|value|number) is (?:for|of) the (?:film|item|example)\b
     \b(?:lower|higher) is (?:better|worse)\b|\brandom (?:number|value|score|rating)\b
-    \bI (?:withdraw|retract)\b
+    \bi (?:withdraw|retract)\b
     (?:^|[.!?] ?)(?:minus|plus|less) (?:one|half|an?|[0-9])\b
-    \b{_VALUES} (?:is|are) not (?:final|mine|real)\b|\bI (?:just )?made (?:this|it|them|that|these) up\b
+    \b{_VALUES} (?:is|are) not (?:final|mine|real)\b|\bi (?:just )?made (?:this|it|them|that|these) up\b
     \b(?:can(?:no|')t|can not|won't) (?:help|assist|do (?:that|this)|comply)\b(?! but)
-    \bI (?:must )?(?:refuse|decline)\b
-    \bI need (?:the|more|an?) {_INPUT}\b|\b(?:is|have|see|had) no {_INPUT} to\b
-    \bno {_INPUT} (?:was|is|has been) (?:given|provided|shown)(?:,? so I| (?:to|for) me|[.!;]|\W*$)
+    \bi (?:must )?(?:refuse|decline)\b
+    \bi need (?:the|more|an?) {_INPUT}\b|\b(?:is|have|see|had) no {_INPUT} to\b
+    \bno {_INPUT} (?:was|is|has been) (?:given|provided|shown)(?:,? so i| (?:to|for) me|[.!;]|\W*$)
     \bthere (?:is|was) no {_INPUT}(?: to \w+)?(?:[.!;]|\W*$)
-    \bI ?(?:{_CANNOT}) (?:tell|say|know)(?:[.!;]|\W*$)
-    \bI (?:could|did|have)(?: not|n't) (?:see|seen|read|receive) (?:the|any|this|an?) {_INPUT}\b
-    ^\W*(?:strike|scratch) that\b|\bI take (?:\w+ )?back\b|\bjust kidding\b|\b(?:that|this|it) was a typo\b
+    \bi ?(?:{_CANNOT}) (?:tell|say|know)(?:[.!;]|\W*$)
+    \bi (?:could|did|have)(?: not|n't) (?:see|seen|read|receive) (?:the|any|this|an?) {_INPUT}\b
+    ^\W*(?:strike|scratch) that\b|\bi take (?:\w+ )?back\b|\bjust kidding\b|\b(?:that|this|it) was a typo\b
     \bswap (?:\w+ )+and\b|\band \w+ are swapped\b|\bsubtract (?:one|[0-9])
     \b(?:{_VALUES}|all|they|it) should (?:all )?be (?:\w+ )?(?:lower|higher|reversed)\b
     \b(?:final|actual|real) (?:ratings?|scores?|values?|answers?) (?:will |to )?follow
     无法(?:评价|评分|打分)|不能(?:评价|评分|打分)|请提供|仅为示例|只是示例|仅供参考
-""",
-    re.IGNORECASE | re.MULTILINE,
+"""),
+    re.MULTILINE,
 )
 """Anywhere: the reply itself says that it gives no values, or that those in it are none."""
 

@@ -58,6 +58,7 @@ _REFUSAL = re.compile(
     r"|作为(?:一个|一款|一名)?(?:AI|人工智能|语言模型|大语言模型|大模型)",
     re.IGNORECASE,
 )
+_SHORT = 300  # characters of a reply, or of a line of a prompt, that is likely to be met again
 _REFUSED_WITHIN = (
     300  # characters: a refusal comes first; later, such words are about the text that is judged
 )
@@ -116,7 +117,8 @@ def read_reply(
     unended = _unended(text, finish_reason, refusal)
     if unended is not None:
         return unended
-    answer = answer_in(with_stars_counted(tidy(text or "")))
+    short = len(text or "") <= _SHORT
+    answer = (_answer_in_short if short else _answer_in)(text or "")
     if answer is None:
         return Parsed(None, Status.TRUNCATED, "the reasoning never ends")
     if len(answer) > _LONGEST:
@@ -125,13 +127,19 @@ def read_reply(
     own = answer if prompt is None else _own_words(answer, without_parts(prompt, tags) if tags else prompt)
     if own is None:
         return Parsed(None, Status.UNPARSED, "the reply repeats the prompt")
-    found = _read(own, fields, form)
+    found = (_read_short if short else _read)(own, tuple(fields), form)
+    if short and found.values is not None:
+        found = replace(found, values=dict(found.values))  # the other is kept
     if found.values is not None and tags:
         found = _with_evidence(found, found.values, fields, prompt or "")
     if found.status is not Status.UNPARSED or found.invented:
         return found
     match = _REFUSAL.search(own.replace("’", "'")[:_REFUSED_WITHIN])
     return Parsed(None, Status.REFUSED, f"the reply says: {match.group()}") if match else found
+
+
+def _answer_in(text: str) -> str | None:
+    return answer_in(with_stars_counted(tidy(text)))
 
 
 def used_up(text: str | None, finish_reason: str | None) -> bool:
@@ -186,6 +194,10 @@ def _read(text: str, fields: Sequence[Field], form: str) -> Parsed:
     if scale:
         read = {f.name: f.given(numbers[scale][f.name]) for f in fields if not isinstance(f, Text)}
     return Parsed(read, Status.OK)
+
+
+_answer_in_short = functools.lru_cache(2048)(_answer_in)
+_read_short = functools.lru_cache(2048)(_read)
 
 
 def _into(claims: Claims) -> Callable[[str, Given | None], None]:
@@ -265,7 +277,9 @@ def _own_words(reply: str, prompt: str) -> str | None:
     lines = _long_lines(prompt)
     said = " ".join(reply.split()).casefold()
     here = {line for line in lines if line in said}
-    if here and (lines[0] in here or len(here) * 3 >= 2 * len(set(lines))):
+    if not here:
+        return reply
+    if lines[0] in here or len(here) * 3 >= 2 * len(set(lines)):
         return None
     kept = [
         line
@@ -278,5 +292,11 @@ def _own_words(reply: str, prompt: str) -> str | None:
 @functools.lru_cache(maxsize=8)  # a reply is looked at when it comes, and again when it is used
 def _long_lines(prompt: str) -> list[str]:
     """Return the lines that nobody writes by chance, without blanks and case."""
-    lines = (" ".join(line.split()).casefold() for line in tidy(prompt).split("\n"))
-    return [line for line in lines if len(line) >= 25]
+    lines = tidy(prompt).split("\n")
+    folded = ((_folded if len(line) <= _SHORT else _folded.__wrapped__)(line) for line in lines)
+    return [line for line in folded if len(line) >= 25]
+
+
+@functools.lru_cache(2048)  # prompts of one judge share most of their lines
+def _folded(line: str) -> str:
+    return " ".join(line.split()).casefold()

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from metaeval.llm.replies.phrases import HARMLESS, SENTENCE, any_of
+from metaeval.llm.replies.finder import Phrases, any_of
+from metaeval.llm.replies.phrases import HARMLESS, SENTENCE
 from metaeval.llm.replies.words import FARTHEST
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ _TURNS = any_of(r"""
     lower|higher|too (?:generous|harsh|high|low|strict|lenient|kind)|wrong (?:way|scale|order|\w+)
     max(?:imum)?
 """)
-_STRONG = re.compile(
+_STRONG = Phrases(
     any_of(rf"""
     \bnot my (?:own|rating|score|answer|opinion)\b|\bnot mine\b|\byour own\b|\bmy (?:max|min)\w*\b
     \b(?:scratch|strike|forget|undo) (?:that|this|it)\b|\bon second thoughts?\b|\boops\b|\bplaceholders?\b
@@ -72,12 +73,11 @@ _STRONG = re.compile(
     标注者|用户的?(?:评分|打分)
     撤回|取り消|無効|訂正|入れ替|仮の|前回|無視して|低いほど|サンプルです|ユーザーの評価|例です|の例
     例として|逆(?:です|に|の)
-    """),
-    re.IGNORECASE,
+    """)
 )
 """Such a remark is none about the text, whatever else it says."""
 
-_WEAK = re.compile(
+_WEAK = Phrases(
     any_of(rf"""
     \b(?:{_REVOKED}|{_OTHERS}|{_TURNS})\b
     \b(?:zum beispiel|beispiel\w*|z\. ?b\.|vorlage\w*|platzhalter|zurückgezogen|zurückgenommen|ungültig
@@ -97,8 +97,7 @@ _WEAK = re.compile(
     反着|平均|初步|暂定|草稿|^\W*不[,，]|重新|更正|改为
     テスト|私の評価では|例えば|例:|テンプレ|前の|実は|やはり|むしろ|もっと|間違|人間|平均|すみません|無視
     ではなく
-    """),
-    re.IGNORECASE,
+    """)
 )
 """Such a remark may be a reason if it is about the text."""
 

@@ -38,10 +38,21 @@ def thought_in(text: str, raw: str) -> Thought:
         body = {}
     message = _at(_at(_at(body, "output") or body, "choices", 0), "message")
     beside = next((t for name in _NAMES if (t := _text(_at(message, name)))), "") or _parts(message)
+    return Thought("\n\n".join(filter(None, (beside.strip(), inside))), _tokens(body), answer)
+
+
+def thought_tokens(raw: str) -> int:
+    """Return the tokens of thought that a reply's body counts."""
+    try:
+        return _tokens(json.loads(raw)) if "_tokens" in raw else 0
+    except (ValueError, RecursionError):
+        return 0
+
+
+def _tokens(body: object) -> int:
     usage = _at(body, "usage")
     details = _at(usage, "completion_tokens_details") or _at(usage, "output_tokens_details")
-    tokens = _count(_at(details, "reasoning_tokens")) or _uncounted(usage)
-    return Thought("\n\n".join(filter(None, (beside.strip(), inside))), tokens, answer)
+    return _count(_at(details, "reasoning_tokens")) or _uncounted(usage)
 
 
 def _at(value: Any, *path: str | int) -> Any:  # noqa: ANN401 - whatever a server sent

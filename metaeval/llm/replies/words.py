@@ -55,7 +55,7 @@ def with_stars_counted(text: str) -> str:
         of = given + len(match["left"] or "")
         return f"{given}/{of}" if of >= _ALL_STARS or match["left"] else f"{given} stars"
 
-    return _STARS.sub(counted, text)
+    return _STARS.sub(counted, text) if "★" in text or "⭐" in text else text
 
 
 def tidy(text: str) -> str:

@@ -33,34 +33,30 @@ class Claims:
         self._owner = ""
         self._lock: filelock.BaseFileLock | None = None
         self._alive: dict[str, float] = {}
-        self._held: set[str] = set()
 
     def take(self, connection: sqlite3.Connection, key: str) -> bool:
         """Claim a key; false if a live process has claimed it, be it another task of this one."""
-        if key in self._held:
-            return False
         if not self._owner:
             self._owner = f"{os.getpid()}-{secrets.token_hex(6)}"
             self._lock = self._lock_of(self._owner)
             self._lock.acquire(timeout=0)
-        found = connection.execute("SELECT owner FROM claims WHERE key = ?", (key,)).fetchone()
-        if found and found[0] != self._owner and self._lives(found[0]):
+        mine = (key, self._owner)
+        if connection.execute("INSERT OR IGNORE INTO claims VALUES (?, ?)", mine).rowcount:
+            return True
+        ((owner,),) = connection.execute("SELECT owner FROM claims WHERE key = ?", (key,)).fetchall()
+        if owner == self._owner or self._lives(owner):
             return False
-        if found and found[0] != self._owner:
-            connection.execute("DELETE FROM claims WHERE owner = ?", found)
-        connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (key, self._owner))
-        self._held.add(key)
+        connection.execute("DELETE FROM claims WHERE owner = ?", (owner,))
+        connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", mine)
         return True
 
     def release(self, connection: sqlite3.Connection, key: str) -> None:
         """Release a key, if this process claimed it."""
-        self._held.discard(key)
         connection.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, self._owner))
 
     def close(self, connection: sqlite3.Connection) -> None:
         """Release all keys."""
         if self._lock is not None:
-            self._held.clear()
             connection.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
             self._lock.release()
             self._path(self._owner).unlink(missing_ok=True)

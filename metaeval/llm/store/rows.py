@@ -72,10 +72,24 @@ def put(
 ) -> bool:
     """Keep the reply to a request, or to its fields; false if there is one already, which stays."""
     fields = request if isinstance(request, Mapping) else vars(request)
+    model = fields["provider"], fields["model"]
+    return put_held(connection, key, keep(connection, request), model, reply, created=created)
+
+
+def put_held(
+    connection: sqlite3.Connection,
+    key: str,
+    held: str,
+    model: tuple[str, str],
+    reply: Reply,
+    *,
+    created: float,
+) -> bool:
+    """Keep a reply as `put` does; the texts of its request are kept already, for a provider and model."""
     given = (*reply[:11], *(reply.error or (None, None, None)), reply.sent or None)
     plain = [_AS[kind.split()[0]](value) for kind, value in zip(_TYPES.values(), given, strict=True)]
     row = (
-        *(key, keep(connection, request), fields["provider"], fields["model"]),
+        *(key, held, *model),
         *(*plain, created, digest(key, *plain, created)),
     )
     return connection.execute(_PUT, row).rowcount == 1

@@ -2,12 +2,14 @@
 
 Requests repeat most of what they say: settings, instructions, examples, a user's profile. So the settings of
 a request (all but its attempt and its messages) are one text, and a message is cut into pieces; each is kept
-under its hash, and the row of a reply holds their numbers. A cut depends on the few bytes before it alone, so
-what two messages share is cut alike in both, wherever it stands.
+under its hash, and the row of a reply holds their numbers, a run of them as its first and last. A cut depends
+on the few bytes before it alone, so what two messages share is cut alike in both, wherever it stands.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import json
 import sqlite3
@@ -26,14 +28,16 @@ if TYPE_CHECKING:
 TEXTS = (
     "CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, text BLOB NOT NULL)"
 )
-_UNUSED = """DELETE FROM texts WHERE id NOT IN (
-    SELECT used.value
-    FROM replies, json_each(CASE WHEN json_valid(request) THEN request ELSE '{}' END, '$.texts') AS used
-    WHERE used.type = 'integer')"""
+BATCH_REQUESTS = """CREATE TABLE IF NOT EXISTS batch_requests (
+    key TEXT PRIMARY KEY, batch TEXT NOT NULL, request TEXT NOT NULL, sent TEXT NOT NULL,
+    tries INTEGER NOT NULL)"""
+_BROKEN = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+"""What a row that was changed after it was written may raise."""
 
 _WINDOW = 8  # bytes that decide whether there is a cut behind them
 _LEAST, _MOST = 128, 4096  # bytes of a piece; a text that repeats itself may have no cut
 _ONE_IN = 9  # bits: a cut behind one window of 512
+_LARGEST = 2**63  # no number of a row of SQLite is larger
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # Knuth's multiplicative hash: its first bits depend on all bits
 
 
@@ -54,9 +58,9 @@ def keep(connection: sqlite3.Connection, request: Request | Mapping[str, Any]) -
         frame = canonical({**{n: v for n, v in request.items() if n != "attempt"}, "messages": []})
     else:
         attempt, messages, frame = request.attempt, request.messages, request.frame
-    texts: list[int | str] = [_number(connection, frame.encode())]
+    texts: list[int | str | list[int]] = [_number(connection, _hash(frame.encode()), frame.encode())]
     for role, content in messages:
-        texts += [role, *(_number(connection, piece) for piece in pieces(content.encode()))]
+        texts += [role, *_as_runs([_number(connection, *one) for one in _hashed_pieces(content)])]
     return canonical({"attempt": attempt, "texts": texts})
 
 
@@ -68,14 +72,26 @@ def request_in(connection: sqlite3.Connection, held: str | bytes, key: str) -> d
             request = _put_together(connection, request["attempt"], request["texts"])
         if key_of(request) == key:
             return request
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+    except _BROKEN:
         pass
     raise DamagedReplyError(key)
 
 
 def drop_unused(connection: sqlite3.Connection) -> None:
-    """Delete the texts that no request uses."""
-    connection.execute(_UNUSED)
+    """Delete the texts that no request uses, be it answered or in a batch."""
+    connection.execute(BATCH_REQUESTS)
+    runs: set[tuple[int, int]] = set()
+    used_by = "SELECT request FROM replies UNION ALL SELECT request FROM batch_requests"
+    for (held,) in connection.execute(used_by):
+        with contextlib.suppress(*_BROKEN):
+            runs.update(_run(part) for part in json.loads(held)["texts"] if not isinstance(part, str))
+    kept = np.array([n for (n,) in connection.execute("SELECT id FROM texts ORDER BY id")], np.int64)
+    used = np.zeros(len(kept) + 1, np.int64)  # how many runs begin less how many end, summed up below
+    for first, last in runs:
+        used[np.searchsorted(kept, first)] += 1
+        used[np.searchsorted(kept, last, "right")] -= 1
+    unused = kept[np.cumsum(used)[:-1] == 0]
+    connection.executemany("DELETE FROM texts WHERE id = ?", [(number,) for number in unused.tolist()])
 
 
 def pieces(text: bytes) -> Iterator[bytes]:
@@ -92,9 +108,37 @@ def pieces(text: bytes) -> Iterator[bytes]:
             start = end
 
 
-def _number(connection: sqlite3.Connection, text: bytes) -> int:
+@functools.lru_cache(maxsize=4)  # a long message is that of many requests
+def _hashed_pieces(content: str) -> list[tuple[bytes, bytes]]:
+    return [(_hash(piece), piece) for piece in pieces(content.encode())]
+
+
+def _hash(text: bytes) -> bytes:
+    return hashlib.blake2b(text, digest_size=16).digest()
+
+
+def _as_runs(numbers: Iterable[int]) -> Iterator[int | list[int]]:
+    """Yield numbers, and first and last of three or more that follow each other."""
+    run: list[int] = []
+    for number in (*numbers, None):
+        if run and number != run[-1] + 1:
+            yield from [[run[0], run[-1]]] if len(run) > 2 else run
+            run = []
+        if number is not None:
+            run.append(number)
+
+
+def _run(part: int | list[int]) -> tuple[int, int]:
+    """Return first and last of a number, or of a run; raise `ValueError` if it is none."""
+    first, last = (part, part) if isinstance(part, int) else part
+    if not 0 < first <= last < _LARGEST:
+        raise ValueError(f"{part!r} is no run of texts")
+    return first, last
+
+
+def _number(connection: sqlite3.Connection, hashed: bytes, text: bytes) -> int:
     """Return the number of a text, which is kept if it is not there; a damaged one is replaced."""
-    given = (hashlib.blake2b(text, digest_size=16).digest(), text)
+    given = (hashed, text)
     found = connection.execute("SELECT id FROM texts WHERE hash = ? AND text = ?", given).fetchone()
     if found is None:
         inserted = connection.execute("INSERT OR REPLACE INTO texts (hash, text) VALUES (?, ?)", given)
@@ -103,20 +147,19 @@ def _number(connection: sqlite3.Connection, text: bytes) -> int:
 
 
 def _put_together(
-    connection: sqlite3.Connection, attempt: int, numbers: Iterable[int | str]
+    connection: sqlite3.Connection, attempt: int, numbers: Iterable[int | str | list[int]]
 ) -> dict[str, Any]:
-    frame, *rest = numbers
-    texts = dict(
-        connection.execute(
-            "SELECT id, text FROM texts WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps([n for n in (frame, *rest) if isinstance(n, int)]),),
-        )
-    )
-    messages: list[tuple[str, list[bytes]]] = []
-    for part in rest:
+    messages: list[tuple[str, list[bytes]]] = [("", [])]  # the settings stand before the first role
+    for part in numbers:
         if isinstance(part, str):
             messages.append((part, []))
         else:
-            messages[-1][1].append(texts[part])
-    said = [[role, b"".join(parts).decode()] for role, parts in messages]
-    return {"attempt": attempt, **json.loads(texts[frame]), "messages": said}
+            messages[-1][1].extend(_texts(connection, part))
+    (_, frame), *said = [[role, b"".join(parts).decode()] for role, parts in messages]
+    return {"attempt": attempt, **json.loads(frame), "messages": said}
+
+
+def _texts(connection: sqlite3.Connection, part: int | list[int]) -> list[bytes]:
+    """Return the texts of a number, or of a run, in their order; one that is not there changes the key."""
+    between = "SELECT text FROM texts WHERE id BETWEEN ? AND ? ORDER BY id"
+    return [text for (text,) in connection.execute(between, _run(part))]

@@ -1,8 +1,9 @@
 """The thread that writes to a store.
 
 It takes all changes that wait and commits them together, so that a thousand replies per second cost a few
-commits. A change counts as done only after the commit. Each change has a savepoint: one that fails is rolled
-back alone, and its caller gets the error.
+commits. A change counts as done only after the commit. If one of them fails, all are rolled back, and each is
+made again in a transaction of its own; who sent the one that fails gets the error. So a change does nothing
+but read and write the store.
 """
 
 from __future__ import annotations
@@ -69,9 +70,8 @@ class Writer:
     async def soon(self, change: Callable[[sqlite3.Connection], T]) -> T:
         """Make a change as `write` does, without blocking the event loop."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._send(change, done)
-        # Shielded: the change is written even if the task that waits for it is cancelled.
-        return await asyncio.shield(done)
+        self._send(change, done)  # written even if the task that waits for it is cancelled
+        return await done
 
     def flush(self) -> None:
         """Wait until all changes that were sent are written."""
@@ -125,30 +125,21 @@ class Writer:
     def _commit(
         self, connection: sqlite3.Connection, changes: list[Callable[[sqlite3.Connection], Any]]
     ) -> list[_Outcome]:
+        """Make changes in one transaction; if one of them fails, each in a transaction of its own."""
+        begun = False
         try:
             with self._sentences():
                 connection.execute("BEGIN IMMEDIATE")
-                outcomes = [self._make(connection, change) for change in changes]
+                begun = True
+                outcomes = [_Outcome(change(connection)) for change in changes]
                 connection.execute("COMMIT")
                 return outcomes
         except Exception as error:  # noqa: BLE001 - whoever waits is told
             with contextlib.suppress(sqlite3.Error):  # there may be nothing to take back
                 connection.execute("ROLLBACK")
+            if begun and len(changes) > 1:
+                return [outcome for change in changes for outcome in self._commit(connection, [change])]
             return [_Outcome(failure=error)] * len(changes)
-
-    def _make(self, connection: sqlite3.Connection, change: Callable[[sqlite3.Connection], Any]) -> _Outcome:
-        connection.execute("SAVEPOINT one")
-        outcome = _Outcome()
-        try:
-            with self._sentences():
-                outcome = _Outcome(change(connection))
-        except Exception as error:
-            if not connection.in_transaction:  # the disk is full, say: SQLite took back everything
-                raise
-            outcome = _Outcome(failure=error)
-            connection.execute("ROLLBACK TO one")
-        connection.execute("RELEASE one")
-        return outcome
 
 
 def _answer(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:

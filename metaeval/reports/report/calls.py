@@ -43,7 +43,7 @@ class Calls:
         ----------
         keys
             Of each evaluator the key of the call behind each score, shape (what is rated, units), empty for
-            none; None for one that asks nobody.
+            none, several with blanks between them; None for one that asks nobody.
         shown
             Positions of the units.
         """
@@ -77,6 +77,10 @@ class Calls:
         """Return the position of a call among those on the page; -1 if it is not there."""
         if not key:
             return -1
+        if " " in key and key not in self._places:
+            samples = [place for one in key.split() if (place := self._place(one)) >= 0]
+            self._places[key] = len(self._replies) if samples else -1
+            self._replies += [{"samples": samples}] if samples else []
         if key not in self._places:
             conversation = self.conversations.get(key)
             if conversation is None or self._size > self.most:

@@ -18,7 +18,8 @@ _PREFIX = re.compile(r"hf:/+(datasets/)?")  # a `Path` made of hf://owner/name h
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?")
 FILE = "dataset.yaml"
 """The manifest of a data set."""
-_FILES = ["README.md", FILE, *(f"{table}.*" for table in ("explanations", "ratings", "scores", "users"))]
+_TABLES = ("explanations", "ratings", "scores", "users", "labels", "runs", "items", "histories", "profiles")
+_FILES = ["README.md", FILE, *(f"{table}.*" for table in _TABLES)]
 
 
 def hub_name(path: str | os.PathLike[str]) -> str | None:

@@ -51,8 +51,8 @@ class LabelAgreement:
         Returns
         -------
         ndarray
-            Shape (measures, columns): `KAPPAS`, alpha, and kappa of 'the label at position 1 or above', 2 or
-            above, and so on; NaN where a measure is not defined.
+            Shape (measures, columns): `KAPPAS`, alpha, kappa of 'the label at position 1 or above', 2 or
+            above, and so on, then alpha of the same; NaN where a measure is not defined.
         """
         return in_blocks(self._at, weights, 3 * self.k * self.k)
 
@@ -79,6 +79,8 @@ class LabelAgreement:
         squares_by_chance = np.einsum("ib,ij,jb->b", rows, square, columns, optimize=True)
         found.extend([_kappa(squares, squares_by_chance, n), _alpha(table, rows + columns)])
         found.extend(_kappa(a, e, n) for a, e in zip(apart, apart_by_chance, strict=True))
+        below = low_rows + low_columns
+        found.extend(1.0 - ratio(apart * (2 * n - 1), below * (2 * n - below)))
         return np.stack(found)
 
 

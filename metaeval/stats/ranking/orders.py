@@ -226,12 +226,13 @@ def weighted_kendall(x: ArrayLike, y: ArrayLike) -> float:
     """
     from scipy.stats import weightedtau
 
-    a, b = _paired(x, y)
+    a, b = paired_values(x, y)
     there = ~(np.isnan(a) | np.isnan(b))
     return float(weightedtau(a[there], b[there], rank=True).statistic) if there.sum() > 1 else math.nan
 
 
-def _paired(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
+def paired_values(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
+    """Return two variables as arrays; ValueError if they are not of one length."""
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"x and y must be arrays of one length, not of shapes {a.shape} and {b.shape}")
@@ -239,7 +240,7 @@ def _paired(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _checked(x: ArrayLike, y: ArrayLike, group: ArrayLike, n_groups: int) -> tuple[Floats, Floats, Ints]:
-    a, b = _paired(x, y)
+    a, b = paired_values(x, y)
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise ValueError("values must be finite")
     return a, b, labels(group, n_groups, a.shape, "group")

@@ -10,7 +10,7 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.keys import noun
 from metaeval.base.records import USER_RATER, Scale, ScoreTable
 from metaeval.engine.intervals import Bootstrap
-from metaeval.kinds.explanations.data.loading import load
+from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import score
 from metaeval.runs.finished import open_run

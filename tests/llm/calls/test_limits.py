@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import math
 import os
 import re
@@ -134,35 +135,49 @@ def test_what_can_be_paid_to_the_cent_is_paid() -> None:
 @settings(max_examples=RANDOM_BUDGETS, deadline=None)
 @given(
     budget=st.floats(0, 2),
-    price=st.tuples(st.floats(0, 5000), st.floats(0, 5000)),
-    shares=st.lists(st.floats(0, 1), min_size=1, max_size=40),
-    workers=st.integers(1, 8),
+    judges=st.lists(
+        st.tuples(
+            st.tuples(st.floats(0, 5000), st.floats(0, 5000)),  # prices
+            st.lists(st.floats(0, 1), min_size=1, max_size=40),  # of what a reply costs at most
+            st.integers(1, 8),  # requests at once
+        ),
+        min_size=1,
+        max_size=4,
+    ),
 )
 def test_a_budget_is_kept_and_nobody_waits_for_ever(
-    budget: float, price: tuple[float, float], shares: list[float], workers: int
+    budget: float, judges: list[tuple[tuple[float, float], list[float], int]]
 ) -> None:
-    prices = Prices({"m": {"input": price[0], "output": price[1]}})
-    bound = prices.at_most(request())
-    assert bound is not None
+    """Judges side by side, at their own prices and each in its time, have one purse."""
+    given = {f"m{n}": {"input": p[0], "output": p[1]} for n, (p, _, _) in enumerate(judges)}
+    prices = Prices(given)
     paid: list[float] = []
+    bounds: list[float] = []
 
-    async def work(purse: Purse, replies: list[float]) -> None:
+    async def work(purse: Purse, judge: int, replies: list[float]) -> None:
+        asked = dataclasses.replace(request(), model=f"m{judge}")
+        bound = prices.at_most(asked)
+        assert bound is not None
         while replies:
             cost = bound * replies.pop()
-            reserved = await purse.reserve(request())
-            if reserved is not None:
-                for _ in range(len(replies) % 3):
-                    await asyncio.sleep(0)
-                paid.append(cost)
-                purse.settle(reserved, nano(cost))
+            reserved = await purse.reserve(asked)
+            if reserved is None:
+                bounds.append(bound)
+                continue
+            for _ in range((len(replies) + judge) % 3):
+                await asyncio.sleep(0)
+            paid.append(cost)
+            purse.settle(reserved, nano(cost))
 
     async def go() -> Purse:
-        purse, replies = Purse(Budget(max_usd=budget), prices), list(shares)
-        await asyncio.wait_for(asyncio.gather(*(work(purse, replies) for _ in range(workers))), 10)
+        purse = Purse(Budget(max_usd=budget), prices)
+        todo = [(list(shares), workers) for _, shares, workers in judges]
+        tasks = [work(purse, n, replies) for n, (replies, w) in enumerate(todo) for _ in range(w)]
+        await asyncio.wait_for(asyncio.gather(*tasks), 10)
         return purse
 
     purse = asyncio.run(go())
     assert sum(paid) <= budget * (1 + 1e-12) + 1e-12 * len(paid)
     assert purse.spent == pytest.approx(sum(paid), abs=1e-9 * (len(paid) + 1))
-    if len(paid) < len(shares):  # nothing that could be paid for was refused
-        assert budget - sum(paid) < bound + 1e-9 * (len(paid) + 2)
+    if bounds:  # nothing that could be paid for was refused
+        assert budget - sum(paid) < max(bounds) + 1e-9 * (len(paid) + 2)

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from metaeval.base.errors import MetaevalError
-from metaeval.llm.calls.price import Prices, prompt_at_most, reply_limit, tokens_about
+from metaeval.llm.calls.price import Prices, cacheable, prompt_at_most, reply_limit, tokens_about, tokens_of
 from metaeval.llm.calls.request import CallFailure, Message, Reply, Request
 
 REPLY = Reply(text="x", prompt_tokens=1_000_000, completion_tokens=100_000)
@@ -73,6 +75,25 @@ def test_simulated_models_and_errors_cost_nothing() -> None:
 def test_wrong_prices(price: dict[str, object], message: str) -> None:
     with pytest.raises(MetaevalError, match=message):
         Prices({"m": price})
+
+
+def test_what_a_cache_of_prompts_may_hold() -> None:
+    """All messages but the last, of a request that shares them, if they are long."""
+    profile = "I like films about cooking. " * 300
+    told = [("system", "Rate."), ("user", profile), ("user", "Film 3")]
+    shares = request().asking(told, shares=True)
+    assert 0.95 < cacheable(shares) / tokens_about(shares) < 1
+    assert cacheable(request().asking(told)) == 0
+    assert cacheable(request().asking([("user", "Rate."), ("user", "Film 3")], shares=True)) == 0
+    prices = Prices({"gpt-4o": {"input": 1, "output": 2, "cached": 0.5}})
+    whole, half = prices.about(shares, 0), prices.about(shares, 0, tokens_about(shares))
+    assert whole is not None
+    assert half == pytest.approx(whole / 2)
+
+
+@given(st.lists(st.text(), max_size=4))
+def test_tokens_of_messages_are_those_of_one_text(texts: list[str]) -> None:
+    assert tokens_of(texts) == tokens_of(["".join(texts)])
 
 
 def test_bounds_on_tokens() -> None:

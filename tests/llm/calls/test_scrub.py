@@ -108,6 +108,13 @@ def test_any_mixture_of_escapes(key: str, data: st.DataObject) -> None:
     assert scrub(f"<{written}>", key) == "<[key]>"
 
 
+@pytest.mark.parametrize(
+    "begin", [*(f"{s}{k}-" for s in "sS\u017f" for k in "kK\u212a"), "beArer ", "BEARER\t"]
+)
+def test_what_looks_like_a_key_in_any_letters(begin: str) -> None:
+    assert scrub(f"{begin}Zq7x4711", "") == f"{begin}[key]"
+
+
 @given(st.text(max_size=300))
 def test_nothing_else_is_changed(text: str) -> None:
     if "sk-" not in text.lower() and "bearer" not in text.lower():

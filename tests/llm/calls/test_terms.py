@@ -16,7 +16,16 @@ from metaeval.llm.calls.request import Message, Request
 from metaeval.llm.calls.runner import RequestRun
 from metaeval.llm.calls.terms import phrases
 from tests.llm.asking import KEY
-from tests.llm.dialects import anthropic, gemini, llama_cpp, no_json, reasoning
+from tests.llm.dialects import (
+    anthropic,
+    gemini,
+    llama_cpp,
+    llama_cpp_words,
+    no_json,
+    no_logprobs,
+    reasoning,
+    says_json,
+)
 from tests.llm.server import ANSWER, Act, Server, error, serving
 
 if TYPE_CHECKING:
@@ -57,6 +66,8 @@ def refusals(server: Server) -> int:
             1,
             ["response_format of type json_object"],
         ),
+        (llama_cpp_words, {"schema": SCHEMA}, 2, ["without response_format"]),
+        (says_json, {"schema": SCHEMA}, 2, ["without response_format"]),
         (no_json, {"schema": SCHEMA}, 2, ["without response_format"]),
         (no_json, {"schema": SCHEMA, "provider": "dashscope-compatible"}, 1, ["without response_format"]),
     ],
@@ -102,9 +113,11 @@ def test_judges_of_one_run_share_what_was_learned(store: Store) -> None:
 @pytest.mark.parametrize(
     ("dialect", "more", "stated", "wanted"),
     [
-        (reasoning, {"parameters": {**PLAIN, "temperature": 0.7}}, "temperature", "leave temperature out"),
+        (reasoning, {"parameters": {**PLAIN, "temperature": 0.7}}, "temperature", "write temperature: null"),
         (gemini, {"parameters": {**PLAIN, "top_k": 3}}, "top_k", "leave top_k out"),
+        (no_logprobs, {"parameters": {**PLAIN, "logprobs": True}}, "logprobs", "leave expected out"),
         (no_json, {"schema": SCHEMA}, "response_format", "write reply='auto'"),
+        (says_json, {"schema": SCHEMA}, "response_format", "the word 'json'.*write reply='auto'"),
     ],
 )
 def test_a_setting_that_is_stated_stops_the_run(

@@ -218,3 +218,15 @@ def test_samples_show_what_filling_would_find(tmp_path: Path, body: str, says: s
     assert says in str(problems[0])
     with pytest.raises(PromptError, match="prompt 'my-prompt': "):
         load_prompt(path).render({"question": "why"})
+
+
+def test_a_context_is_a_message_of_the_users_and_parts_can_be_filled_alone(tmp_path: Path) -> None:
+    parts = "<!-- system -->\nBe fair.\n<!-- context -->\nOf the user: {{ hint }}\n"
+    template = load_prompt(write(tmp_path, f"{HEADER}{parts}<!-- user -->\n{{{{ question }}}}"))
+    assert "<!-- context -->" in template.source
+    told = template.messages({"question": "Good?", "hint": "likes war films"})
+    assert told == [("system", "Be fair."), ("user", "Of the user: likes war films"), ("user", "Good?")]
+    first, last = template.of_parts(slice(-1)), template.of_parts(slice(-1, None))
+    assert (first.placeholders, last.placeholders) == (("hint",), ("question",))
+    assert first.messages({"hint": "likes war films"}) + last.messages({"question": "Good?"}) == told
+    assert first.hash == last.hash == template.hash

@@ -268,3 +268,11 @@ def test_another_digit_in_a_usable_reply_is_noticed_or_no_value(case: dict[str, 
     for at, letter in enumerate(text):
         if letter.isdigit() and letter != "0":
             assert read_again(case, text[:at] + "99" + text[at + 1 :]) in (None, case["values"])
+
+
+def test_a_reply_that_comes_again_is_read_as_at_first_whatever_became_of_its_values() -> None:
+    for _ in range(3):
+        values = parse_reply('{"clarity": 4}', ["clarity"], 1, 5, True).values
+        assert values == {"clarity": 4.0}
+        values["clarity"] = 1.0
+    assert parse_reply('{"clarity": 4}', ["clarity"], 1, 3, True).status is Status.OUT_OF_RANGE

@@ -63,6 +63,26 @@ def test_a_long_profile_is_kept_once(store: Store, profile: str) -> None:
     assert kept < 2 * len(profile)
 
 
+def test_a_row_of_a_long_profile_is_short_and_pruning_keeps_what_others_share(store: Store) -> None:
+    profiles = [words(20_000, seed) for seed in (1, 2)]
+    asked = [
+        Request("openai", model, (Message("user", profile), Message("user", f"Item {i}")))
+        for model in "ab"
+        for profile in profiles
+        for i in range(3)
+    ]
+    for request in asked:
+        store.put(request, Reply("4"))
+    ((longest,),) = store.rows("SELECT max(length(request)) FROM replies")
+    assert longest < 100
+    before = store.rows("SELECT count(*) FROM texts")
+    assert store_tools.prune(store, model="openai/a") == 6
+    assert store.rows("SELECT count(*) - ? + 1 FROM texts", before[0]) == [(0,)]  # but for the settings of a
+    assert [shown(store, request) for request in asked[6:]] == [request.messages for request in asked[6:]]
+    store_tools.prune(store, everything=True)
+    assert store.rows("SELECT count(*) FROM texts") == [(0,)]
+
+
 @given(roles=st.lists(st.tuples(st.sampled_from(["system", "user", "7", ""]), st.text()), max_size=5))
 def test_any_conversation_is_put_together_again(roles: list[tuple[str, str]]) -> None:
     request = Request(

@@ -67,6 +67,23 @@ def test_what_a_failed_change_wrote_is_taken_back_and_no_more(store: Store) -> N
     assert len(store.get_many([one.key, two.key])) == 2
 
 
+def test_a_claim_beside_a_change_that_fails_is_held_once(store: Store) -> None:
+    def fails(_: sqlite3.Connection) -> None:
+        raise KeyError("beside")
+
+    (request,) = requests(1, URL)
+    gate: Future[None] = Future()
+    waiting = [
+        store._writer.send(lambda _: gate.result()),  # holds the thread until all wait together
+        *(store._writer.send(lambda c: store._claim(c, request.key)) for _ in range(2)),
+        store._writer.send(fails),
+    ]
+    gate.set_result(None)
+    assert [waiting[i].result().ours for i in (1, 2)] == [True, False]
+    store.release(request.key)
+    assert asyncio.run(store.claim(request.key)).ours
+
+
 def test_who_gave_up_waiting_does_not_end_the_thread(store: Store) -> None:
     gate: Future[None] = Future()
     store._writer.send(lambda _: gate.result())

@@ -215,6 +215,18 @@ def test_the_thought_of_a_reply_is_folded(show: Show) -> None:
     assert page.get_by_text("raise max_tokens").first.is_visible()
 
 
+def test_every_sample_of_a_reply_is_shown(show: Show) -> None:
+    given = payload()
+    calls = given["calls"]
+    judge = next(e for e, of in enumerate(calls["of"]) if of is not None)
+    one, other = (calls["of"][judge][0][u] for u in (0, 1))
+    calls["replies"].append({"samples": [one, other]})
+    for of in calls["of"][judge]:
+        of[0] = len(calls["replies"]) - 1
+    page = show(given, f"#/unit?unit=0&evaluator={quote(given['evaluators'][judge]['name'])}")
+    assert page.locator("details.call[open]").count() == 2
+
+
 def test_the_unit_shows_truth_scores_and_why_there_is_none(show: Show) -> None:
     given = payload()
     page = show(given, "#/unit?unit=53")

@@ -14,6 +14,9 @@ import pytest
 
 from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data import loading
+from metaeval.kinds.files.loading import load as load_any
+from metaeval.kinds.relevance.data.loading import save
+from metaeval.kinds.relevance.data.simulated import simulate
 from metaeval.sources.hub.repository import dataset_table, hub_name, hub_table
 from tests.sources.hub_server import commit, serving
 from tests.tiny import write_study, write_tiny
@@ -122,7 +125,15 @@ for command in json.loads(sys.argv[2]):
             code = exit.code
     tell(" ".join(command), [code, said.getvalue()])
 """
-NAMES = ["owner/tiny", "owner/tiny@v1", "owner/none", "owner/tiny@v9", "owner/plain", "no name"]
+NAMES = [
+    "owner/tiny",
+    "owner/tiny@v1",
+    "owner/none",
+    "owner/tiny@v9",
+    "owner/plain",
+    "owner/films",
+    "no name",
+]
 COMMANDS = {
     "check": ["data", "check", "hf://owner/tiny"],
     "check a revision": ["data", "check", "hf://owner/tiny@v1"],
@@ -145,7 +156,9 @@ def hub(tmp_path_factory):
     (plain / "train.csv").write_text("item,by,text,rated\na,g,one,1\nb,g,two,5\n")
     (here / "map.yaml").write_text(MAP)
     write_study(here / "study.yaml", "bootstrap: {resamples: 20}\n", dataset="hf://owner/tiny@v1")
+    films = save(simulate(users=3, items=30, history=3), here / "films")
     repositories = {"owner/tiny": {"main": new, "v1": old}, "owner/plain": {"main": plain, "v2": plain}}
+    repositories["owner/films"] = {"main": films}
     with serving(repositories) as server:
         environment = {
             **os.environ,
@@ -173,6 +186,11 @@ def test_a_hub_name_and_its_revisions(hub):
     here, said, _ = hub
     assert said["hf://owner/tiny"] == ["tiny", loading.load(here / "new").fingerprint]
     assert said["hf://owner/tiny@v1"][0] == "older"
+
+
+def test_a_collection_of_the_hub(hub):
+    here, said, _ = hub
+    assert said["hf://owner/films"] == ["relevance", load_any(here / "films").fingerprint]
 
 
 def test_a_file_is_downloaded_once(hub):

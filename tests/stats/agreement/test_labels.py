@@ -22,7 +22,8 @@ def raters(n=240, k=4, n_clusters=12, seed=0):
 
 
 def by_name(agreement, weights):
-    names = (*KAPPAS, "alpha", *(f"cut {c}" for c in range(1, agreement.k)))
+    cuts = range(1, agreement.k)
+    names = (*KAPPAS, "alpha", *(f"cut {c}" for c in cuts), *(f"alpha {c}" for c in cuts))
     return dict(zip(names, agreement.at(weights), strict=True))
 
 
@@ -42,6 +43,7 @@ def test_weights_stand_for_repeated_units(rows, weights) -> None:
         "quadratic": cohen_kappa(x, y, "quadratic", labels=labels),
         "alpha": krippendorff_alpha(np.stack([x, y]), "ordinal"),
         **{f"cut {c}": cohen_kappa(x >= c, y >= c) for c in (1, 2, 3)},
+        **{f"alpha {c}": krippendorff_alpha(np.stack([x >= c, y >= c]).astype(float)) for c in (1, 2, 3)},
     }
     assert set(found) == set(expected)
     for name, value in expected.items():

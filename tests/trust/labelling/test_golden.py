@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metaeval.base.errors import DataError
-from metaeval.kinds.explanations.data.loading import inspect, load
+from metaeval.kinds.files.loading import inspect, load
 from metaeval.trust.labelling.golden import Golden, sample, write_sample
 
 if TYPE_CHECKING:

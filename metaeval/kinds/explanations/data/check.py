@@ -13,11 +13,11 @@ import pandas as pd
 from metaeval.base.errors import Problem, nearest, unknown
 from metaeval.base.frames import row_text, shown
 from metaeval.kinds.explanations.data.explanation_set import KEYS, ExplanationSet
-from metaeval.kinds.explanations.data.manifest import about
-from metaeval.sources.tables.columns import number_column, text_column
+from metaeval.kinds.files.checks import TableChecker, blank, combine, duplicates
+from metaeval.kinds.files.manifest import about
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,10 +58,10 @@ def build(manifest: Manifest, tables: Mapping[str, Table]) -> tuple[ExplanationS
     return data, []
 
 
-class _Checker:
+class _Checker(TableChecker):
     def __init__(self, manifest: Manifest, tables: Mapping[str, Table]) -> None:
-        self.manifest, self.tables = manifest, tables
-        self.problems: list[Problem] = []
+        super().__init__(tables)
+        self.manifest = manifest
         self.units = tables["explanations"]
         given = self.units.frame.columns
         self.keys = tuple(manifest.keys or (k for k in KEYS if k in given))
@@ -71,7 +71,10 @@ class _Checker:
         self._check_columns()
         if self.problems:
             return {}
-        frames = {kind: self._read(kind, table) for kind, table in self.tables.items()}
+        frames = {
+            kind: self.read(kind, (*self.keys, *_OWN_COLUMNS.get(kind, ())), {_VALUES.get(kind, "")})
+            for kind in self.tables
+        }
         for kind, frame in frames.items():
             self._check_keys(kind, frame)
         codes = _unit_codes({k: f for k, f in frames.items() if k != "users"}, self.keys)
@@ -91,15 +94,9 @@ class _Checker:
     def _check_columns(self) -> None:
         where = self.units.name
         for kind, table in self.tables.items():
-            needed, given = self._own_columns(kind), [str(c) for c in table.frame.columns]
-            for column in (c for c in needed if c not in given):
-                hint = nearest(table.labels.get(column, column), given)
-                message = f"is missing{hint or '; there are: ' + ', '.join(given)}"
-                self.problems.append(Problem(table.name, None, column, message))
-            message = "has a line break in its name, which stands in prompts; rename it"
-            broken = [c for c in given if len(c.splitlines()) > 1]
-            self.problems += [Problem(table.name, None, c, message) for c in broken]
-            if not self.with_users and "user_id" in given:
+            needed = self._own_columns(kind)
+            self.check_columns(kind, needed)
+            if not self.with_users and "user_id" in table.frame.columns:
                 has_it = f"{table.name} has it; a study without users has it nowhere"
                 why = "there are profiles" if kind == "users" else has_it
                 hint = nearest("user_id", [str(c) for c in self.units.frame.columns if c not in needed])
@@ -111,38 +108,20 @@ class _Checker:
                     message = f"is missing; did you mean {column!r}?"
                     self.problems.append(Problem(where, None, "user_id", message))
 
-    def _read(self, kind: str, table: Table) -> pd.DataFrame:
-        columns: dict[str, NDArray[np.object_] | NDArray[np.float64]] = {}
-        own = [c for c in (*self.keys, *_OWN_COLUMNS.get(kind, ())) if c in table.frame.columns]
-        for column in dict.fromkeys([*own, *table.frame.columns]):
-            read = number_column if column == _VALUES.get(kind) else text_column
-            columns[column], problems = read(table, column)
-            self.problems += problems
-        return pd.DataFrame(columns, index=pd.RangeIndex(len(table.frame)), copy=False)
-
-    def _report(
-        self, kind: str, column: str | None, wrong: NDArray[np.bool_], message: str | Callable[[int], str]
-    ) -> None:
-        """Add a problem for each row that is wrong."""
-        self.problems += [
-            self.tables[kind].problem(i, column, message if isinstance(message, str) else message(i))
-            for i in np.flatnonzero(wrong).tolist()
-        ]
-
     def _check_keys(self, kind: str, frame: pd.DataFrame) -> None:
         names = [k for k in self.keys if kind != "users" or k == "user_id"]
         names += [_RATER[kind]] if kind in _RATER else []
         names += ["aspect"] if kind == "ratings" else []
-        for column in names:
-            self._report(kind, column, _blank(frame[column]), "is empty; every row needs one")
+        self.check_filled(kind, frame, names)
 
     def _check_units(self, frame: pd.DataFrame, codes: NDArray[np.int64]) -> None:
         if not len(frame):
-            self.problems.append(Problem(self.units.name, None, None, "has a header but no rows"))
+            self.report_table("explanations", "has a header but no rows")
         self.problems += duplicates(self.units, frame[list(self.keys)], "the unit", codes)
         if self.manifest.texts and "explanation" in frame:
-            blank = _blank(frame["explanation"])
-            self._report("explanations", "explanation", blank, "is empty; it needs a text")
+            self.report(
+                "explanations", "explanation", blank(frame["explanation"]), "is empty; it needs a text"
+            )
 
     def _check_values(
         self,
@@ -158,12 +137,12 @@ class _Checker:
             # An empty aspect of a rating was reported already, of a score it means all.
             if given not in known and given.strip():
                 message = unknown("unknown aspect", given, known, "allowed")
-                self._report(kind, "aspect", (frame["aspect"] == given).to_numpy(dtype=bool), message)
-        blank = np.logical_or.reduce([_blank(frame[k]) for k in self.keys])
-        for i in np.flatnonzero(~np.isin(codes, units) & ~blank).tolist():
+                self.report(kind, "aspect", (frame["aspect"] == given).to_numpy(dtype=bool), message)
+        unnamed = np.logical_or.reduce([blank(frame[k]) for k in self.keys])
+        for i in np.flatnonzero(~np.isin(codes, units) & ~unnamed).tolist():
             self.problems.append(self._unknown_unit(table, frame, i, explanations))
         names = [*self.keys, rater, "aspect"]
-        cells = _combine(codes, frame[rater], frame["aspect"])
+        cells = combine(codes, frame[rater], frame["aspect"])
         self.problems += duplicates(table, frame[names], f"the {value} of", cells)
         if kind == "ratings":
             self._check_scale(frame["rating"].to_numpy())
@@ -182,7 +161,7 @@ class _Checker:
         wrong = (ratings < scale.min) | (ratings > scale.max)
         if scale.integer:
             wrong |= ~np.isnan(ratings) & (ratings != np.round(ratings))
-        self._report(
+        self.report(
             "ratings",
             "rating",
             wrong,
@@ -192,54 +171,15 @@ class _Checker:
     def _check_users(self, users: pd.DataFrame, explanations: pd.DataFrame) -> None:
         named = users["user_id"]
         self.problems += duplicates(self.tables["users"], users[["user_id"]], "the user")
-        strange = ~named.isin(explanations["user_id"].unique()).to_numpy() & ~_blank(named)
+        strange = ~named.isin(explanations["user_id"].unique()).to_numpy() & ~blank(named)
         message = f"has no explanation in {self.units.name}; leave the row out"
-        self._report("users", "user_id", strange, lambda i: f"the user {shown(named.iloc[i])} {message}")
-
-
-def duplicates(
-    table: Table, frame: pd.DataFrame, what: str, codes: NDArray[np.int64] | None = None
-) -> list[Problem]:
-    """Return a problem for each row of ``table`` that an earlier row equals in the columns of ``frame``.
-
-    ``what`` says what a row is; ``codes``, if known, are equal if and only if the rows are.
-    """
-    if codes is None:
-        codes = _combine(np.zeros(len(frame), dtype=np.int64), *(frame[c] for c in frame))
-    again = np.flatnonzero(pd.Series(codes).duplicated()).tolist()
-    if not again:
-        return []
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    return [
-        table.problem(
-            i,
-            None,
-            f"{what} ({row_text(frame, i, frame.columns)}) is already in row "
-            f"{table.rows[first[inverse[i]]]}; keep one",
-        )
-        for i in again
-    ]
-
-
-def _blank(texts: pd.Series[str]) -> NDArray[np.bool_]:
-    codes, values = pd.factorize(texts)
-    # Each distinct text is looked at once: of keys there are few.
-    blank = np.array([not str(v).strip() for v in np.asarray(values, dtype=object)], dtype=np.bool_)
-    return blank[codes] if len(blank) else np.zeros(len(texts), dtype=np.bool_)
+        self.report("users", "user_id", strange, lambda i: f"the user {shown(named.iloc[i])} {message}")
 
 
 def _unit_codes(frames: Mapping[str, pd.DataFrame], keys: Sequence[str]) -> dict[str, NDArray[np.int64]]:
     """Return the units of all tables as numbers that are equal if and only if the keys are."""
     lengths = [len(f) for f in frames.values()]
     columns = [pd.concat([f[k] for f in frames.values()], ignore_index=True) for k in keys]
-    codes = _combine(np.zeros(sum(lengths), dtype=np.int64), *columns)
+    codes = combine(np.zeros(sum(lengths), dtype=np.int64), *columns)
     parts = np.split(codes, np.cumsum(lengths)[:-1])
     return dict(zip(frames, parts, strict=True))
-
-
-def _combine(codes: NDArray[np.int64], *columns: pd.Series[str]) -> NDArray[np.int64]:
-    for column in columns:
-        own, values = pd.factorize(column)
-        # Numbered anew after each column, so that the product stays far below 2**63.
-        codes = pd.factorize(codes * (len(values) + 1) + own)[0].astype(np.int64)
-    return codes

@@ -9,7 +9,7 @@ from metaeval.base import notebook as html
 from metaeval.base.counts import counted, plural_of
 from metaeval.base.keys import noun
 from metaeval.base.simulation import Simulation
-from metaeval.kinds.data import KeyedUnits, fingerprint
+from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,6 +75,12 @@ class ExplanationSet(KeyedUnits):
     def fingerprint(self) -> str:
         """SHA-256 over the content (not the file format), as 64 hex digits."""
         return fingerprint(self.aspects, self.scale, self.explanations, self.ratings, self.users, self.scores)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What there is, in the singular → how many; no users is said too."""
+        none = {} if self.named_by else {noun(k): 0 for k in KEYS}
+        return {"unit": len(self)} | none | counts_of(self)
 
     def __repr__(self) -> str:
         keys = {k: 0 for k in KEYS if not self.named_by} | {k: self.units[k].nunique() for k in self.keys}

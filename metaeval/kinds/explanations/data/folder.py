@@ -1,83 +1,27 @@
-"""A data set as a folder: ``dataset.yaml`` and its tables."""
+"""A data set of explanations as a folder: ``dataset.yaml`` and its tables."""
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import json
-import os
-import secrets
-import shlex
-import shutil
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
-
-from metaeval.base.errors import DataError, Problem, nearest, one_of
 from metaeval.kinds.explanations.data.check import build
-from metaeval.kinds.explanations.data.manifest import Manifest, read_manifest
-from metaeval.sources.hub.repository import FILE
-from metaeval.sources.tables.table import read_table
+from metaeval.kinds.explanations.data.manifest import Manifest
+from metaeval.kinds.files.folder import FORMATS, DataFolder, Format, checked_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import os
+    from pathlib import Path
 
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-    from metaeval.sources.tables.table import Table
 
-Format = Literal["parquet", "csv", "jsonl"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+__all__ = ["FORMATS", "Format", "checked_by", "read_folder", "refuse_if_in_the_way", "save"]
+
 _TABLES = ("explanations", "ratings", "scores", "users")
-_NEEDED = ("explanations", "ratings")
-
-
-def checked_by(path: object) -> str:
-    """Return the command that lists what is wrong with a data set on disk or on the hub."""
-    # What is in memory has no name that a command could be given.
-    return f"metaeval data check {shlex.quote(str(path))}" if isinstance(path, str | os.PathLike) else ""
-
-
-def read_folder(folder: Path) -> tuple[ExplanationSet | None, list[Problem]]:
-    """Return the data set in a folder and no problem, or None and every problem found."""
-    if not folder.is_dir():
-        if folder.exists():
-            raise DataError(f"the data set {str(folder)!r} is a file; name the folder it lies in")
-        near = [p.name for p in folder.parent.iterdir() if p.is_dir()] if folder.parent.is_dir() else []
-        raise DataError(f"the data set {str(folder)!r} does not exist{nearest(folder.name, near)}")
-    if (folder / FILE).is_file():
-        manifest, problems = read_manifest(folder)
-    else:
-        hint = nearest(FILE, [p.name for p in folder.iterdir() if p.suffix in {".yaml", ".yml"}])
-        message = f"is missing; a data set is a folder with it{hint}"
-        manifest, problems = None, [Problem(FILE, None, None, message)]
-    tables: dict[str, Table] = {}
-    for kind in _TABLES:
-        path, found = _find(folder, kind)
-        problems += found
-        if path is not None:
-            table, found = read_table(path)
-            problems += found
-            if table is not None:
-                tables[kind] = table
-    if manifest is None or any(kind not in tables for kind in _NEEDED):
-        return None, problems
-    data, found = build(manifest, tables)
-    problems += found
-    return (None if problems else data), problems
-
-
-def _find(folder: Path, kind: str) -> tuple[Path | None, list[Problem]]:
-    paths = [p for f in FORMATS if (p := folder / f"{kind}.{f}").is_file()]
-    if len(paths) > 1:
-        both = " and ".join(p.name for p in paths)
-        return None, [Problem(paths[0].name, None, None, f"{both} are both there; keep one")]
-    if not paths and kind in _NEEDED:
-        name, others = f"{kind}.csv", " or ".join(f"{kind}.{f}" for f in FORMATS if f != "csv")
-        hint = nearest(name, [p.name for p in folder.iterdir() if p.stem not in _TABLES])
-        return None, [Problem(name, None, None, f"is missing; it may also be {others}{hint}")]
-    return (paths[0] if paths else None), []
+_FOLDER: DataFolder[ExplanationSet] = DataFolder(
+    Manifest, _TABLES, _TABLES[:2], build, lambda data: {name: getattr(data, name) for name in _TABLES}
+)
+read_folder = _FOLDER.read
+refuse_if_in_the_way = _FOLDER.refuse_if_in_the_way
 
 
 def save(
@@ -105,87 +49,4 @@ def save(
     DataError
         If the folder is in the way, or the format is none of the three.
     """
-    one_of(format, FORMATS, "unknown format", "allowed", error=DataError)
-    target = Path(folder)
-    with _new_folder(target, force=force) as temporary:
-        (temporary / FILE).write_text(Manifest.of(data).to_yaml(), encoding="utf-8", newline="\n")
-        for kind in _TABLES:
-            frame: pd.DataFrame | None = getattr(data, kind)
-            if frame is not None:
-                _write(frame, temporary / f"{kind}.{format}")
-    return target
-
-
-def refuse_if_in_the_way(target: Path, *, force: bool) -> None:
-    """Raise `DataError` if a data set may not be written to ``target``; called before long work, too."""
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise DataError(f"{str(target)!r} is a file; give a folder that does not exist yet")
-    names = {p.name for p in target.iterdir()}
-    foreign = sorted(names - {FILE, *(f"{k}.{f}" for k in _TABLES for f in FORMATS)})
-    if foreign or (names and FILE not in names):
-        held = foreign[0] if foreign else sorted(names)[0]
-        raise DataError(
-            f"the folder {str(target)!r} holds {held!r}, which is no part of a data set; give another folder"
-        )
-    if names and not force:
-        raise DataError(f"the folder {str(target)!r} holds a data set already; replace it with --force")
-
-
-@contextlib.contextmanager
-def _new_folder(target: Path, *, force: bool) -> Iterator[Path]:
-    refuse_if_in_the_way(target, force=force)
-    target = target.resolve()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-        temporary.mkdir()
-    except OSError as error:
-        raise DataError(f"the folder {str(target)!r} cannot be made: {error.strerror}") from error
-    old = temporary.with_suffix(".old")
-    try:
-        yield temporary
-        refuse_if_in_the_way(target, force=force)
-        if target.exists():
-            target.rename(old)
-        try:
-            temporary.rename(target)
-        except OSError:
-            if old.exists():
-                old.rename(target)
-            raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _write(frame: pd.DataFrame, path: Path) -> None:
-    if path.suffix == ".parquet":
-        frame.to_parquet(path, index=False)
-        return
-    columns = [_cells(frame[c]) for c in frame.columns]
-    if path.suffix == ".jsonl":
-        # Column by column, for the encoder is quick with a text and slow with a dict.
-        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-        named = [
-            [f"{encode(n)}: {encode(v)}" for v in c] for n, c in zip(frame.columns, columns, strict=True)
-        ]
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{{{', '.join(cells)}}}\n" for cells in zip(*named, strict=True))
-        return
-    # The writer leaves a lone carriage return unquoted, and readers take it for the end of the row.
-    awkward = any("\r" in c for v in columns for c in v if isinstance(c, str))
-    quoting: Literal[0, 1] = csv.QUOTE_ALL if awkward else csv.QUOTE_MINIMAL
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n", quoting=quoting)
-        writer.writerow(frame.columns)
-        writer.writerows(zip(*columns, strict=True))
-
-
-def _cells(values: pd.Series[str]) -> list[str | int | float | None]:
-    """Return plain values; whole numbers without ``.0``, None where there is none."""
-    if not pd.api.types.is_float_dtype(values):
-        return ["" if v is None or v != v else str(v) for v in values.to_numpy(dtype=object)]  # noqa: PLR0124 NaN
-    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    return [None if n != n else int(n) if n.is_integer() and abs(n) < 1e15 else n for n in numbers.tolist()]  # noqa: PLR0124 NaN
+    return _FOLDER.save(data, folder, format, force=force)

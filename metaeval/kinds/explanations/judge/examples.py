@@ -7,12 +7,10 @@ printed algorithm scores it too.
 from __future__ import annotations
 
 import functools
-import hashlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-
+from metaeval.base.draws import permutation
 from metaeval.base.errors import DataError
 from metaeval.base.records import USER_RATER
 from metaeval.evaluators.grid import rows_of
@@ -92,11 +90,11 @@ def choose_examples(data: ExplanationSet, aspects: Sequence[str], mode: str, see
     key_of = {
         unit: key for unit in units if unit[0] in giver and (key := example_of(giver[unit[0]], unit[-1]))
     }
-    shown = frozenset(key_of.values())
     own = mode != ONE_SHOT  # a shuffled example is presented as a personalized one, to be its control
+    shown = {key: replace(rated[key], own=own) for key in set(key_of.values())}
     return Examples(
-        {unit: replace(rated[key], own=own) for unit, key in key_of.items() if unit not in shown},
-        shown,
+        {unit: shown[key] for unit, key in key_of.items() if unit not in shown},
+        frozenset(shown),
         sum(unit not in key_of and unit not in shown for unit in units),
     )
 
@@ -126,9 +124,7 @@ def _rated(data: ExplanationSet, aspects: Sequence[str]) -> dict[Key, Example]:
 
 def _drawn(values: Sequence[str], seed: int, of_what: str) -> list[str]:
     """Return the values in an order that depends on the seed and on ``of_what`` alone."""
-    digest = hashlib.sha256(f"{seed}\x1f{of_what}".encode()).digest()
-    rng = np.random.default_rng(int.from_bytes(digest[:16], "big"))
-    return [values[i] for i in rng.permutation(len(values))]
+    return [values[i] for i in permutation(len(values), seed, of_what)]
 
 
 def _others(users: Sequence[str], seed: int) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,9 +11,9 @@ from metaeval.base.records import Status
 from metaeval.evaluators.grid import rows_of
 from metaeval.judging.unit_judge import UnitJudge
 from metaeval.kinds.explanations.judge.examples import MODES, NONE, Examples, choose_examples
-from metaeval.kinds.explanations.judge.prompt import aliases_of, check_references, messages, text_of
+from metaeval.kinds.explanations.judge.prompt import UnitPrompt, aliases_of, check_references, text_of
 from metaeval.kinds.explanations.profiles import ShowsProfile
-from metaeval.llm.prompts.template import PromptTemplate, load_prompt
+from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Number
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 class _Prepared(NamedTuple):
     """What is the same for all units."""
 
-    template: PromptTemplate
+    prompt: Callable[[tuple[str, ...]], UnitPrompt]
     examples: Examples
     keys: Sequence[tuple[Any, ...]]
     columns: Sequence[str]
@@ -45,6 +46,9 @@ class Judge(UnitJudge, ShowsProfile):
         shown as examples are never scored.
     profile
         Whether the judge is told the user's profile.
+    samples, expected
+        As for `metaeval.judging.unit_judge.UnitJudge`: the mean of repetitions; the expectation over the
+        rating's token probabilities.
     model, prompt, temperature, replicate, reply, base_url, attempts, max_tokens, seed
         As for `metaeval.judging.model_evaluator.ModelEvaluator`; ``seed`` is of the choice of examples.
     """
@@ -76,27 +80,22 @@ class Judge(UnitJudge, ShowsProfile):
         texts = ("item_title", "explanation", "reference")
         columns = [*data.keys, *(c for c in texts if c in data.explanations)]
         keys, rows = (list(rows_of(data.explanations, names)) for names in (data.keys, columns))
-        return _Prepared(template, examples, keys, columns, rows, self.profiles(data))
+        prompt = functools.cache(lambda asked: UnitPrompt(template, data, asked, self.reply))
+        return _Prepared(prompt, examples, keys, columns, rows, self.profiles(data))
 
     def messages(
         self, data: ExplanationSet, unit: int, aspects: Sequence[str], prepared: _Prepared
     ) -> list[tuple[str, str]] | Status:
         """Return what the model is told of an explanation; an example or a blank text is not judged."""
+        del data
         key = prepared.keys[unit]
         if key in prepared.examples.shown:
             return Status.EXAMPLE
         row = dict(zip(prepared.columns, prepared.rows[unit], strict=True))
         if not isinstance(row["explanation"], str) or text_of(row["explanation"]) is None:
             return Status.MISSING
-        return messages(
-            prepared.template,
-            data,
-            row,
-            aspects,
-            example=prepared.examples.of_unit.get(key),
-            profile=prepared.profile(unit),
-            reply=self.reply,
-        )
+        example, profile = prepared.examples.of_unit.get(key), prepared.profile(unit)
+        return prepared.prompt(tuple(aspects)).messages(row, example=example, profile=profile)
 
     def outcome(self, prepared: _Prepared) -> Mapping[str, Any]:
         """Return how many units were judged without an example because the rule gives none."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import DataError, PromptError, nearest, unknown
 from metaeval.base.records import USER_RATER
-from metaeval.judging.prompts import filled
+from metaeval.judging.prompts import JudgePrompt
 from metaeval.llm.replies.aliases import ASPECT_ALIASES
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Example:
     """An explanation with a person's ratings of it, shown to a judge."""
 
     explanation: str
-    ratings: Mapping[str, float]
+    ratings: Mapping[str, float] = field(hash=False)
     """Aspect → rating; an aspect without a rating is left out."""
     item_title: str | None = None
     own: bool = False
@@ -69,6 +70,87 @@ def check_references(template: PromptTemplate, data: ExplanationSet) -> None:
         )
 
 
+class UnitPrompt:
+    """A judge's prompt, to be filled for units of a data set.
+
+    Parameters
+    ----------
+    template, reply
+        As for `metaeval.judging.prompts.JudgePrompt`.
+    data
+        The data set, for its statements, scale and language.
+    aspects
+        Aspects to ask for, in the order of the reply.
+
+    Raises
+    ------
+    PromptError
+        If the prompt cannot ask for these aspects, or for this form of reply.
+    DataError
+        If an aspect is unknown.
+    """
+
+    def __init__(
+        self, template: PromptTemplate, data: ExplanationSet, aspects: Sequence[str], reply: str = "auto"
+    ) -> None:
+        if template.rubric is not None:
+            _check_rubric(template, template.rubric, data, aspects)
+        self._data, self._aspects = data, tuple(aspects)
+        self._prompt = JudgePrompt(
+            template,
+            [_asked(template.rubric, a, statement_of(data, a)) for a in aspects],
+            {
+                "scale_min": _short(data.scale.min),
+                "scale_max": _short(data.scale.max),
+                "integer": data.scale.integer,
+                "language": one_line(data.language) or None,
+            },
+            known=PLACEHOLDERS,
+            reply=reply,
+        )
+
+    def messages(
+        self,
+        row: Mapping[str, Any],
+        *,
+        example: Example | None = None,
+        profile: Mapping[str, object] | None = None,
+    ) -> list[tuple[str, str]]:
+        """Return role and text of each message about a unit.
+
+        Parameters
+        ----------
+        row
+            The unit: a row of ``data.explanations`` as a mapping.
+        example
+            A rated explanation to show.
+        profile
+            The user's profile, as `profile_of` returns it.
+
+        Raises
+        ------
+        PromptError
+            If the prompt cannot show what is given.
+        DataError
+            If the unit has no text.
+        """
+        text = text_of(row.get("explanation"))
+        if text is None:
+            unit = ", ".join(str(row.get(k)) for k in self._data.keys)
+            raise DataError(f"unit ({unit}) of data set {self._data.name!r} has no explanation text to judge")
+        return self._prompt.messages(
+            {
+                "item_title": title_of(row.get("item_title")),
+                "explanation": text,
+                "reference": text_of(row.get("reference")),
+            },
+            {
+                "example": None if example is None else _example(example, self._aspects),
+                "profile": entries_of(profile),
+            },
+        )
+
+
 def messages(
     template: PromptTemplate,
     data: ExplanationSet,
@@ -79,64 +161,23 @@ def messages(
     profile: Mapping[str, object] | None = None,
     reply: str = "auto",
 ) -> list[tuple[str, str]]:
-    """Fill a judge's prompt for one unit; return role and text of each message.
-
-    Parameters
-    ----------
-    template, reply
-        As for `metaeval.judging.prompts.filled`.
-    data
-        The data set, for its statements, scale and language.
-    row
-        The unit: a row of ``data.explanations`` as a mapping.
-    aspects
-        Aspects to ask for, in the order of the reply.
-    example
-        A rated explanation to show.
-    profile
-        The user's profile, as `profile_of` returns it.
-
-    Raises
-    ------
-    PromptError
-        If the prompt cannot show what is given, or cannot ask for this form of reply.
-    DataError
-        If the unit has no text, or an aspect is unknown.
-    """
-    text = text_of(row.get("explanation"))
-    if text is None:
-        unit = ", ".join(str(row.get(k)) for k in data.keys)
-        raise DataError(f"unit ({unit}) of data set {data.name!r} has no explanation text to judge")
-    if template.rubric is not None:
-        _check_rubric(template, template.rubric, data, aspects)
-    values = {
-        "scale_min": _short(data.scale.min),
-        "scale_max": _short(data.scale.max),
-        "integer": data.scale.integer,
-        "item_title": title_of(row.get("item_title")),
-        "explanation": text,
-        "reference": text_of(row.get("reference")),
-        "language": one_line(data.language) or None,
-    }
-    return filled(
-        template,
-        [_asked(template.rubric, a, statement_of(data, a)) for a in aspects],
-        values,
-        known=PLACEHOLDERS,
-        shown={
-            "example": None if example is None else _example(example, aspects),
-            "profile": entries_of(profile),
-        },
-        reply=reply,
-    )
+    """Fill a judge's prompt for one unit; arguments and errors are those of `UnitPrompt`."""
+    return UnitPrompt(template, data, aspects, reply).messages(row, example=example, profile=profile)
 
 
 def profile_of(data: ExplanationSet, user_id: str) -> dict[str, str]:
     """Return a user's profile, field → text, without empty fields; raise `DataError` if no user has one."""
+    return profiles_of(data).get(user_id, {})
+
+
+def profiles_of(data: ExplanationSet) -> dict[str, dict[str, str]]:
+    """Return user → profile, as `profile_of` returns it."""
     if data.users is None:
         raise DataError(f"data set {data.name!r} has no users file, so there are no profiles to show")
-    rows = data.users[data.users["user_id"] == user_id].to_dict("records")
-    return {str(k): _line(v) for k, v in (rows[0] if rows else {}).items() if k != "user_id" and text_of(v)}
+    return {
+        row["user_id"]: {str(k): _line(v) for k, v in row.items() if k != "user_id" and text_of(v)}
+        for row in data.users.to_dict("records")
+    }
 
 
 def example_of(
@@ -213,7 +254,8 @@ def statement_of(data: ExplanationSet, aspect: str) -> str:
     return _line(data.aspects[aspect])
 
 
-def _example(example: Example, aspects: Sequence[str]) -> dict[str, object]:
+@functools.lru_cache(1024)  # one is shown with many units
+def _example(example: Example, aspects: tuple[str, ...]) -> dict[str, object]:
     rated = [a for a in aspects if a in example.ratings and not math.isnan(example.ratings[a])]
     if not rated:
         raise DataError(f"the example has no rating of {', '.join(aspects)}; show one that has, or none")

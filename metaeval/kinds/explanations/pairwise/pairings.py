@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
+from metaeval.base.draws import permutation
 from metaeval.evaluators.grid import rows_of
 
 if TYPE_CHECKING:
@@ -66,7 +64,7 @@ def sampled_matches(groups: Sequence[PairGroup], n: int, seed: int) -> list[Matc
     """
     found = []
     for at, group in enumerate(groups):
-        drawn = _drawn(len(group.pairs), seed, group.key)[:n]
+        drawn = permutation(len(group.pairs), seed, *group.key)[:n]
         found += [Match(at, *group.pairs[i]) for i in sorted(drawn)]
     return found
 
@@ -93,7 +91,7 @@ def swiss_matches(
     found = []
     for at, group in enumerate(groups):
         place = {unit: i for i, unit in enumerate(group.units)}
-        drawn = [group.units[i] for i in _drawn(len(group.units), seed, group.key)]
+        drawn = [group.units[i] for i in permutation(len(group.units), seed, *group.key)]
         waiting = sorted(drawn, key=lambda unit: -points.get(unit, 0.5))  # stable: equals stay as drawn
         while waiting:
             one = waiting.pop(0)
@@ -104,10 +102,3 @@ def swiss_matches(
                     found.append(Match(at, first, second))
                     break
     return found
-
-
-def _drawn(count: int, seed: int, key: Sequence[str]) -> list[int]:
-    """Return the first ``count`` whole numbers in an order that depends on seed and key alone."""
-    digest = hashlib.sha256("\x1f".join([str(seed), *key]).encode()).digest()
-    rng = np.random.default_rng(int.from_bytes(digest[:16], "big"))
-    return [int(i) for i in rng.permutation(count)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from metaeval.kinds.data import KeyedUnits, fingerprint
+from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,14 +31,15 @@ class Collection(KeyedUnits):
         One row per unit: the key columns. Every pair that has a label is one; so is every pair that a system
         ranks among the first `depth`. Keys are strings.
     ratings
-        Long: key columns, ``rater``, ``aspect`` (always ``relevance``), ``rating`` (float): the label.
+        Long: key columns, ``rater``, ``aspect`` (always ``relevance``), ``rating`` (float): the label. Those
+        of people are on the scale, or NaN; models may have said others, which count as missing.
     aspects
         ``relevance`` → the question that raters answered.
     scale
         The scale of the labels, of integers.
     runs
         What systems recommended: ``system``, key columns, ``rank`` (1 is first, no gap and none twice within
-        a system and user).
+        a system and user) and, if known, ``score``.
     items
         One row per item: ``item_id`` and text fields, such as ``title``; None if nothing is known of them.
     histories
@@ -51,6 +52,8 @@ class Collection(KeyedUnits):
         The lowest label that counts as relevant, in measures that know only relevant and not.
     depth
         The first how many of each run are units even if nobody labelled them.
+    models
+        Raters that are models, not people.
     """
 
     table: pd.DataFrame
@@ -64,6 +67,7 @@ class Collection(KeyedUnits):
     labels: Mapping[int, str] = field(default_factory=dict)
     relevant: int = 1
     depth: int = 0
+    models: tuple[str, ...] = ()
     scores: pd.DataFrame | None = None
     name: str = "unnamed"
     licence: str = ""
@@ -72,6 +76,7 @@ class Collection(KeyedUnits):
     simulated: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
     keys: tuple[str, ...] = KEYS
+    kind: ClassVar[str] = "relevance"
     frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores", "runs", "histories")
 
     @property
@@ -87,4 +92,14 @@ class Collection(KeyedUnits):
             self.items,
             self.histories,
             self.profiles,
+            labels=sorted(self.labels.items()),
+            relevant=self.relevant,
+            models=sorted(self.models),
         )
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What there is, in the singular → how many."""
+        known = {"described item": self.items, "history row": self.histories, "profile": self.profiles}
+        found = counts_of(self) | {"system": self.runs["system"].nunique(), "ranked item": len(self.runs)}
+        return found | {what: len(frame) for what, frame in known.items() if frame is not None}

@@ -48,6 +48,7 @@ _OWN_LABEL = re.compile(
 _HEADING = re.compile(r"\s*(?:#|\*\*[^*]{1,200}\*\*\s*:?\s*$)")
 _TAG = re.compile(r"<(?P<tag>[^\W\d][^<>/\n]{0,60})>\s{0,9}(?P<inner>[^<>\n]{0,200}?)\s{0,9}</(?P=tag)>")
 _MARKUP = re.compile(r"\*+|__+|`{3}\w{0,20}|`+|</?(?:b|i|em|strong|u|p|span|code)>|<br ?/?>|\$\$")
+_NO_MARKUP = re.compile(r"[^*_`<$]*")
 _MATH = re.compile(r"\$([^$\n]{1,60})\$")
 _BULLET = re.compile(
     r"(?:[#>|•●▪◦·+]|-(?= ?[^\W\d])|[0-9]{1,2}[.)、](?= *[^\W\d])|\([0-9]{1,2}\)(?= *[^\W\d]) ?"
@@ -61,10 +62,13 @@ _ORDER = re.compile(
 )
 _RULE = re.compile(r"[\s|:=_-]+")
 _FEW_WORDS = 2
+_SHORT = 100  # characters of a line that other replies are likely to have too
 
 
 def without_markup(text: str) -> str:
     """Return the text without emphasis, with tags such as ``<score>4</score>`` as lines of their own."""
+    if _NO_MARKUP.fullmatch(text):
+        return text
     return _MARKUP.sub(" ", _MATH.sub(r" \1 ", _TAG.sub(r"\n\g<tag>: \g<inner>\n", text)))
 
 
@@ -156,6 +160,38 @@ class _Named(NamedTuple):
     value: Value
 
 
+@functools.lru_cache(2048)  # many replies have a line such as "clarity: 4"
+def _named_in(line: str, names: Names, scale: Scale) -> tuple[_Named, ...]:
+    """Return every ``name: value`` of a line."""
+    found: list[_Named] = []
+    patterns = _patterns(names.pattern, scale.min < 0)
+    for pattern in (*patterns[:3], patterns.sentence):
+        for match in pattern.finditer(line):
+            reading = read_value(line, match.end(), scale, patterns.next)
+            if reading is None or not _counts(pattern, reading, line, patterns):
+                continue
+            field = names.field(match["name"])
+            if field is not None:
+                qualifier = match.groupdict().get("qualifier")  # in brackets, after the name
+                own = qualifier is None or is_gloss(qualifier, scale, None)
+                found.append(_Named(match.start(), field, reading.value if own else UNCLEAR))
+    found.sort()
+    lead = line[: found[0].start] if found else ""
+    if not leads_here(lead) or says_other_scale(lead, scale):
+        return tuple(one._replace(value=UNCLEAR) for one in found)
+    return tuple(found)
+
+
+def _counts(pattern: re.Pattern[str], reading: Reading, line: str, patterns: _Patterns) -> bool:
+    if pattern is patterns.weak:
+        return reading.rated  # "accuracy is 3" may say anything; "accuracy is 3/5" does not
+    if pattern is patterns.sentence:
+        return line[reading.end :].strip(" .!") == ""
+    if pattern is patterns.bracket:
+        return line[reading.end : reading.end + 1] in (")", "]")
+    return True
+
+
 class _Lines:
     """Reads line by line, and remembers whose section it is in and what introduced it."""
 
@@ -186,7 +222,7 @@ class _Lines:
         if self._take_list(line):
             return
         self.ordered = self.ordered or _ORDER.search(line) is not None
-        named = self._named(line) if MAY_HOLD_VALUE.search(line) else []
+        named = self._named(line) if MAY_HOLD_VALUE.search(line) else ()
         for one in named:
             self.claim(one.field, one.value)
         begins = self.patterns.begins.match(line)
@@ -207,6 +243,10 @@ class _Lines:
         if not self._is_about_something_else(line, listed=raw.lstrip() != line):
             self.others.append(Other(line, self.said))
 
+    def _named(self, line: str) -> tuple[_Named, ...]:
+        find = _named_in if len(line) <= _SHORT else _named_in.__wrapped__
+        return find(line, self.names, self.scale)
+
     def _take_list(self, line: str) -> bool:
         """Read ``Summary: 3 4 4 2``, on one line or two; say whether it was one."""
         label = _LABEL.match(line)
@@ -221,34 +261,6 @@ class _Lines:
         self.listed = wanted > 1
         for at, field in enumerate(self.names.fields):
             self.claim(field, values[at] if len(values) == wanted else UNCLEAR)
-        return True
-
-    def _named(self, line: str) -> list[_Named]:
-        """Return every ``name: value`` of a line."""
-        found: list[_Named] = []
-        for pattern in (*self.patterns[:3], self.patterns.sentence):
-            for match in pattern.finditer(line):
-                reading = read_value(line, match.end(), self.scale, self.patterns.next)
-                if reading is None or not self._counts(pattern, reading, line):
-                    continue
-                field = self.names.field(match["name"])
-                if field is not None:
-                    qualifier = match.groupdict().get("qualifier")  # in brackets, after the name
-                    own = qualifier is None or is_gloss(qualifier, self.scale, None)
-                    found.append(_Named(match.start(), field, reading.value if own else UNCLEAR))
-        found.sort()
-        lead = line[: found[0].start] if found else ""
-        if not leads_here(lead) or says_other_scale(lead, self.scale):
-            return [one._replace(value=UNCLEAR) for one in found]
-        return found
-
-    def _counts(self, pattern: re.Pattern[str], reading: Reading, line: str) -> bool:
-        if pattern is self.patterns.weak:
-            return reading.rated  # "accuracy is 3" may say anything; "accuracy is 3/5" does not
-        if pattern is self.patterns.sentence:
-            return line[reading.end :].strip(" .!") == ""
-        if pattern is self.patterns.bracket:
-            return line[reading.end : reading.end + 1] in (")", "]")
         return True
 
     def _take_score(self, line: str, field: str, begins: bool, *, first: bool) -> bool:

@@ -9,8 +9,9 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.llm.replies.beside import leads_elsewhere, leads_here
+from metaeval.llm.replies.finder import Phrases, any_of
 from metaeval.llm.replies.numerals import is_count, says_other_scale
-from metaeval.llm.replies.phrases import SENTENCE, any_of
+from metaeval.llm.replies.phrases import SENTENCE
 from metaeval.llm.replies.values import read_value
 from metaeval.llm.replies.words import FARTHEST, UNCLEAR, WORDS
 
@@ -43,7 +44,7 @@ _OF_ELSE = re.compile(r"\W*(?:the|that|an?|its|his|her|their)\b", re.IGNORECASE)
 _GIVES = re.compile(r"(?:scor|making|giving|earn|receiv|deserv|merit|get|I\b)", re.IGNORECASE)
 """The verbs after which ``a 4`` is a score; after the others only ``a 4 out of 5`` is."""
 
-_SUPPOSED = re.compile(
+_SUPPOSED = Phrases(
     any_of(r"""
     \b(?:unless|suppos\w+|imagine|pretend|assuming|otherwise|normally|usually|originally|initially|whether)\b
     (?:^|[,;:(] ?|\b(?:but|and|even|only|as|then|that) )(?:if|had|were)\b
@@ -56,8 +57,7 @@ _SUPPOSED = re.compile(
     \b(?:at first|(?:last|other|next) one)\b
     ^\W*(?:without|but for|apart|aside|ignoring|except|save|barring|leaving|in another)\b
     例如|比如|如果|假如|假设|若|可能|也许|或许|豆瓣|影评|网友|观众|别人|他人|有人|读者|用户
-    """),
-    re.IGNORECASE,
+    """)
 )
 """In a sentence before its score: it is supposed, of another time or of somebody else."""
 
@@ -89,12 +89,12 @@ _MOST = 50  # statements on a line, beyond which it is no rating
 class _Forms(NamedTuple):
     """The ways in which a sentence states a score, each up to the value."""
 
-    label: re.Pattern[str]  # "Final score: 4"
-    mine: re.Pattern[str]  # "I would give it a 4"
-    judged: re.Pattern[str]  # ", earning a score of 4", of the text that is judged
-    chinese: re.Pattern[str]  # "因此给4分"
+    label: Phrases  # "Final score: 4"
+    mine: Phrases  # "I would give it a 4"
+    judged: Phrases  # ", earning a score of 4", of the text that is judged
+    chinese: Phrases  # "因此给4分"
     about: re.Pattern[str]  # a sentence that begins with the text that is judged
-    aspect: re.Pattern[str]  # "for fluency", after a value
+    aspect: Phrases  # "for fluency", after a value
 
 
 class Stated(NamedTuple):
@@ -122,10 +122,15 @@ def _forms(names: str, negative: bool) -> _Forms:
     start = r"(?:^|(?<=[.。;,、(\[–—-])|(?<=[.。;,、(\[–—-] )|(?<=[.!?][\"')] ))"
     led = r"(?:therefore|thus|so|hence|and|因此|所以|故|综上|[综总][合体]来看),? ?"
     dashed = "" if negative else rf"|^{label} - "
-    own = rf"I(?:'d| would|'ll| will)? (?:give|score|rate|assign|award|grade|mark) {it}(?: (?:as|with|at))?"
+    own = rf"i(?:'d| would|'ll| will)? (?:give|score|rate|assign|award|grade|mark) {it}(?: (?:as|with|at))?"
     a_text = r"(?:[该本这][个段份条]?)?(?:摘要|总结|文本|解释|推荐语?|推荐理由|回答)"
     begun = r"(?:\W|\b(?:overall|therefore|thus|so|hence|however|while|although|in|based|on|and)\b){0,6}"
     of_it = rf"(?:its|the|overall|perfect|{aspect}) "
+    begins = (
+        rf"{begun}(?:(?:the|this|these|its) )?(?:{text}|{aspect}|it)\b"
+        r"(?! [0-9]| (?:of|in|from|by|on) (?:the |an? |its |this )?"
+        r"(?:article|original|news|film|movie|book|review|author))"
+    )
     patterns = (
         rf"{start}(?:{led})?{label}(?: ?(?::|=|\bis\b|为|是) ?| (?=[0-9]))[(\[\"]?{dashed}",
         rf"\b(?P<verb>{own}) (?:(?P<score>{score})|{article}{adjectives})(?={_VALUE})",
@@ -135,17 +140,13 @@ def _forms(names: str, negative: bool) -> _Forms:
             rf"(?:给[出予]?|打出?|评为?|获得|得到?)(?:它|其|{a_text})?[打评]?[出了为]? ?(?=[^\s,。;])"
         ),
         (
-            rf"{begun}(?:(?:the|this|these|its) )?(?:{text}|{aspect}|it)\b"
-            r"(?! [0-9]| (?:of|in|from|by|on) (?:the |an? |its |this )?"
-            r"(?:article|original|news|film|movie|book|review|author))"
-        ),
-        (
             rf"(?:(?<=[0-9])|{'|'.join(f'(?<={word})' for word in _ENDS)})"
             rf" (?:for|in|on|(?:in terms|with regard|with respect) (?:of|to)) (?:{of_it}){{0,2}}{aspect}"
             rf"(?: (?:to|with|of) the (?:article|{text}))?(?= ?(?:$|[.,;:!?)]|(?:because|as|since|due)\b))"
         ),
     )
-    return _Forms(*(re.compile(p, re.IGNORECASE) for p in patterns))
+    label_, mine, judged, chinese, after = map(Phrases, patterns)
+    return _Forms(label_, mine, judged, chinese, re.compile(begins, re.IGNORECASE), after)
 
 
 def statements_of(line: str, names: str, scale: Scale, *, prose: bool, first: bool) -> Stated:
@@ -205,17 +206,17 @@ def _value_first(line: str, scale: Scale) -> Reading | None:
 def _counts(match: re.Match[str], reading: Reading, forms: _Forms, lead: str, *, first: bool) -> bool:
     """Say whether the words before a value make it a score, or the value itself says that it is one."""
     said = match[0]
-    if match.re is forms.label:  # "Bayern leads. The score is 4."
+    if match.re is forms.label.whole:  # "Bayern leads. The score is 4."
         return reading.rated or first or bool(lead) or _MINE.search(said) is not None
-    if match.re is forms.chinese:
+    if match.re is forms.chinese.whole:
         return reading.rated
     verb = match["verb"].casefold()
     follows = verb == "with" or verb.split()[0].endswith("ing")
-    if match.re is forms.judged and follows and not _FOLLOWS.search(lead):
+    if match.re is forms.judged.whole and follows and not _FOLLOWS.search(lead):
         return False  # "Kane scoring a 4"
     if reading.rated or match["score"] is not None:
         return reading.rated or verb != "with"
-    return _GIVES.match(verb) is not None and (" a" in said[len(verb) :] or match.re is forms.mine)
+    return _GIVES.match(verb) is not None and (" a" in said[len(verb) :] or match.re is forms.mine.whole)
 
 
 def _is_answer(match: re.Match[str], forms: _Forms, lead: str) -> bool:
@@ -226,9 +227,9 @@ def _is_answer(match: re.Match[str], forms: _Forms, lead: str) -> bool:
     if _SUPPOSED.search(near) or (lead.endswith(": ") and not leads_here(near)):
         return False
     begun = forms.about.match(lead) is not None
-    if match.re is forms.label:
+    if match.re is forms.label.whole:
         of_else = _OF_ELSE.match(lead) is not None or (lead != "" and "final" in match[0].casefold())
         return not _REPORTS.search(near) and (begun or not of_else or _IN_ITSELF.search(lead) is not None)
-    if match.re is forms.judged:
+    if match.re is forms.judged.whole:
         return begun and not (_REPORTS.search(near) or _MISSED.search(near))
     return not _MISSED.search(near)

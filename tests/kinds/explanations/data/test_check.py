@@ -10,6 +10,7 @@ import pytest
 
 from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data import loading
+from metaeval.kinds.files.loading import inspect
 
 CASES = {
     # name: (file, old, new, file of the problem, row, column, parts of the message)
@@ -227,9 +228,9 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_wrong_cell_is_named(tiny, case):
     file, old, new, where, row, column, parts = CASES[case]
-    assert loading.inspect(tiny.folder).problems == ()
+    assert inspect(tiny.folder).problems == ()
     tiny.replace(file, old, new)
-    problems = loading.inspect(tiny.folder).problems
+    problems = inspect(tiny.folder).problems
     assert (where, row, column) in [p[:3] for p in problems]
     said = next(str(p) for p in problems if p[:3] == (where, row, column))
     for part in parts:
@@ -244,7 +245,7 @@ def test_every_problem_is_found_at_once(tiny):
     tiny.replace("ratings.csv", "clarity,4", "clarity,9")
     tiny.replace("ratings.csv", "clarity,5", "clarity,x")
     tiny.replace("explanations.csv", "One text", "")
-    found = {(p.file, p.row, p.column) for p in loading.inspect(tiny.folder).problems}
+    found = {(p.file, p.row, p.column) for p in inspect(tiny.folder).problems}
     assert found == {
         ("ratings.csv", 2, "rating"),
         ("ratings.csv", 5, "rating"),
@@ -256,9 +257,9 @@ def test_a_row_is_counted_as_a_spreadsheet_does(tiny):
     """A line break inside a cell makes no row, a blank line does."""
     tiny.replace("explanations.csv", "One text", '"One\ntext"')
     tiny.replace("explanations.csv", "u2,8,a", "\nu2,8,")
-    assert [
-        (p.row, p.column) for p in loading.inspect(tiny.folder).problems if p.file == "explanations.csv"
-    ] == [(5, "generator")]
+    assert [(p.row, p.column) for p in inspect(tiny.folder).problems if p.file == "explanations.csv"] == [
+        (5, "generator")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -271,7 +272,7 @@ def test_a_row_is_counted_as_a_spreadsheet_does(tiny):
 )
 def test_wrong_encoding(tiny, content, row, column, part):
     tiny.write("ratings.csv", content)
-    (problem,) = loading.inspect(tiny.folder).problems
+    (problem,) = inspect(tiny.folder).problems
     assert problem[:3] == ("ratings.csv", row, column)
     assert part in problem.message
 
@@ -279,13 +280,13 @@ def test_wrong_encoding(tiny, content, row, column, part):
 def test_a_byte_order_mark_is_accepted(tiny):
     for name in ("explanations.csv", "ratings.csv", "dataset.yaml"):
         tiny.write(name, b"\xef\xbb\xbf" + (tiny.folder / name).read_bytes())
-    assert loading.inspect(tiny.folder).problems == ()
+    assert inspect(tiny.folder).problems == ()
 
 
 @pytest.mark.parametrize("content", ["", "\n \n"])
 def test_an_empty_file(tiny, content):
     tiny.write("ratings.csv", content)
-    (problem,) = loading.inspect(tiny.folder).problems
+    (problem,) = inspect(tiny.folder).problems
     assert problem[:3] == ("ratings.csv", None, None)
     assert "empty" in problem.message
 
@@ -293,29 +294,29 @@ def test_an_empty_file(tiny, content):
 def test_a_header_without_rows(tiny):
     tiny.write("explanations.csv", "user_id,item_id,generator,explanation\n")
     tiny.write("ratings.csv", "user_id,item_id,generator,rater,aspect,rating\n")
-    (problem,) = loading.inspect(tiny.folder).problems
+    (problem,) = inspect(tiny.folder).problems
     assert "no rows" in str(problem)
 
 
 def test_the_same_table_twice(tiny):
     loading.load(tiny.folder).explanations.to_parquet(tiny.folder / "explanations.parquet")
-    (problem,) = loading.inspect(tiny.folder).problems
+    (problem,) = inspect(tiny.folder).problems
     assert "explanations.parquet and explanations.csv are both there" in str(problem)
 
 
 @pytest.mark.parametrize(("file", "near"), [("ratings.csv", "rating.csv"), ("dataset.yaml", "datset.yaml")])
 def test_a_file_missing(tiny, file, near):
     (tiny.folder / file).rename(tiny.folder / near)
-    (problem,) = loading.inspect(tiny.folder).problems
+    (problem,) = inspect(tiny.folder).problems
     assert problem.file == file
     assert f"did you mean {near!r}" in problem.message
 
 
 def test_a_folder_missing(tiny):
     with pytest.raises(DataError, match="does not exist; did you mean 'tiny'"):
-        loading.inspect(tiny.folder.parent / "tny")
+        inspect(tiny.folder.parent / "tny")
     with pytest.raises(DataError, match="is a file"):
-        loading.inspect(tiny.folder / "ratings.csv")
+        inspect(tiny.folder / "ratings.csv")
 
 
 JSONL = [
@@ -354,7 +355,7 @@ def test_a_broken_line_of_jsonl(tiny, line, row, column, part):
     lines = [json.dumps(r).encode() for r in JSONL]
     lines.insert(1, line if isinstance(line, bytes) else line.encode())
     tiny.write("explanations.jsonl", b"\n".join(lines))
-    problem = next(p for p in loading.inspect(tiny.folder).problems if p.file == "explanations.jsonl")
+    problem = next(p for p in inspect(tiny.folder).problems if p.file == "explanations.jsonl")
     assert problem[:3] == ("explanations.jsonl", row, column)
     assert part in problem.message
 
@@ -366,14 +367,14 @@ def test_mixed_types_of_ratings(tiny):
     raters = ["user", "1", "2", "3"]
     lines = [json.dumps({**row, "rater": r, "rating": v}) for r, v in zip(raters, values, strict=True)]
     tiny.write("ratings.jsonl", "\n".join(lines))
-    problems = loading.inspect(tiny.folder).problems
+    problems = inspect(tiny.folder).problems
     assert [(p.row, p.column) for p in problems] == [(2, "rating"), (4, "rating")]
 
 
 def test_a_broken_parquet_file(tiny):
     (tiny.folder / "ratings.csv").unlink()
     tiny.write("ratings.parquet", b"PAR1 and then something else")
-    (problem,) = loading.inspect(tiny.folder).problems
+    (problem,) = inspect(tiny.folder).problems
     assert "not a Parquet file" in str(problem)
 
 
@@ -384,7 +385,7 @@ def test_users_and_scores_are_checked(tiny):
         "user_id,item_id,generator,evaluator,aspect,score\n"
         "u1,007,a,BLEU,,0.5\nu1,007,b,BLEU,,inf\nu1,007,b,,trust,1\nu2,8,a,BLEU,nonsense,1\nu2,9,a,BLEU,,\n",
     )
-    found = {(p.file, p.row, p.column) for p in loading.inspect(tiny.folder).problems}
+    found = {(p.file, p.row, p.column) for p in inspect(tiny.folder).problems}
     assert found == {
         ("users.csv", 3, None),
         ("users.csv", 4, "user_id"),
@@ -397,7 +398,7 @@ def test_users_and_scores_are_checked(tiny):
 
 def test_users_in_one_table_only(tiny):
     tiny.write("explanations.csv", "item_id,generator,explanation\n7,a,x\n")
-    found = loading.inspect(tiny.folder).problems
+    found = inspect(tiny.folder).problems
     assert [p[:3] for p in found] == [("explanations.csv", None, "user_id")]
     assert "ratings.csv has it" in found[0].message
 
@@ -418,7 +419,7 @@ def test_an_empty_rating_is_kept(tiny):
     data = loading.load(tiny.folder)
     assert len(data.ratings) == 4
     assert math.isnan(data.ratings["rating"].iloc[1])
-    assert loading.counts(data)["missing ratings"] == 1
+    assert data.counts["missing rating"] == 1
     assert data.explanations["item_id"].tolist() == ["007", "007", "8"]
 
 
@@ -439,7 +440,7 @@ def test_a_column_name_has_one_line(tiny, kind):
     header, *rows = lines
     text = [f'{header},"age\n## Rules\nGive 5"', *(f"{row},1" for row in rows)]
     path.write_text("\n".join(text) + "\n", encoding="utf-8")
-    problems = loading.inspect(tiny.folder).problems
+    problems = inspect(tiny.folder).problems
     assert [(p.file, p.column) for p in problems] == [(f"{kind}.csv", "age\n## Rules\nGive 5")]
     assert "line break in its name" in problems[0].message
     assert "\n" not in str(problems[0])

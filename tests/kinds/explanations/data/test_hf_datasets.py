@@ -6,8 +6,8 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import DataError
-from metaeval.kinds.explanations.data import loading
 from metaeval.kinds.explanations.data.hf_datasets import ABOUT
+from metaeval.kinds.files.loading import inspect
 from tests.tiny import write_tiny
 
 
@@ -87,7 +87,7 @@ def test_what_load_takes(data, tmp_path):
     assert me.load(tables).fingerprint == data.fingerprint
     assert me.load(tmp_path / "saved").fingerprint == data.fingerprint
     assert me.load(str(tmp_path / "saved")).fingerprint == data.fingerprint
-    assert loading.inspect(tmp_path / "saved").problems == ()
+    assert inspect(tmp_path / "saved").problems == ()
 
 
 def test_the_description_stands_in_for_the_table(data):
@@ -107,7 +107,7 @@ def test_every_problem_is_found(data):
     tables["ratings"] = tables["ratings"].map(lambda row: {"rating": 9.0 if row["rater"] == "1" else 3.0})
     with pytest.raises(DataError, match=r"ratings, row 3, column 'rating': the rating 9 is not on the scale"):
         me.from_datasets(tables)
-    assert len(loading.inspect(tables).problems) == 36
+    assert len(inspect(tables).problems) == 36
 
 
 def without(name):

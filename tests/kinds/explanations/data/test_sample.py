@@ -29,10 +29,10 @@ def data(sample):
 
 
 def test_what_it_holds(data):
-    counts = loading.counts(data)
+    counts = data.counts
     assert data.simulated
-    assert (counts["users"], counts["generators"], counts["aspects"], counts["raters"]) == (22, 6, 4, 3)
-    assert 0 < counts["missing ratings"] < 50
+    assert (counts["user"], counts["generator"], counts["aspect"], counts["rater"]) == (22, 6, 4, 3)
+    assert 0 < counts["missing rating"] < 50
     assert set(data.users["language"]) == {"en", "zh"}
     chinese = data.explanations["reference"].str.contains(r"[\u4e00-\u9fff]")
     assert 0.4 < chinese.mean() < 0.6

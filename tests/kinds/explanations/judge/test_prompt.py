@@ -22,7 +22,8 @@ from metaeval.kinds.explanations.judge.prompt import (
     profile_of,
 )
 from metaeval.kinds.explanations.pairwise.prompt import pair_messages
-from metaeval.kinds.explanations.prompt_tools import check_judge_prompt, find_unit, preview
+from metaeval.kinds.explanations.prompt_tools import find_unit, preview
+from metaeval.kinds.prompts import check_judge_prompt
 from metaeval.llm.prompts.template import bundled_prompts, load_prompt
 from tests.llm.replies.reading import parse_reply
 

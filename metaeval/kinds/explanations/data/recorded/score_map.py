@@ -25,8 +25,8 @@ from pydantic import Field, field_validator
 from metaeval.base.errors import DataError, nearest, sound
 from metaeval.base.validation import Strict, read_model
 from metaeval.kinds.explanations.data.explanation_set import KEYS
-from metaeval.kinds.explanations.data.manifest import ScaleModel
 from metaeval.kinds.explanations.data.tables.map import Aspect, TableMap
+from metaeval.kinds.files.manifest import ScaleModel
 from metaeval.sources.tables.entries import Name, ScoreEntry, pattern_of, placeholders
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from metaeval.base.records import Scale, Status
 from metaeval.evaluators.recorded import ORIGINS
 from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.frames import from_frames
-from metaeval.sources.qrels import KEYS, judge_files, read_qrels
+from metaeval.sources.trec.qrels import KEYS, judge_files, read_qrels
 
 if TYPE_CHECKING:
     import os

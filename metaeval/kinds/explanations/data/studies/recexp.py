@@ -21,7 +21,8 @@ from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.check import build
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
-from metaeval.kinds.explanations.data.manifest import Manifest, ScaleModel
+from metaeval.kinds.explanations.data.manifest import Manifest
+from metaeval.kinds.files.manifest import ScaleModel
 from metaeval.sources.download import download
 from metaeval.sources.tables.columns import number_column
 from metaeval.sources.tables.pickles import read_frame

@@ -11,10 +11,11 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, nearest, sound, unknown
 from metaeval.base.validation import read_model
-from metaeval.kinds.explanations.data.check import build, duplicates
+from metaeval.kinds.explanations.data.check import build
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.tables.map import TableMap
+from metaeval.kinds.files.checks import duplicates
 from metaeval.sources.hub.repository import hub_name, hub_table
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.entries import FromColumn, fill, placeholders

@@ -30,7 +30,8 @@ from pydantic import Field, field_validator, model_validator
 from metaeval.base.errors import nearest
 from metaeval.base.validation import Strict
 from metaeval.kinds.explanations.data.explanation_set import KEYS
-from metaeval.kinds.explanations.data.manifest import About, Manifest, ScaleModel, about
+from metaeval.kinds.explanations.data.manifest import Manifest
+from metaeval.kinds.files.manifest import About, ScaleModel, about
 from metaeval.sources.tables.entries import Entry, Name, RatingEntry, ScoreEntry, pattern_of, placeholders
 
 if TYPE_CHECKING:

@@ -6,10 +6,12 @@ function repliesOf({ calls, units }, e, u) {
   calls.of[e].forEach((of, a) => {
     if (of[u] < 0) return
     const status = units.statusOf(e, a, u)
-    const found = replies.get(of[u]) ?? { reply: calls.replies[of[u]], rated: [], statuses: new Set() }
-    found.rated.push(units.rated[a].name)
-    found.statuses.add(status)
-    replies.set(of[u], found)
+    for (const place of calls.replies[of[u]].samples ?? [of[u]]) {
+      const found = replies.get(place) ?? { reply: calls.replies[place], rated: [], statuses: new Set() }
+      found.rated.push(units.rated[a].name)
+      found.statuses.add(status)
+      replies.set(place, found)
+    }
   })
   return [...replies.values()]
 }

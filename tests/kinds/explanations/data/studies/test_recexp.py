@@ -125,16 +125,16 @@ def real(real_data, tmp_path_factory):
 
 
 def test_the_real_study(real, real_data):
-    assert loading.counts(real) == {
-        "units": 2536,
-        "users": 39,
-        "items": 140,
-        "generators": 9,
-        "aspects": 4,
-        "raters": 3,
-        "recorded evaluators": 0,
-        "ratings": 30423,
-        "missing ratings": 9,
+    assert real.counts == {
+        "unit": 2536,
+        "user": 39,
+        "item": 140,
+        "generator": 9,
+        "aspect": 4,
+        "rater": 3,
+        "recorded evaluator": 0,
+        "rating": 30423,
+        "missing rating": 9,
     }
     missing = real.ratings[real.ratings["rating"].isna()]
     assert missing.groupby(["rater", "aspect"]).size().to_dict() == {

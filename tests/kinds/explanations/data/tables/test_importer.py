@@ -233,10 +233,10 @@ def test_hanna_without_a_line_of_code(real_data, tmp_path):
     table = real_data / "hanna" / "hanna_wide.csv"
     made = import_table(table, ROOT / "studies" / "maps" / "hanna.yaml", tmp_path / "hanna")
     data = loading.load(tmp_path / "hanna")
-    counts = loading.counts(data)
-    assert (counts["units"], counts["items"], counts["generators"], counts["users"]) == (1056, 96, 11, 0)
-    assert (counts["aspects"], counts["raters"], counts["recorded evaluators"]) == (6, 3, 92)
-    assert counts["missing ratings"] == 0
+    counts = data.counts
+    assert (counts["unit"], counts["item"], counts["generator"], counts["user"]) == (1056, 96, 11, 0)
+    assert (counts["aspect"], counts["rater"], counts["recorded evaluator"]) == (6, 3, 92)
+    assert counts["missing rating"] == 0
     assert len(made.unmapped) == 44
     assert not data.texts
     for_all = data.scores[data.scores["aspect"] == ""]

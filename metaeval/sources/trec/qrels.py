@@ -6,13 +6,14 @@ import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from metaeval.base.errors import DataError, Problem
+from metaeval.sources.trec.fields import read_fields
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
+
+    import pandas as pd
 
 KEYS = ["query", "document"]
 _FIELDS = ["query", "iteration", "document", "label"]
@@ -28,22 +29,8 @@ def read_qrels(path: Path) -> tuple[pd.DataFrame, list[Problem]]:
     DataError
         If there is no such file, or it is no text.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except FileNotFoundError:
-        raise DataError(f"there is no qrels file {str(path)!r}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path.name} is not UTF-8 text; a qrels file has lines such as 'q1 0 d7 2'"
-        ) from error
-    numbered = [(n, fields) for n, line in enumerate(lines, start=1) if (fields := line.split())]
-    problems = [
-        Problem(path.name, n, None, f"has {len(fields)} fields; a line is: {' '.join(_FIELDS)}")
-        for n, fields in numbered
-        if len(fields) != len(_FIELDS)
-    ]
-    whole = [(n, *fields) for n, fields in numbered if len(fields) == len(_FIELDS)]
-    frame = pd.DataFrame(whole, columns=["line", *_FIELDS]).drop(columns="iteration")
+    frame, problems = read_fields(path, _FIELDS, "qrels file")
+    frame = frame.drop(columns="iteration")
     if not problems and frame.empty:
         problems.append(Problem(path.name, None, None, "has no labels"))
     again = frame.loc[frame.duplicated(KEYS), ["line", *KEYS]]
@@ -54,7 +41,7 @@ def read_qrels(path: Path) -> tuple[pd.DataFrame, list[Problem]]:
     return frame, problems
 
 
-def judge_files(patterns: Sequence[str | os.PathLike[str]], people: Path) -> dict[str, Path]:
+def judge_files(patterns: Sequence[str | os.PathLike[str]], people: Path | None = None) -> dict[str, Path]:
     """Return the files that names and patterns mean, without the people's: stem → path, in order of stems."""
     found: dict[str, Path] = {}
     for pattern in map(str, patterns):
@@ -66,7 +53,7 @@ def judge_files(patterns: Sequence[str | os.PathLike[str]], people: Path) -> dic
                 f"no file fits {pattern!r}; give a judge's file, or a pattern such as 'runs/*.txt'"
             )
         for path in matching:
-            if path.resolve() == people.resolve():
+            if people is not None and path.resolve() == people.resolve():
                 continue
             other = found.setdefault(path.stem, path)
             if other.resolve() != path.resolve():

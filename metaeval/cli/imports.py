@@ -1,0 +1,172 @@
+"""``metaeval data import``: make a data set of files you have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from metaeval.base.counts import counted
+from metaeval.cli.options import PATH, force, out_folder, rising, several
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metaeval.kinds.relevance.data.imports.collecting import Imported
+
+
+class _Lists(click.Command):
+    """A command whose options take several values: ``--runs a b`` is ``--runs a --runs b``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat an option before each further value of it."""
+        lists = {flag for p in self.params if getattr(p, "multiple", False) for flag in p.opts}
+        repeated: list[str] = []
+        for at, arg in enumerate(args):
+            flag = next((a for a in reversed(args[:at]) if a.startswith("--")), "")
+            further = at and args[at - 1] != flag and not arg.startswith("-")
+            repeated += [flag, arg] if flag in lists and further else [arg]
+        return super().parse_args(ctx, repeated)
+
+
+@click.group("import")
+def import_() -> None:
+    """Make a data set of files you have."""
+
+
+@import_.command("recexp")
+@click.argument("source", type=PATH)
+@out_folder
+@force
+def import_recexp(source: Path, out: Path, force: bool) -> None:
+    """Import the explanation study of RecSys 2024 from the folder SOURCE of its released files."""
+    from metaeval.kinds.explanations.data.studies.recexp import import_recexp as run
+    from metaeval.kinds.files.loading import summary
+
+    click.echo(summary(run(source, out, force=force)))
+
+
+@import_.command("table")
+@click.argument("file")
+@click.option("--map", "map_file", type=PATH, required=True, help="YAML file: which column is what.")
+@out_folder
+@force
+def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
+    """Import FILE (CSV, TSV, JSONL, Parquet, or the name of a hub data set) by a column map."""
+    from metaeval.kinds.explanations.data.tables.importer import import_table as run
+    from metaeval.kinds.files.loading import summary
+
+    result = run(file, map_file, out, force=force)
+    click.echo(f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map")
+
+
+@import_.command("qrels")
+@click.argument("people", metavar="FILE", type=PATH)
+@several("--judges", "judges", help="A judge's file, or a pattern such as 'runs/judge*.txt'; again for more.")
+@click.option(
+    "--scale",
+    required=True,
+    callback=rising(int, "two rising whole numbers, such as 0:3"),
+    metavar="MIN:MAX",
+    help="Of the labels, such as 0:3.",
+)
+@click.option("--aspect", default="relevance", show_default=True, help="What was judged.")
+@click.option("--name", help="Of the data set.  [default: as FILE is called]")
+@out_folder
+@force
+def import_qrels(people: Path, *, out: Path, **options: Any) -> None:
+    """Import people's labels from FILE, and judges' labels, in TREC's qrels format."""
+    from metaeval.kinds.explanations.data.studies.qrels import import_qrels as run
+    from metaeval.kinds.files.loading import summary
+
+    result = run(people, out, **options)
+    for line in (summary(result.data), *result.lines()):
+        click.echo(line)
+
+
+def _names(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> dict[int, str]:
+    """Return names of labels given as ``0=NAME``."""
+    found: dict[int, str] = {}
+    for text in given:
+        label, sign, name = text.partition("=")
+        try:
+            found[int(label)] = name.strip()
+        except ValueError:
+            sign = ""
+        if not (sign and name.strip()):
+            raise click.BadParameter(
+                f"{text!r} is not a label and its name, such as 0=dull", context, parameter
+            )
+    return found
+
+
+@import_.command("collection", cls=_Lists)
+@several("--qrels", "qrels", required=True, metavar="NAME=FILE", help="Labels of a rater; people's first.")
+@several("--runs", "runs", type=PATH, metavar="PLACE", help="A run file, or a folder of run files.")
+@click.option("--items", type=PATH, help="Table of item_id and fields.")
+@click.option("--histories", type=PATH, help="Table of user_id, item_id and perhaps rating and timestamp.")
+@click.option("--profiles", type=PATH, help="Table of user_id and fields.")
+@click.option(
+    "--scale",
+    callback=rising(int, "two rising whole numbers, such as 0:3"),
+    metavar="MIN:MAX",
+    help="Of the labels, such as 0:3.  [default: as people gave them]",
+)
+@several("--label", "labels", callback=_names, metavar="LABEL=NAME", help="What a label is called.")
+@click.option("--relevant", type=int, help="The lowest relevant label.  [default: the second of the scale]")
+@click.option("--depth", type=click.IntRange(0), default=0, help="So many of each list are judged, too.")
+@click.option("--statement", help="What raters were asked.")
+@click.option("--name", help="Of the data set.  [default: as the folder is called]")
+@out_folder
+@force
+def import_collection(*, out: Path, qrels: Sequence[str], **options: Any) -> None:
+    """Import labels (TREC's qrels) and runs of systems, plain or gzip'ed: the query is the user."""
+    from metaeval.kinds.relevance.data.imports.trec import import_collection as run
+
+    _tell(run(qrels, out, **{name: value for name, value in options.items() if value is not None}))
+
+
+@import_.command("movielens")
+@click.argument("folder", type=PATH)
+@click.option(
+    "--newest",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.2,
+    show_default=True,
+    help="The share of the ratings that are labels.",
+)
+@click.option(
+    "--split",
+    type=click.Choice(["user", "time"]),
+    default="user",
+    show_default=True,
+    help="The newest of each user, or of all.",
+)
+@click.option("--users", type=click.IntRange(1), help="Draw so many users.  [default: all]")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--name", help="Of the data set.  [default: as the folder is called]")
+@out_folder
+@force
+def import_movielens(folder: Path, *, out: Path, **options: Any) -> None:
+    """Import a release of MovieLens: the newest ratings are labels, the older ones histories."""
+    from metaeval.kinds.relevance.data.imports.movielens import import_movielens as run
+
+    _tell(run(folder, out, **options))
+
+
+@import_.command("coat")
+@click.argument("folder", type=PATH)
+@click.option("--name", default="coat", show_default=True, help="Of the data set.")
+@out_folder
+@force
+def import_coat(folder: Path, *, out: Path, **options: Any) -> None:
+    """Import Coat: the random ratings are labels, the self-chosen ones histories."""
+    from metaeval.kinds.relevance.data.imports.coat import import_coat as run
+
+    _tell(run(folder, out, **options))
+
+
+def _tell(found: Imported) -> None:
+    for line in found.lines():
+        click.echo(line)

@@ -1,0 +1,1 @@
+"""Data sets on disk, of every kind: ``dataset.yaml`` and tables, read, checked and written."""

@@ -1,0 +1,118 @@
+"""What is checked of the tables of a data set, whatever its kind; problems name file, row and column.
+
+All checks work on whole columns: only a row that is wrong costs Python time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import Problem, nearest
+from metaeval.base.frames import row_text
+from metaeval.sources.tables.columns import number_column, text_column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from metaeval.sources.tables.table import Table
+
+
+class TableChecker:
+    """Reads tables and collects their problems."""
+
+    def __init__(self, tables: Mapping[str, Table]) -> None:
+        self.tables = tables
+        self.problems: list[Problem] = []
+
+    def check_columns(self, kind: str, needed: Sequence[str]) -> None:
+        """See that a table has the columns it needs, and that their names can stand in prompts."""
+        table = self.tables[kind]
+        given = [str(c) for c in table.frame.columns]
+        for column in (c for c in needed if c not in given):
+            hint = nearest(table.labels.get(column, column), given)
+            message = f"is missing{hint or '; there are: ' + ', '.join(given)}"
+            self.problems.append(Problem(table.name, None, column, message))
+        message = "has a line break in its name, which stands in prompts; rename it"
+        broken = [c for c in given if len(c.splitlines()) > 1]
+        self.problems += [Problem(table.name, None, c, message) for c in broken]
+
+    def report_table(self, kind: str, message: str) -> None:
+        """Add a problem of a whole table."""
+        self.problems.append(Problem(self.tables[kind].name, None, None, message))
+
+    def read(
+        self,
+        kind: str,
+        first: Sequence[str],
+        numbers: Collection[str],
+        texts: Callable[[Table, str], tuple[Any, list[Problem]]] = text_column,
+    ) -> pd.DataFrame:
+        """Return a table: some columns are numbers, ``texts`` reads the others; some columns come first."""
+        table = self.tables[kind]
+        columns: dict[str, Any] = {}
+        own = [c for c in first if c in table.frame.columns]
+        for column in dict.fromkeys([*own, *table.frame.columns]):
+            read = number_column if column in numbers else texts
+            columns[column], problems = read(table, column)
+            self.problems += problems
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(table.frame)), copy=False)
+
+    def report(
+        self, kind: str, column: str | None, wrong: NDArray[np.bool_], message: str | Callable[[int], str]
+    ) -> None:
+        """Add a problem for each row that is wrong."""
+        self.problems += [
+            self.tables[kind].problem(i, column, message if isinstance(message, str) else message(i))
+            for i in np.flatnonzero(wrong).tolist()
+        ]
+
+    def check_filled(self, kind: str, frame: pd.DataFrame, columns: Sequence[str]) -> None:
+        """See that no cell of some columns is empty."""
+        for column in columns:
+            self.report(kind, column, blank(frame[column]), "is empty; every row needs one")
+
+
+def duplicates(
+    table: Table, frame: pd.DataFrame, what: str, codes: NDArray[np.int64] | None = None
+) -> list[Problem]:
+    """Return a problem for each row of ``table`` that an earlier row equals in the columns of ``frame``.
+
+    ``what`` says what a row is; ``codes``, if known, are equal if and only if the rows are.
+    """
+    if codes is None:
+        codes = combine(np.zeros(len(frame), dtype=np.int64), *(frame[c] for c in frame))
+    again = np.flatnonzero(pd.Series(codes).duplicated()).tolist()
+    if not again:
+        return []
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    return [
+        table.problem(
+            i,
+            None,
+            f"{what} ({row_text(frame, i, frame.columns)}) is already in row "
+            f"{table.rows[first[inverse[i]]]}; keep one",
+        )
+        for i in again
+    ]
+
+
+def blank(texts: pd.Series[str]) -> NDArray[np.bool_]:
+    """Say which texts hold nothing but blanks."""
+    codes, values = pd.factorize(texts)
+    # Each distinct text is looked at once: of keys there are few.
+    empty = np.array([not str(v).strip() for v in np.asarray(values, dtype=object)], dtype=np.bool_)
+    return empty[codes] if len(empty) else np.zeros(len(texts), dtype=np.bool_)
+
+
+def combine(codes: NDArray[np.int64], *columns: pd.Series[str]) -> NDArray[np.int64]:
+    """Return numbers that are equal if and only if the codes and the columns are."""
+    for column in columns:
+        own, values = pd.factorize(column)
+        # Numbered anew after each column, so that the product stays far below 2**63.
+        codes = pd.factorize(codes * (len(values) + 1) + own)[0].astype(np.int64)
+    return codes

@@ -1,0 +1,97 @@
+"""Load a data set of any kind: from a folder or the hub; or say all that is wrong with it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from metaeval.base.counts import counted, plural_of
+from metaeval.base.errors import DataError
+from metaeval.base.yaml_lines import YamlError, read_yaml
+from metaeval.kinds.files.folder import checked_by, folder_of
+from metaeval.kinds.kind import kind_named
+from metaeval.sources.hub.repository import FILE
+
+if TYPE_CHECKING:
+    import datasets
+
+    from metaeval.base.errors import Problem
+    from metaeval.base.records import DataOfKind, DataSet
+
+_KIND = "explanations"
+"""The kind of a data set that does not say which."""
+
+
+class Inspection(NamedTuple):
+    """The outcome of a check: a data set, or every problem found."""
+
+    data: DataOfKind | None
+    problems: tuple[Problem, ...]
+
+    def lines(self) -> list[str]:
+        """Return one line per problem, or the summary if there is none."""
+        return [str(p) for p in self.problems] if self.data is None else [summary(self.data)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as plain JSON values."""
+        found: dict[str, Any] = {
+            "ok": self.data is not None,
+            "problems": [p._asdict() for p in self.problems],
+        }
+        if self.data is not None:
+            found |= {
+                "name": self.data.name,
+                "simulated": self.data.simulated,
+                "counts": {plural_of(k).replace(" ", "_"): v for k, v in self.data.counts.items()},
+                "fingerprint": self.data.fingerprint,
+            }
+        return found
+
+
+def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> DataOfKind:
+    """Load a data set.
+
+    Parameters
+    ----------
+    path
+        A data-set folder, a folder that ``DatasetDict.save_to_disk`` wrote, the ``datasets.DatasetDict``
+        itself (see `metaeval.to_datasets`), or the name of a data set on the Hugging Face hub:
+        ``hf://owner/name``, with ``@`` and a branch, tag or commit if it is not to be the newest.
+        ``owner/name`` does as well, unless it begins with the name of a folder that is there.
+        ``data/sample`` is the sample that ships with the package, unless there is such a folder.
+
+    Raises
+    ------
+    DataError
+        With every problem found in its ``problems``.
+    """
+    found = inspect(path)
+    if found.data is None:
+        raise DataError(found.problems, listed_by=checked_by(path))
+    return found.data
+
+
+def inspect(path: str | os.PathLike[str] | datasets.DatasetDict) -> Inspection:
+    """Return the data set that `load` takes, or everything that is wrong with it."""
+    place: Any = folder_of(path) if isinstance(path, str | os.PathLike) else path
+    try:
+        return Inspection(kind_named(_kind(place)).load(place), ())
+    except DataError as error:
+        if not error.problems:
+            raise
+        return Inspection(None, error.problems)
+
+
+def _kind(place: object) -> object:
+    try:
+        content, _ = read_yaml(place / FILE) if isinstance(place, Path) else (None, None)
+    except YamlError:  # which the kind reports, with everything else that is wrong
+        content = None
+    return content.get("kind", _KIND) if isinstance(content, dict) else _KIND
+
+
+def summary(data: DataSet) -> str:
+    """Return the counts as one line; it says so if the study is simulated."""
+    told = (counted(n, what) for what, n in data.counts.items())
+    return f"{data.name}{' (simulated)' if data.simulated else ''}: {', '.join(told)}"

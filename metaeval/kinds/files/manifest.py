@@ -1,0 +1,95 @@
+"""``dataset.yaml``: what data sets of every kind say of themselves."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from pydantic import model_validator
+
+from metaeval.base.records import Scale
+from metaeval.base.validation import ScaleEnds, Strict
+from metaeval.sources.tables.entries import Name
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from metaeval.base.records import DataSet
+
+_FARTHEST = 1e50  # squares of ratings, and their sums, must be floats
+
+
+class ScaleModel(ScaleEnds):
+    """The rating scale, both ends included."""
+
+    integer: bool = True
+
+    @model_validator(mode="after")
+    def _is_near(self) -> Self:
+        for end in (self.min, self.max):
+            if abs(end) > _FARTHEST:
+                raise ValueError(f"{end:g} is too large: a scale lies between ±{_FARTHEST:g}")
+        return self
+
+    def scale(self) -> Scale:
+        """Return the record that the rest of the package uses."""
+        return Scale(self.min, self.max, self.integer)
+
+
+class About(Strict):
+    """What every description of a data set says of it."""
+
+    name: Name
+    licence: str = ""
+    source: str = ""
+    language: str = ""
+    simulated: bool = False
+
+
+def about(described: About | DataSet) -> dict[str, Any]:
+    """Return the values of the fields of `About`."""
+    return {name: getattr(described, name) for name in About.model_fields}
+
+
+class DataManifest(About):
+    """The keys of ``dataset.yaml``; a kind adds what is its own, and ``scale``."""
+
+    if TYPE_CHECKING:
+        scale: ScaleModel
+
+    @classmethod
+    def of(cls, data: Any) -> Self:  # noqa: ANN401 - a data set of the kind
+        """Return the manifest of a data set in memory."""
+        raise NotImplementedError
+
+    def to_yaml(self) -> str:
+        """Return the text of the file, keys in the order of the model, numbers of the scale short."""
+        from ruamel.yaml import YAML
+
+        tree = self.model_dump(exclude_defaults=True)
+        scale = {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in self.scale}
+        ordered = {k: tree[k] for k in type(self).model_fields if k in tree} | {"scale": scale}
+        yaml = YAML()
+        yaml.width = 110
+        yaml.allow_unicode = True
+        stream = io.StringIO()
+        yaml.dump(_quoted(ordered), stream)
+        return stream.getvalue()
+
+
+_BREAKS = "\x85\u2028\u2029"
+"""Characters that YAML takes for the end of a line unless they are escaped in quotes."""
+
+
+def _quoted(value: Any) -> Any:  # noqa: ANN401 - whatever a manifest holds
+    """Put texts into quotes that would not come back as they are."""
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+
+    match value:
+        case str() if any(c in value for c in _BREAKS):
+            return DoubleQuotedScalarString(value)
+        case dict():
+            return {_quoted(k): _quoted(v) for k, v in value.items()}
+        case list():
+            return [_quoted(v) for v in value]
+    return value

@@ -1,0 +1,35 @@
+"""The check of a judge's prompt, whatever the judge: what a prompt shows tells whose it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
+
+from metaeval.llm.prompts.file import read_prompt_file
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping
+
+    from metaeval.base.errors import Problem
+
+_CHECKS: Mapping[str, str] = {
+    "history": "metaeval.kinds.relevance.judge.prompt:check_relevance_prompt",
+    "first": "metaeval.kinds.explanations.pairwise.prompt:check_pairwise_prompt",
+}
+"""Placeholder → the check of a prompt that has it."""
+_USUAL = "metaeval.kinds.explanations.prompt_tools:check_rating_prompt"
+
+
+def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
+    """Return everything that is wrong with a file as a judge's prompt; an empty list if it can be used.
+
+    One that shows a ``history`` is checked as a prompt of `Relevance`, one with a ``first`` text as one of
+    `Pairwise`, any other as one of `Judge`.
+    """
+    placeholders = read_prompt_file(Path(path)).header.placeholders
+    names = {*placeholders.required, *placeholders.optional}
+    found = next((check for name, check in _CHECKS.items() if name in names), _USUAL)
+    check: Callable[[str | os.PathLike[str]], list[Problem]] = resolve_name(found)
+    return check(path)

@@ -1,0 +1,169 @@
+"""Evaluators of relevance that ask no model: popularity, likeness to the history, labels that are there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from metaeval.base.errors import DataError, SpecError
+from metaeval.base.records import Kind, Status
+from metaeval.evaluators.annotator import ratings_of
+from metaeval.evaluators.arguments import check_text
+from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.grid import CODES, OK, Grid
+from metaeval.kinds.relevance.data.collection import ITEM, USER
+from metaeval.kinds.relevance.histories import fields_of, histories_of, items_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.evaluators.grid import FloatArray
+    from metaeval.kinds.relevance.data.collection import Collection
+
+_WORDS = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, repr=False)
+class Labels(BaseEvaluator):
+    """The labels of one rater of the collection: a person, or a model that was asked elsewhere.
+
+    There is a row for each unit that the rater labelled; a label off the scale is ``out_of_range``.
+
+    Parameters
+    ----------
+    name
+        The rater's name.
+    """
+
+    kind: ClassVar[Kind] = Kind.RECORDED
+
+    name: str
+
+    def __post_init__(self) -> None:
+        check_text("Labels", "name", self.name)
+
+    def grid(self, data: Collection, aspects: Sequence[str]) -> Grid:
+        """Return the rater's labels."""
+        found = ratings_of(data, aspects, self.name, self)
+        off = np.zeros(found.codes.shape, bool)
+        off[found.codes == OK] = [label not in data.scale for label in found.scores[found.codes == OK]]
+        return Grid(
+            np.where(off, np.nan, found.scores), np.where(off, CODES[Status.OUT_OF_RANGE], found.codes)
+        )
+
+    def signature(self, data: Collection) -> Mapping[str, Any]:
+        """Return the rater and the scale."""
+        return {"rater": self.name, "scale": str(data.scale)}
+
+
+@dataclass(frozen=True, repr=False)
+class Popularity(BaseEvaluator):
+    """How many other users have the item in their history."""
+
+    kind: ClassVar[Kind] = Kind.BASELINE
+
+    def grid(self, data: Collection, aspects: Sequence[str]) -> Grid:
+        """Return the number of users; an item in nobody's history has 0."""
+        if data.histories is None:
+            raise DataError(f"{self}: data set {data.name!r} has no histories of users; add them")
+        pairs = data.histories[[USER, ITEM]].drop_duplicates()
+        users = data.units[ITEM].map(pairs[ITEM].value_counts()).fillna(0).to_numpy(np.float64)
+        own = data.units.merge(pairs.assign(own=1.0), how="left")["own"].fillna(0).to_numpy()
+        return Grid.repeated(users - own, len(aspects))
+
+
+@dataclass(frozen=True, repr=False)
+class ItemSimilarity(BaseEvaluator):
+    """How like the items of the user's history an item is, by the words of its fields.
+
+    It is the cosine of the item and the mean of the items of the history, each a vector of TF-IDF over the
+    words in lower case, weighted as scikit-learn does by default. Items that are judged for the user are left
+    out of the history. A user without a history, or an item without words, is ``missing``.
+
+    Parameters
+    ----------
+    fields
+        Fields of the items; all, if empty.
+    """
+
+    kind: ClassVar[Kind] = Kind.BASELINE
+
+    fields: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.fields, str) or not all(isinstance(name, str) for name in self.fields):
+            raise SpecError(f"ItemSimilarity: fields is a list such as ['genres'], not {self.fields!r}")
+        object.__setattr__(self, "fields", tuple(self.fields))
+
+    def signature(self, data: Collection) -> Mapping[str, Any]:
+        """Return the fields, and how words are weighed."""
+        return {"fields": fields_of(data, self.fields), "weights": "TF-IDF, smoothed, L2"}
+
+    def grid(self, data: Collection, aspects: Sequence[str]) -> Grid:
+        """Return the cosines."""
+        import pandas as pd
+        from scipy import sparse
+
+        items = items_of(data, self.fields)
+        vectors = tf_idf([" ".join(value for _, value in of) for of in items.values()])
+        past = histories_of(data)
+        at, users = pd.Index(list(items)), pd.Index(data.units[USER].unique())
+        known = past[past[ITEM].isin(at)].drop_duplicates([USER, ITEM])
+        of_user = sparse.csr_array(
+            (np.ones(len(known)), (users.get_indexer(known[USER].array), at.get_indexer(known[ITEM].array))),
+            shape=(len(users), len(at)),
+        )
+        profiles = _unit_length(of_user @ vectors)
+        item = at.get_indexer(data.units[ITEM].array)
+        asked = np.flatnonzero(item >= 0)
+        scores = np.full(len(data), np.nan)
+        mine, its = profiles[users.get_indexer(data.units[USER].array)[asked]], vectors[item[asked]]
+        found = np.asarray(mine.multiply(its).sum(axis=1)).ravel()
+        there = (np.diff(mine.indptr) > 0) & (np.diff(its.indptr) > 0)
+        scores[asked] = np.where(there, found, np.nan)
+        return Grid.repeated(scores, len(aspects))
+
+
+def tf_idf(texts: Sequence[str]) -> Any:  # noqa: ANN401 - a csr_array of SciPy, which is imported where it is used
+    """Return a row per text: raw counts of words, times ``log((1 + n) / (1 + df)) + 1``, of length 1.
+
+    These are the weights of scikit-learn's ``TfidfVectorizer``.
+
+    Parameters
+    ----------
+    texts
+        Words are runs of letters, digits and ``_``, in lower case.
+
+    Returns
+    -------
+    csr_array
+        Of shape (texts, words); a text without words has a row of zeros.
+    """
+    from collections import Counter
+
+    from scipy import sparse
+
+    words: dict[str, int] = {}
+    counts: list[int] = []
+    columns: list[int] = []
+    ends = [0]
+    for text in texts:
+        found = Counter(_WORDS.findall(text.lower()))
+        columns += [words.setdefault(word, len(words)) for word in found]
+        counts += found.values()
+        ends.append(len(columns))
+    table = sparse.csr_array(
+        (np.array(counts, np.float64), np.array(columns, np.intp), ends), (len(texts), len(words))
+    )
+    used_in = np.bincount(table.indices, minlength=len(words))
+    return _unit_length(table.multiply(np.log((1 + len(texts)) / (1 + used_in)) + 1).tocsr())
+
+
+def _unit_length(table: Any) -> Any:  # noqa: ANN401 - as in `tf_idf`
+    from scipy import sparse
+
+    lengths: FloatArray = np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
+    return sparse.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ table

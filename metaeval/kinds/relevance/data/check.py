@@ -1,0 +1,151 @@
+"""What is wrong with the tables of a collection, cell by cell; and the collection, if nothing is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.frames import shown
+from metaeval.kinds.files.checks import TableChecker, blank, combine, duplicates
+from metaeval.kinds.files.manifest import about
+from metaeval.kinds.relevance.data.collection import ITEM, KEYS, RELEVANCE, USER, Collection
+from metaeval.sources.tables.columns import text_column
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metaeval.base.errors import Problem
+    from metaeval.kinds.relevance.data.manifest import CollectionManifest
+    from metaeval.sources.tables.table import Table
+
+_NAMES = {
+    "labels": (*KEYS, "rater"),
+    "runs": ("system", *KEYS),
+    "items": (ITEM,),
+    "histories": KEYS,
+    "profiles": (USER,),
+}
+"""Columns of a table that say what a row is about; none may be empty."""
+_NUMBERS = {"labels": ("label",), "runs": ("rank", "score"), "histories": ("rating", "timestamp")}
+_NEEDED = {"labels": ("label",), "runs": ("rank",)}
+_ONCE = {"labels": "the label of", "runs": "the rank of", "items": "the item", "profiles": "the user"}
+"""Tables in which no two rows are about the same, and what a row is."""
+
+
+def build(
+    manifest: CollectionManifest, tables: Mapping[str, Table]
+) -> tuple[Collection | None, list[Problem]]:
+    """Return the collection that the tables make and no problem, or None and every problem found.
+
+    The tables are ``labels`` and, where there are any, ``runs``, ``items``, ``histories`` and ``profiles``.
+    """
+    checker = _Checker(manifest, tables)
+    frames = checker.run()
+    if checker.problems:
+        return None, checker.problems
+    labels, runs = frames["labels"], frames.get("runs", _no_runs())
+    labels.insert(len(_NAMES["labels"]), "aspect", pd.Series(RELEVANCE, labels.index, "str"))
+    return Collection(
+        table=_units(labels, runs, manifest.depth),
+        ratings=labels.rename(columns={"label": "rating"}),
+        runs=runs.astype({"rank": np.int64}),
+        items=frames.get("items"),
+        histories=frames.get("histories"),
+        profiles=frames.get("profiles"),
+        **about(manifest),
+        aspects={RELEVANCE: manifest.statement},
+        scale=manifest.scale.scale(),
+        labels={int(label): called for label, called in manifest.labels.items()},
+        relevant=manifest.relevant,
+        depth=manifest.depth,
+        models=tuple(manifest.models),
+        extra=dict(manifest.extra),
+    ), []
+
+
+def _no_runs() -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(dtype="str") for name in _NAMES["runs"]} | {"rank": []})
+
+
+def _units(labels: pd.DataFrame, runs: pd.DataFrame, depth: int) -> pd.DataFrame:
+    pairs = pd.concat(
+        [labels[[*KEYS]], runs.loc[runs["rank"] <= depth, [*KEYS]]] if depth else [labels[[*KEYS]]],
+        ignore_index=True,
+    )
+    codes = pd.Series(combine(np.zeros(len(pairs), np.int64), *(pairs[k] for k in KEYS)))
+    return pairs[~codes.duplicated()].reset_index(drop=True)
+
+
+class _Checker(TableChecker):
+    def __init__(self, manifest: CollectionManifest, tables: Mapping[str, Table]) -> None:
+        super().__init__(tables)
+        self.manifest = manifest
+
+    def run(self) -> dict[str, pd.DataFrame]:
+        for kind in self.tables:
+            self.check_columns(kind, (*_NAMES[kind], *_NEEDED.get(kind, ())))
+        if self.problems:
+            return {}
+        frames = {
+            kind: self.read(kind, (*_NAMES[kind], *_NUMBERS.get(kind, ())), _NUMBERS.get(kind, ()), _strings)
+            for kind in self.tables
+        }
+        for kind, frame in frames.items():
+            self.check_filled(kind, frame, _NAMES[kind])
+            if kind in _ONCE:
+                names = frame[list(_NAMES[kind])]
+                self.problems += duplicates(self.tables[kind], names, _ONCE[kind])
+        self._check_labels(frames["labels"])
+        if "runs" in frames:
+            self._check_runs(frames["runs"], frames["labels"])
+        if "profiles" in frames:
+            known = pd.concat([frames[k][USER] for k in ("labels", "runs", "histories") if k in frames])
+            self._check_known("profiles", frames["profiles"], known, "leave the row out")
+        return frames
+
+    def _check_labels(self, frame: pd.DataFrame) -> None:
+        labels, scale = frame["label"].to_numpy(), self.manifest.scale.scale()
+        if not len(frame):
+            self.report_table("labels", "has a header but no rows")
+        off = (labels < scale.min) | (labels > scale.max) | (~np.isnan(labels) & (labels != np.round(labels)))
+        # What a model said beside the scale is kept, and counts as missing.
+        off &= ~frame["rater"].isin(list(self.manifest.models)).to_numpy(dtype=bool)
+        self.report(
+            "labels",
+            "label",
+            off,
+            lambda i: f"the label {labels[i]:g} is not on the scale; allowed are {scale}",
+        )
+
+    def _check_runs(self, frame: pd.DataFrame, labels: pd.DataFrame) -> None:
+        ranks = frame["rank"].to_numpy()
+        wrong = ~((ranks >= 1) & (ranks == np.round(ranks)))
+        self.report("runs", "rank", wrong, lambda i: f"the rank {ranks[i]:g} is no whole number from 1 on")
+        lists = combine(np.zeros(len(frame), np.int64), frame["system"], frame[USER])
+        again = pd.DataFrame({"list": lists, "rank": ranks}).duplicated().to_numpy() & ~wrong
+        self.report("runs", "rank", again, lambda i: f"the rank {ranks[i]:g} is in the user's list twice")
+        if not wrong.any() and not again.any() and len(frame):
+            beyond = ranks > np.bincount(lists)[lists]
+            message = "there are fewer items in the user's list; ranks go from 1 on without a gap"
+            self.report("runs", "rank", beyond, lambda i: f"the rank is {ranks[i]:g}, and {message}")
+        if not self.manifest.depth:
+            self._check_known("runs", frame, labels[USER], "leave the user out, or give a `depth`")
+
+    def _check_known(self, kind: str, frame: pd.DataFrame, known: pd.Series[str], what_to_do: str) -> None:
+        """Report the first row of each user who is not known."""
+        names = frame[USER]
+        strange = ~(names.isin(known.unique()) | names.duplicated() | blank(names)).to_numpy(dtype=bool)
+        self.report(
+            kind, USER, strange, lambda i: f"the user {shown(names.iloc[i])} has no labels; {what_to_do}"
+        )
+
+
+def _strings(table: Table, column: str) -> tuple[Any, list[Problem]]:
+    """Return a column as texts, without a Python object for each where the file has texts."""
+    values = table.frame[column]
+    if isinstance(values.dtype, pd.StringDtype):
+        return values.fillna(""), []
+    texts, problems = text_column(table, column)
+    return pd.Series(texts, dtype="str"), problems

@@ -1,0 +1,112 @@
+"""What every import of a collection ends with: what nothing names is left out, the rest checked and saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from metaeval.base.counts import counted
+from metaeval.base.errors import DataError
+from metaeval.base.keys import noun
+from metaeval.base.validation import model_of
+from metaeval.kinds.files.loading import summary
+from metaeval.kinds.relevance.data.check import build
+from metaeval.kinds.relevance.data.collection import ITEM, USER
+from metaeval.kinds.relevance.data.loading import save
+from metaeval.kinds.relevance.data.manifest import CollectionManifest
+from metaeval.sources.tables.columns import text_column
+from metaeval.sources.tables.table import Table, from_frame
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from metaeval.kinds.relevance.data.collection import Collection
+
+
+class Imported(NamedTuple):
+    """A collection, and what is odd about the files it is made of."""
+
+    data: Collection
+    notes: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """Return what there is in one line, and a line per note."""
+        return [summary(self.data), *self.notes]
+
+
+def collection_of(about: Mapping[str, Any], tables: Mapping[str, Table]) -> Collection:
+    """Return a collection.
+
+    Parameters
+    ----------
+    about
+        The keys of ``dataset.yaml``, without ``kind``.
+    tables
+        ``labels`` and, where there are any, ``runs``, ``items``, ``histories`` and ``profiles``.
+
+    Raises
+    ------
+    DataError
+        With every problem found.
+    """
+    manifest = model_of({"kind": "relevance", **about}, CollectionManifest)
+    data, problems = build(manifest, tables)
+    if data is None:
+        raise DataError(problems)
+    return data
+
+
+def collected(
+    about: Mapping[str, Any],
+    tables: Mapping[str, Table | pd.DataFrame],
+    out: str | os.PathLike[str],
+    *,
+    notes: Sequence[str] = (),
+    force: bool = False,
+) -> Imported:
+    """Save a collection, without items and profiles that no label, run or history names; return it."""
+    kept = {kind: t if isinstance(t, Table) else from_frame(t, kind) for kind, t in tables.items()}
+    left_out = []
+    for kind, key in (("items", ITEM), ("profiles", USER)):
+        if kind not in kept or key not in kept[kind].frame.columns:
+            continue
+        table, others = kept[kind], [kept[k] for k in ("labels", "runs", "histories") if k in kept]
+        named = pd.concat([_names(t, key) for t in others])
+        known = pd.Series(text_column(table, key)[0], dtype="str").isin(named).to_numpy(dtype=bool)
+        kept[kind] = Table(table.name, table.frame[known].reset_index(drop=True), table.rows[known])
+        if not known.all():
+            what = f"{counted(int((~known).sum()), 'row')} of {noun(key)}s"
+            left_out.append(f"{table.name}: {what} that nothing else names, left out")
+    data = collection_of(about, kept)
+    save(data, out, force=force)
+    return Imported(data, (*notes, *left_out, *_notes(data)))
+
+
+def _names(table: Table, key: str) -> pd.Series[str]:
+    """Return the different values of a key column, as text; none if there is no such column."""
+    if key not in table.frame.columns:
+        return pd.Series(dtype="str")
+    distinct = table.frame[[key]].drop_duplicates()
+    return pd.Series(text_column(Table(table.name, distinct, table.rows), key)[0], dtype="str")
+
+
+def _notes(data: Collection) -> list[str]:
+    """Say what a judge would lack, and what it would see of the truth."""
+    notes = []
+    if data.histories is not None:
+        without = ~data.units[USER].drop_duplicates().isin(data.histories[USER].unique())
+        if without.any():
+            notes.append(f"{counted(int(without.sum()), 'user')} with labels and without a history")
+        judged = data.histories[[USER, ITEM]].merge(data.units, how="inner")
+        if len(judged):
+            told = counted(len(judged), "row of histories", "rows of histories")
+            notes.append(f"{told} about items that the user labelled, which judges are not shown")
+    if data.items is not None:
+        bare = ~data.units[ITEM].drop_duplicates().isin(data.items[ITEM])
+        if bare.any():
+            notes.append(f"{counted(int(bare.sum()), 'item')} with labels and without fields")
+    if not len(data.runs):
+        notes.append("no runs of systems: a study compares labels, and ranks no systems")
+    return notes

@@ -1,0 +1,68 @@
+"""What is known of items, and which items users chose before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metaeval.base.errors import DataError, unknown
+from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from metaeval.kinds.relevance.data.collection import Collection
+
+
+def fields_of(data: Collection, chosen: Sequence[str]) -> list[str]:
+    """Return the fields of items that were chosen, all if none were; raise `DataError` for an unknown one."""
+    if data.items is None:
+        raise DataError(f"data set {data.name!r} has no items file, so nothing is known of its items; add it")
+    known = [str(column) for column in data.items if column != ITEM]
+    for name in chosen:
+        if name not in known:
+            raise DataError(unknown(f"the items of data set {data.name!r} have no field", name, known))
+    return list(chosen) or known
+
+
+def items_of(data: Collection, chosen: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return the names and values of the chosen fields of each item; the errors are those of `fields_of`."""
+    fields = fields_of(data, chosen)
+    return {} if data.items is None else entries_of(data.items, ITEM, fields)
+
+
+def entries_of(frame: pd.DataFrame, key: str, fields: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return the names and values of the fields of each item, or user, without empty ones.
+
+    Names and values stand on one line each: in a list, a second line could pass for another entry.
+    """
+    names = [" ".join(field.split()) for field in fields]
+    columns = []
+    for field in fields:
+        known = frame[field].notna()
+        columns.append([" ".join(str(v).split()) for v in frame[field].astype(object).where(known, "")])
+    return {
+        str(of): [(name, value) for name, value in zip(names, values, strict=True) if value]
+        for of, *values in zip(frame[key], *columns, strict=True)
+    }
+
+
+def histories_of(data: Collection) -> pd.DataFrame:
+    """Return the histories of the users, without the items that are to be judged for them.
+
+    An item may be in a user's history and among those that are judged for the user: shown with the user's
+    rating, it would give the label away.
+
+    Raises
+    ------
+    DataError
+        If there are no histories.
+    """
+    import pandas as pd
+
+    if data.histories is None:
+        raise DataError(f"data set {data.name!r} has no histories of users; add them")
+    own = data.histories[data.histories[USER].isin(data.units[USER].unique())]
+    judged = pd.MultiIndex.from_frame(own[[*KEYS]]).isin(pd.MultiIndex.from_frame(data.units))
+    return own[~judged]

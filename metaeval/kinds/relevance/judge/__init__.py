@@ -1,0 +1,1 @@
+"""Judges that predict how relevant an item is to a user."""

@@ -1,0 +1,207 @@
+"""A language model that predicts how relevant an item is to a user."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from metaeval.base.counts import counted
+from metaeval.base.errors import SpecError
+from metaeval.base.records import Status
+from metaeval.evaluators.arguments import check_integer
+from metaeval.judging.unit_judge import UnitJudge
+from metaeval.kinds.relevance.data.collection import KEYS
+from metaeval.kinds.relevance.histories import fields_of, items_of
+from metaeval.kinds.relevance.judge.criteria import COT, REASON, SUM, criteria_of
+from metaeval.kinds.relevance.judge.profile import ORDERS, RANDOM, profiles_of
+from metaeval.kinds.relevance.judge.prompt import RelevancePrompt, shared_values
+from metaeval.kinds.relevance.judge.sample import sampled
+from metaeval.kinds.relevance.scales import SCORE_SCALE
+from metaeval.llm.calls.price import reply_limit
+from metaeval.llm.prompts.template import load_prompt
+from metaeval.llm.replies.fields import Number, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from metaeval.kinds.relevance.data.collection import Collection
+    from metaeval.kinds.relevance.judge.criteria import Criteria
+    from metaeval.llm.calls.request import Request
+    from metaeval.llm.replies.fields import Field, Given
+
+_ALIASES = ("interest", "label", "rating", "score", "answer")
+_log = logging.getLogger("metaeval")
+
+
+class _Prepared(NamedTuple):
+    """What is the same for all units."""
+
+    asked: Sequence[int]
+    keys: Sequence[tuple[str, str]]
+    items: Mapping[str, Sequence[tuple[str, str]]]
+    of_user: Callable[[str], Sequence[tuple[str, str]] | None]
+    of_item: Callable[[str], Sequence[tuple[str, str]]]
+    outcome: Mapping[str, Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Relevance(UnitJudge):
+    """A language model as an assessor: it is told what a user chose before, and predicts labels of items.
+
+    Scores are on the collection's scale, but for sums of criteria. A sum stays as it is where scores are
+    correlated or order items; where labels are needed it is brought to their scale, and rounded. A reply that
+    is not complete and valid is a typed failure.
+
+    What is the same for all items of a user comes first, in messages of its own, so that a provider's cache
+    holds it; one call of a user is made before the others. An item that is judged for a user is left out of
+    the user's history.
+
+    Parameters
+    ----------
+    fields
+        What is told of items, those of the history too; all that the collection has, if empty.
+    history
+        How many items of the user's history are shown at most.
+    order
+        Which of them: ``random``, drawn; or ``recent``, the last ones by their time.
+    criteria
+        None; ``cot``: the model rates eleven criteria, then the whole; ``sum``: the score is the sum of the
+        criteria; or a list of known names and of one's own with a question, which may begin with ``sum``:
+        ``['sum', 'genre', 'host: does it match the hosts that they like?']``.
+    labels
+        How many items of each user are asked about, drawn over all depths of the pool; None for all. The
+        others are ``missing``.
+    model, prompt, temperature, replicate, reply, base_url, attempts, max_tokens, seed
+        As for `metaeval.judging.model_evaluator.ModelEvaluator`; ``seed`` is of both draws.
+
+    Notes
+    -----
+    A history that is too long for the model is cut: the last items in that order are left out, so that
+    profile and history take at most four fifths of the model's context, less the longest reply. The
+    signature says of how many users. The context is what the study's model says (``context``), else what the
+    library of prices knows; where neither does, nothing is cut.
+    """
+
+    shares: ClassVar[bool] = True
+
+    prompt: str = "relevance"
+    _: KW_ONLY
+    fields: Sequence[str] = ()  # type: ignore[assignment]  # the argument; what a reply gives: `reply_fields`
+    history: int = 1000
+    order: str = RANDOM
+    criteria: str | Sequence[str] | None = None
+    labels: int | None = 100
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("fields", "criteria"):
+            if isinstance(value := getattr(self, name), list):
+                object.__setattr__(self, name, tuple(value))  # as a spec has it
+        if not (isinstance(self.fields, tuple) and all(isinstance(name, str) for name in self.fields)):
+            raise SpecError(f"Relevance: fields is a list such as ['title', 'genres'], not {self.fields!r}")
+        check_integer("Relevance", "history", self.history, 0)
+        if self.labels is not None:
+            check_integer("Relevance", "labels", self.labels, 1)
+        self.check_word("order", ORDERS)
+        criteria_of(self.criteria)
+
+    def signature(self, data: Collection) -> Mapping[str, Any]:
+        """Return the judge's settings, and what it is told; of sums, the scale that they are on."""
+        parts, found = self._criteria, dict(super().signature(data))
+        found |= {"fields": fields_of(data, self.fields), "history": self.history, "order": self.order}
+        found["labels"] = self.labels
+        if parts.questions:
+            found |= {"criteria": dict(parts.questions), "put_together": parts.way}
+        if parts.way == SUM:
+            count = len(parts.questions)
+            found[SCORE_SCALE] = [count * data.scale.min, count * data.scale.max]
+        return found
+
+    def reply_fields(self, data: Collection, aspects: Sequence[str]) -> list[Field]:
+        """Return a reason, a number for each criterion, and the label, unless it is a sum."""
+        names = list(self._criteria.questions)
+        ratings = [Number(name, data.scale) for name in names]
+        wanted = aspects if self._criteria.way == COT else ()
+        return [Text(REASON, required=False), *ratings, *(Number(a, data.scale, _ALIASES) for a in wanted)]
+
+    def value(self, read: Mapping[str, Given], aspect: str) -> float:
+        """Return the label, or the sum of the criteria."""
+        parts = self._criteria
+        return sum(float(read[n]) for n in parts.questions) if parts.way == SUM else float(read[aspect])
+
+    def frames(
+        self, data: Collection, aspects: Sequence[str], **simulate: object
+    ) -> dict[tuple[int, ...], tuple[Sequence[Field], Request]]:
+        """Return the fields, and a request; a simulated model follows how like the history an item is."""
+        return super().frames(data, aspects, like=True, **simulate)
+
+    def prepared(self, data: Collection, aspects: Sequence[str]) -> _Prepared:
+        """Choose units and histories, and say how many are cut; raise `DataError` if nothing is known."""
+        items = items_of(data, self.fields)
+        told = profiles_of(
+            data,
+            items,
+            history=self.history,
+            order=self.order,
+            seed=self.seed,
+            room=self._room(data, aspects),
+        )
+        users = data.units[KEYS[0]].nunique()
+        if told.cut:
+            _log.warning(
+                "metaeval: %s: the histories of %s of %s are longer than the model takes, and are cut",
+                self.spec,
+                f"{len(told.cut):,}",
+                counted(users, "user"),
+            )
+        prompt = RelevancePrompt(
+            load_prompt(self.prompt), shared_values(data, aspects[0], self._criteria), self.reply
+        )
+
+        @functools.lru_cache(maxsize=2)  # filled once per user, and the very same text for all of the items
+        def of_user(user: str) -> list[tuple[str, str]] | None:
+            known = told.of(user)
+            return None if known is None else prompt.of_user(known)
+
+        keys = list(zip(*(data.units[key].tolist() for key in KEYS), strict=True))
+        outcome = {"users": users, "users_cut": len(told.cut)}
+        return _Prepared(sampled(data, self.labels, self.seed), keys, items, of_user, prompt.of_item, outcome)
+
+    def asked(self, data: Collection, prepared: _Prepared) -> Sequence[int]:
+        """Return the sampled units, those of a user one after the other."""
+        return prepared.asked
+
+    def messages(
+        self, data: Collection, unit: int, aspects: Sequence[str], prepared: _Prepared
+    ) -> list[tuple[str, str]] | Status:
+        """Return what the model is told; where nothing is known of user or item, it is not asked."""
+        user, item = prepared.keys[unit]
+        known = prepared.items.get(item)
+        first = prepared.of_user(user)
+        if not known or first is None:
+            return Status.MISSING
+        return [*first, *prepared.of_item("\n".join(f"{name}: {value}" for name, value in known))]
+
+    def outcome(self, prepared: _Prepared) -> Mapping[str, Any]:
+        """Return how many users there are, and how many of their histories are cut."""
+        return prepared.outcome
+
+    @property
+    def _criteria(self) -> Criteria:
+        return criteria_of(self.criteria)
+
+    def _room(self, data: Collection, aspects: Sequence[str]) -> int | None:
+        """Return how many tokens of a prompt profile and history may take; None if any number."""
+        context = self.context
+        if context is None:
+            return None
+        ((_, request),) = self.frames(data, aspects).values()
+        room = context * 4 // 5 - (reply_limit(request) or 0)
+        if room <= 0:
+            raise SpecError(
+                f"{self.spec}: a context of {context:,} tokens has no room beside a reply of "
+                f"{reply_limit(request):,}; lower max_tokens"
+            )
+        return room

@@ -1,0 +1,1 @@
+"""Systems measured by the labels of each evaluator, and whether they keep their order."""

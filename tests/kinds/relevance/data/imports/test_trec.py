@@ -1,0 +1,171 @@
+"""TREC's files become a collection; nothing is dropped that is not counted."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from metaeval.base.errors import DataError
+from metaeval.kinds.relevance.data.imports.trec import import_collection
+from metaeval.kinds.relevance.data.loading import load
+from metaeval.stats.agreement import cohen_kappa
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PEOPLE = "u1 0 a 3\nu1 0 b 0\nu2 0 a 1\nu2 0 c 2\n"
+MODEL = "u1 0 a 5\nu1 0 b x\nu2 0 a 1\nu2 0 d 2\n"
+RUN = "u1 Q0 a 1 9 s\nu1 Q0 b 2 8 s\nu9 Q0 a 1 9 s\nu9 Q0 b 2 9 s\n"
+
+ODD = """\
+the scale is taken from the labels of 'human': integers from 0 to 3; --scale gives another
+model: 2 labels on the scale, 1 not on the scale, 1 no number, 1 missing of what 'human' labelled, \
+1 on pairs that 'human' did not label
+s.run, row 3: no qrels file has the user 'u9'; 2 lines of 1 such user are left out
+no list for some of the 2 users, which count as 0 there: s (1 user), t (1 user)
+1 tie of scores in 1 system: broken by the order of the file if its lines are in the order of the scores, \
+else by rank
+items.csv: 1 row of items that nothing else names, left out
+profiles.jsonl: 1 row of users that nothing else names, left out
+1 user with labels and without a history
+1 row of histories about items that the user labelled, which judges are not shown
+2 items with labels and without fields
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    files = {
+        "people": PEOPLE,
+        "model.qrels": MODEL,
+        "s.run": RUN,
+        "t.run": RUN.replace(" s\n", " t\n") * 0 + "u2 Q0 c 1 1 t\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name == "s.run" else text.encode())
+    (tmp_path / "items.csv").write_text("item_id,title\na,A film\n007,Unknown\nd,D film\n")
+    (tmp_path / "histories.csv").write_text("user_id,item_id,rating\nu1,h,4\nu7,h,2\nu1,a,5\n")
+    (tmp_path / "profiles.jsonl").write_text('{"user_id": "u1", "age": 30}\n{"user_id": "u8", "age": 9}\n')
+    return tmp_path
+
+
+def imported(folder: Path, **options):
+    given = {
+        "qrels": [f"human={folder / 'people'}", folder / "*.qrels"],
+        "runs": [folder / "s.run", folder / "t.run"],
+        "items": folder / "items.csv",
+        "histories": folder / "histories.csv",
+        "profiles": folder / "profiles.jsonl",
+        **options,
+    }
+    return import_collection(out=folder / "out", **given)
+
+
+def test_labels_runs_and_what_is_known_become_a_collection(folder: Path) -> None:
+    result = imported(folder, labels={0: "dull"}, statement="Seen it?")
+    data = load(folder / "out")
+    assert data.fingerprint == result.data.fingerprint
+    assert [tuple(unit) for unit in data.units.to_numpy()] == [
+        ("u1", "a"),
+        ("u1", "b"),
+        ("u2", "a"),
+        ("u2", "c"),
+        ("u2", "d"),
+    ]
+    assert data.runs.astype(str).agg(" ".join, axis=1).tolist() == [
+        "s u1 a 1 9.0",
+        "s u1 b 2 8.0",
+        "t u2 c 1 1.0",
+    ]
+    assert data.items["item_id"].tolist() == ["a", "d"]
+    assert data.histories["user_id"].tolist() == ["u1", "u7", "u1"]  # popularity counts other users' too
+    assert data.profiles.to_numpy().tolist() == [["u1", "30"]]
+    assert (data.models, data.relevant, dict(data.labels)) == (("model",), 1, {0: "dull"})
+    assert dict(data.aspects) == {"relevance": "Seen it?"}
+    assert data.extra["recorded_from"]["model"]["file"] == "model.qrels"
+
+
+def test_what_is_odd_is_said_and_counted(folder: Path) -> None:
+    assert "\n".join(imported(folder).lines()[1:]) + "\n" == ODD
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "says"),
+    [
+        (
+            {"people": "u1 0 a 3\nu1 0 b 4\n"},
+            {"scale": (0, 3)},
+            "people, row 2, column 'label': the label '4' is not",
+        ),
+        (
+            {"people": "u1 0 a 3\nu1 0 b 1.5\n"},
+            {},
+            "the label '1.5' is not on the scale; allowed",
+        ),
+        ({"model.qrels": "u1 0 a\n"}, {}, "model.qrels, row 1: has 3 fields"),
+        ({"s.run": "u9 Q0 a 1 9 s\n"}, {}, "s.run: names none of the users of the qrels"),
+        ({"items.csv": "title\nA\n"}, {}, "items.csv, column 'item_id': is missing"),
+        (
+            {"histories.csv": "user_id,item_id,rating\nu1,a,good\n"},
+            {},
+            "histories.csv, row 2",
+        ),
+        ({}, {"qrels": ["human=nowhere"]}, "there is no qrels file 'nowhere'; give NAME=FILE"),
+        ({}, {"runs": ["nowhere"]}, "there is no run file 'nowhere'"),
+        ({}, {"relevant": 7}, "relevant: 7 is not on the scale; allowed are integers from 0 to 3"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_nothing_is_written(folder: Path, change, options, says) -> None:
+    for name, text in change.items():
+        (folder / name).write_text(text)
+    with pytest.raises(DataError) as caught:
+        imported(folder, **options)
+    assert says in str(caught.value)
+    assert not (folder / "out").exists()
+
+
+def test_two_files_of_one_name_are_two_raters_only_if_named(folder: Path) -> None:
+    (folder / "more").mkdir()
+    (folder / "more" / "model.qrels").write_text(MODEL)
+    both = [f"human={folder / 'people'}", folder / "model.qrels", folder / "more" / "model.qrels"]
+    with pytest.raises(DataError, match="would both be the rater 'model'; name one as NAME=FILE"):
+        imported(folder, qrels=both)
+
+
+def test_the_deep_learning_track(real_data: Path, tmp_path: Path) -> None:
+    source = real_data / "dl21"
+    started = time.perf_counter()
+    result = import_collection(
+        [f"human={source / 'human.qrels'}", source / "judges" / "*"],
+        tmp_path / "dl21",
+        runs=[source / "runs"],
+    )
+    data = load(tmp_path / "dl21")
+    assert time.perf_counter() - started < 30
+    assert data.counts["unit"] == 10_828
+    assert data.counts["user"] == 53
+    assert (data.counts["system"], len(data.runs)) == (63, 333_750)
+    assert data.models == ("gpt-4o-binary", "gpt-4o-exam-max", "gpt-4o-umbrela", "llama3.2-binary")
+    assert "scores contradict ranks, and the scores are followed: uogTrPC (53 users)" in result.notes
+    assert "gpt-4o-exam-max: 5,812 labels on the scale, 5,016 not on the scale" in result.notes
+    first = data.runs.set_index(["system", "user_id", "rank"])["item_id"]
+    assert first["uogTrPC", "2082", 1] == "msmarco_passage_30_709623997"  # score 26.9, though its rank says 3
+
+
+def test_the_judges_of_the_challenge_are_raters(real_data: Path, tmp_path: Path) -> None:
+    source = real_data / "llmjudge"
+    result = import_collection(
+        [f"human={source / 'human.qrels'}", source / "submissions" / "*.txt"], tmp_path / "out"
+    )
+    data = result.data
+    assert (data.counts["unit"], len(data.models)) == (4423, 33)
+    odd = [note for note in result.notes if "not on the scale" in note]
+    assert odd == [
+        "RMITIR-llama70B: 4,421 labels on the scale, 2 not on the scale",
+        "h2oloo-zeroshot2: 4,422 labels on the scale, 1 not on the scale",
+    ]
+    wide = data.ratings.pivot_table(index=["user_id", "item_id"], columns="rater", values="rating")
+    assert round(cohen_kappa(wide["human"], wide["willia-umbrela1"]), 4) == 0.2863

@@ -1,0 +1,142 @@
+"""Values of systems against ir_measures, published numbers and another program."""
+
+from __future__ import annotations
+
+import time
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kendalltau
+
+from metaeval.base.records import Scale
+from metaeval.kinds.relevance.systems.effectiveness import (
+    RankedRuns,
+    by_evaluator,
+    effectiveness,
+    systems_frame,
+)
+from metaeval.kinds.relevance.systems.labels import Judgements
+from metaeval.kinds.relevance.systems.measures import measure_named
+from metaeval.stats.resampling.bootstrap import Resampler
+from tests.kinds.relevance.systems.frames import judgements_of
+
+COMPAT = measure_named("Compat(p=0.9)")
+
+
+def means(runs, found, measure):
+    return found.means(measure).at(np.ones((len(runs.users), 1)))[:, 0]
+
+
+def test_published_orders_of_the_deep_learning_track(dl21):
+    judgements, runs = dl21
+    ndcg = measure_named("nDCG@10")
+    truth = means(runs, effectiveness(runs, judgements.labels["human"], [ndcg]), "nDCG@10")
+    found = by_evaluator(runs, judgements.labels, [COMPAT])
+    tau = {e: kendalltau(truth, means(runs, of, "Compat(p=0.9)")).statistic for e, of in found.items()}
+    assert {e: round(t, 3) for e, t in tau.items() if e != "llama3.2-binary"} == {
+        "human": 0.916,
+        "gpt-4o-umbrela": 0.890,
+        "gpt-4o-binary": 0.904,
+    }
+    # Runs whose scores are negative, which ranks above what they did not retrieve would be ruined by.
+    by_name = dict(zip(runs.systems, means(runs, found["human"], "Compat(p=0.9)"), strict=True))
+    assert round(by_name["ihsm_colbert64"], 3) == 0.435
+    assert round(by_name["uogTrPot5"], 3) == 0.466
+
+
+def test_compatibility_of_all_systems_takes_no_time(dl21):
+    judgements, runs = dl21
+    took = []
+    for _ in range(3):
+        start = time.perf_counter()
+        effectiveness(runs, judgements.labels["human"], [COMPAT])
+        took.append(time.perf_counter() - start)
+    assert min(took) < 0.3
+
+
+def test_lists_of_the_java_program(real_data):
+    folder = real_data / "topn"
+    kinds = {"user": str, "item": str}
+    names = {"user": "user_id", "item": "item_id", "Algorithm": "system", "rating": "label"}
+    lists = pd.read_csv(folder / "recs.csv.gz", dtype=kinds).rename(columns=names)
+    truth = pd.read_csv(folder / "truth.csv", dtype=kinds).rename(columns=names)
+    java = pd.read_csv(folder / "metrics.csv", dtype=kinds)
+    judgements = judgements_of({"truth": truth}, Scale(1, 5))
+    runs = RankedRuns.of(lists, judgements.units)
+    measures = [measure_named("nDCG(dcg='jk')"), measure_named("RR")]
+    found = effectiveness(runs, judgements.labels["truth"], measures)
+    at = [runs.systems.index(s) for s in java["Algorithm"]], [runs.users.index(u) for u in java["user"]]
+    assert found.of_user["nDCG(dcg='jk')"][at] == pytest.approx(java["Java.nDCG"].to_numpy(), abs=1e-9)
+    assert found.of_user["RR"][at] == pytest.approx(java["Java.RecipRank"].to_numpy(), abs=1e-9)
+
+
+@st.composite
+def collections(draw):
+    users, items = [f"u{i}" for i in range(3)], [f"i{i}" for i in range(6)]
+    pairs = st.tuples(st.sampled_from(users), st.sampled_from(items))
+    labels = draw(st.dictionaries(pairs, st.integers(0, 3), min_size=1))
+    rows = []
+    for system in ("a", "b"):
+        for user in draw(st.sets(st.sampled_from([*users, "stranger"]), min_size=1)):
+            ranking = draw(st.permutations(items))[: draw(st.integers(1, 6))]
+            scores = sorted(draw(st.lists(st.integers(-3, 1), min_size=6, max_size=6)), reverse=True)
+            rows += [(system, user, item, r + 1, float(scores[r])) for r, item in enumerate(ranking)]
+    runs = pd.DataFrame(rows, columns=["system", "user_id", "item_id", "rank", "score"])
+    known = pd.DataFrame([(*k, v) for k, v in labels.items()], columns=["user_id", "item_id", "label"])
+    return known, runs
+
+
+@given(given=collections())
+@settings(max_examples=60)
+def test_values_are_those_of_ir_measures_for_the_scores_or_the_ranks(given):
+    labels, runs = given
+    judgements = judgements_of({"human": labels}, Scale(0, 3))
+    ranked = RankedRuns.of(runs, judgements.units)
+    names = ["nDCG@3", "AP", "P@2", "Judged@2", "Compat(p=0.8)"]
+    found = effectiveness(ranked, judgements.labels["human"], [measure_named(n) for n in names])
+    qrels = [ir_measures.Qrel(r.user_id, r.item_id, r.label) for r in labels.itertuples()]
+    for s, system in enumerate(ranked.systems):
+        own = runs[runs["system"] == system]
+        alike = own.groupby("user_id")["score"].transform("nunique") == 1
+        by_score = own["score"].where(~alike, 1 / own["rank"])  # equal scores say nothing
+        for name in names:
+            score = 1 / own["rank"] if name.startswith(("Compat", "Judged")) else by_score
+            run = list(map(ir_measures.ScoredDoc, own["user_id"], own["item_id"], score))
+            expected = {
+                m.query_id: m.value
+                for m in ir_measures.iter_calc([ir_measures.parse_measure(name)], qrels, run)
+            }
+            for u, user in enumerate(ranked.users):
+                assert found.of_user[name][s, u] == pytest.approx(expected.get(user, 0), abs=1e-9), (
+                    name,
+                    user,
+                )
+
+
+def test_a_user_without_a_list_is_worth_nothing_and_is_counted():
+    labels = pd.DataFrame({"user_id": ["u", "v"], "item_id": ["i", "i"], "label": [1, 1]})
+    runs = pd.DataFrame({"system": ["a", "a", "b"], "user_id": ["u", "v", "u"], "item_id": "i", "rank": 1})
+    judgements = judgements_of({"human": labels}, Scale(0, 1))
+    ranked = RankedRuns.of(runs, judgements.units)
+    found = by_evaluator(ranked, judgements.labels, [measure_named("RR")])
+    frame = systems_frame(ranked, found, ["RR"], Resampler(2, 50))
+    assert frame["value"].tolist() == [1, 0.5]
+    assert frame["n_missing"].tolist() == [0, 1]
+    assert frame["n_users"].tolist() == [2, 2]
+    assert frame["judged"].tolist() == [1, 1]
+
+
+def test_scores_become_labels_by_a_stated_rule():
+    units = pd.DataFrame({"user_id": ["u"] * 4, "item_id": list("abcd")})
+    scores = {"mean": [0.5, 1.4, np.nan, 2], "whole": [0, 1, 2, 3], "counts": [0, 1, 2, 500]}
+    given = Judgements.of(units, {k: np.array(v, dtype=float) for k, v in scores.items()}, Scale(0, 3))
+    assert list(given.labels) == ["mean", "whole"]
+    assert given.labels["mean"] == pytest.approx([1, 1, np.nan, 2], nan_ok=True)
+    assert given.notes == (
+        "2 scores of mean (of 3) are rounded to the nearest label, halves up.",
+        f"counts measures no system: 1 of its 4 scores lie outside the scale of the labels ({Scale(0, 3)}).",
+    )

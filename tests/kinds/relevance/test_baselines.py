@@ -1,0 +1,119 @@
+"""Popularity, likeness to the history and recorded labels."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kendalltau
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from metaeval.base.errors import DataError, SpecError
+from metaeval.base.records import Kind
+from metaeval.judging.settings import judging
+from metaeval.kinds.relevance.baselines import ItemSimilarity, Labels, Popularity, tf_idf
+from metaeval.kinds.relevance.data.imports.coat import import_coat
+from metaeval.kinds.relevance.data.loading import load
+from metaeval.kinds.relevance.judge.judge import Relevance
+from tests.kinds.relevance.judge.films import films
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ASPECTS = ["relevance"]
+WORDS = r"(?u)\w+"
+
+
+def test_popularity_is_the_number_of_other_users() -> None:
+    data = films(users=12)
+    scores = Popularity().score(data, ASPECTS).frame
+    assert data.histories is not None
+    own = 0
+    for user, item, score in scores[["user_id", "item_id", "score"]].itertuples(index=False):
+        having = set(data.histories[data.histories["item_id"] == item]["user_id"])
+        own += user in having
+        assert score == len(having - {user})
+    assert own > 5
+    with pytest.raises(DataError, match="has no histories"):
+        Popularity().score(dataclasses.replace(data, histories=None), ASPECTS)
+
+
+@given(st.lists(st.text(alphabet="ab c,é12_", max_size=12), min_size=1, max_size=6))
+def test_weights_are_those_of_scikit_learn(texts: list[str]) -> None:
+    other = TfidfVectorizer(token_pattern=WORDS)
+    if not any(any(c.isalnum() or c == "_" for c in text) for text in texts):
+        return
+    wanted = other.fit_transform(texts)
+    found = tf_idf(texts)
+    # The words come in another order, so what is compared is how like the texts are.
+    assert np.allclose((found @ found.T).toarray(), (wanted @ wanted.T).toarray())
+
+
+def test_similarity_is_the_cosine_with_the_mean_of_the_history() -> None:
+    data = films(users=4)
+    assert data.items is not None
+    assert data.histories is not None
+    vectors = TfidfVectorizer(token_pattern=WORDS).fit_transform(data.items["genres"]).toarray()
+    scores = ItemSimilarity(fields=["genres"]).score(data, ASPECTS).frame
+    for user, of_user in scores.groupby("user_id"):
+        past = data.histories[data.histories["user_id"] == user]["item_id"]
+        past = past[~past.isin(data.table[data.table["user_id"] == user]["item_id"])]
+        profile = vectors[past.str[1:].astype(int)].mean(axis=0)
+        items = vectors[of_user["item_id"].str[1:].astype(int)]
+        assert np.allclose(of_user["score"], items @ profile / np.linalg.norm(profile))
+
+
+def test_a_user_without_a_history_and_an_item_without_words_are_missing() -> None:
+    data = films()
+    assert data.items is not None
+    assert data.histories is not None
+    silent, unknown = data.table["item_id"][:2]
+    items = data.items.assign(title=data.items["title"].where(data.items["item_id"] != silent))
+    changed = dataclasses.replace(
+        data,
+        items=items[items["item_id"] != unknown],
+        histories=data.histories[data.histories["user_id"] != "u1"],
+    )
+    frame = ItemSimilarity(["title"]).score(changed, ASPECTS).frame
+    missing = frame["status"] == "missing"
+    assert (missing == (frame["item_id"].isin([silent, unknown]) | (frame["user_id"] == "u1"))).all()
+    assert frame["score"].isna().equals(missing)
+    with pytest.raises(SpecError, match="fields is a list"):
+        ItemSimilarity("title")
+    with pytest.raises(DataError, match="no field 'genre'; did you mean 'genres'"):
+        ItemSimilarity(["genre"]).score(data, ASPECTS)
+
+
+def test_labels_of_a_rater_are_kept_and_those_off_the_scale_are_not() -> None:
+    data = films()
+    machine = data.ratings[:5].assign(rater="machine", rating=[0.0, 3.0, 4.0, 1.5, np.nan])
+    data = dataclasses.replace(data, ratings=pd.concat([data.ratings, machine], ignore_index=True))
+    frame = Labels("machine").score(data, ASPECTS).frame
+    assert frame["status"].tolist() == ["ok", "ok", "out_of_range", "out_of_range", "missing"]
+    assert frame["score"].tolist()[:2] == [0, 3]
+    assert (Labels("human").score(data, ASPECTS).frame["score"] == data.ratings["rating"][: len(data)]).all()
+    with pytest.raises(DataError, match=r"no ratings of 'machin'.*did you mean 'machine'"):
+        Labels("machin").score(data, ASPECTS)
+    with pytest.raises(SpecError, match="must not be empty"):
+        Labels(" ")
+
+
+def test_likeness_and_a_simulated_judge_tell_which_coats_people_like(real_data: Path, tmp_path: Path) -> None:
+    """The truth are ratings of coats drawn at random; the history, those that people chose themselves."""
+    import_coat(real_data / "coat", tmp_path / "coat")
+    data = load(tmp_path / "coat")
+    truth = Labels("user").score(data, ASPECTS).frame["score"]
+    found = {}
+    with judging():
+        for evaluator in (Popularity(), ItemSimilarity(), Relevance("simulated/x", labels=8)):
+            frame = evaluator.score(data, ASPECTS).frame
+            assert (frame["status"] == "ok").sum() == (290 * 8 if evaluator.kind is Kind.JUDGE else 4640)
+            found[type(evaluator).__name__] = kendalltau(frame["score"], truth, nan_policy="omit").statistic
+    assert found["Popularity"] == pytest.approx(0.053, abs=0.01)
+    assert found["ItemSimilarity"] == pytest.approx(0.125, abs=0.01)
+    assert found["Relevance"] > 0.1

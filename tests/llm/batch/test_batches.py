@@ -1,0 +1,331 @@
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from metaeval.base.errors import MetaevalError, StoppedError
+from metaeval.llm.calls.client import CallError
+from metaeval.llm.calls.limits import Budget
+from metaeval.llm.calls.price import Prices
+from metaeval.llm.calls.runner import RequestRun
+from metaeval.llm.store.tools import prune
+from tests.llm.asking import FAST, KEY, requests
+from tests.llm.batch.asking import PRICES, address, replies, round_of
+from tests.llm.batch.server import BatchServer
+from tests.llm.dialects import reasoning
+from tests.llm.server import Act, Server, error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from metaeval.llm.calls.request import Request
+    from metaeval.llm.store.replies import Store
+
+BOTH = pytest.mark.parametrize("provider", ["openai", "dashscope"])
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[BatchServer]:
+    with BatchServer(tmp_path / "server") as running:
+        yield running
+
+
+def asked(server: BatchServer, number: int, provider: str = "openai", **more: Any) -> list[Request]:
+    return list(requests(number, address(provider, server), provider, **more))
+
+
+def finish(store: Store, wanted: list[Request], **options: Any) -> int:
+    """Send and collect until nothing is to come, and return how many rounds that took."""
+    for number in range(1, 30):
+        if not round_of(store, wanted, **options).to_come:
+            return number
+    raise AssertionError("it never ends")
+
+
+@BOTH
+def test_what_is_missing_is_sent_once_and_collected_later(
+    store: Store, server: BatchServer, provider: str
+) -> None:
+    wanted = asked(server, 10, provider)
+    server.looks = 1
+    assert str(round_of(store, wanted)) == "10 replies are to come from 1 batch, within 24 hours"
+    assert round_of(store, wanted[:7]).to_come == 7
+    assert round_of(store, wanted).to_come == 0
+    assert {answer.reply.text for answer in replies(store, wanted)} == {"Summary: 3"}
+    assert len(server.made()) == 1
+    assert server.sent() == dict.fromkeys((request.key for request in wanted), 1)
+    assert server.keys == {f"Bearer {KEY}"}
+
+
+@BOTH
+def test_both_ways_share_a_store(store: Store, server: BatchServer, provider: str) -> None:
+    wanted = asked(server, 6, provider)
+    with Server(port=0) as ordinary:
+        before = list(requests(3, address(provider, ordinary), provider))
+        list(RequestRun(before, store, limits=FAST))
+        assert round_of(store, before).to_come == 0
+        assert not server.seen
+    finish(store, wanted)
+    run = RequestRun(wanted, store, limits=FAST)  # whose server takes no ordinary call
+    assert [answer.from_store for answer in run] == [True] * 6
+    assert run.tally.calls == 0
+
+
+def test_a_reply_costs_half(store: Store, server: BatchServer) -> None:
+    wanted = asked(server, 4)
+    finish(store, wanted)
+    with Server() as ordinary:
+        paid = list(requests(1, ordinary.openai))
+        whole = next(iter(RequestRun(paid, store, limits=FAST))).reply
+    by_batch = store.get(wanted[0].key)
+    assert by_batch is not None
+    assert (by_batch.by_batch, whole.by_batch) == (True, False)
+    usd = (100 * 2.0 + 10 * 8.0) / 1e6
+    assert PRICES.cost(paid[0], whole) == pytest.approx(usd)
+    assert PRICES.cost(wanted[0], by_batch) == pytest.approx(usd / 2)
+
+
+@BOTH
+@pytest.mark.parametrize("fate", ["expired", "cancelled"])
+def test_a_batch_that_broke_off_gives_what_it_has(
+    store: Store, server: BatchServer, provider: str, fate: str
+) -> None:
+    server.fate = lambda before: fate if before < 2 else "completed"
+    wanted = asked(server, 9, provider)
+    assert finish(store, wanted) == 4
+    assert [len(batch["keys"]) for batch in server.made()] == [9, 4, 2]
+    assert all(answer.reply.text for answer in replies(store, wanted))
+
+
+def test_requests_that_no_batch_answers_are_given_up_and_asked_again_by_the_next_run(
+    store: Store, server: BatchServer
+) -> None:
+    server.behave = lambda body, _: (
+        error(500, "server_error") if "0?" in body["messages"][0]["content"] else Act()
+    )
+    wanted = asked(server, 3)
+    limits = FAST.model_copy(update={"retries": 2})
+    assert finish(store, wanted, limits=limits) == 4
+    lost = [answer.reply.error for answer in replies(store, wanted)]
+    assert [why and why.code for why in lost] == ["server_error", None, None]
+    server.behave = lambda _body, _: Act()
+    assert finish(store, wanted) == 2
+    assert server.sent()[wanted[0].key] == 4
+
+
+@BOTH
+def test_the_error_file_alone_is_understood(store: Store, server: BatchServer, provider: str) -> None:
+    server.behave = lambda _body, _: error(400, "invalid_prompt", "this prompt will not do")
+    wanted = asked(server, 3, provider)
+    assert finish(store, wanted) == 2
+    (batch,) = server.made()
+    assert "output_file_id" not in batch
+    kinds = [answer.reply.error and answer.reply.error.kind for answer in replies(store, wanted)]
+    assert kinds == ["rejected"] * 3
+
+
+@BOTH
+def test_refused_parameters_are_learnt_from_rows(
+    store: Store, server: BatchServer, provider: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.behave = reasoning
+    wanted = asked(server, 3, provider)
+    assert finish(store, wanted) == 4  # each with what was learnt, in a process of its own
+    bodies = [json.loads(_input(server, batch)[0])["body"] for batch in server.made()]
+    sent = [sorted(body.keys() - {"messages", "model"}) for body in bodies]
+    assert sent == [
+        ["max_tokens", "temperature"],
+        ["max_completion_tokens", "temperature"],
+        ["max_completion_tokens"],
+    ]
+    assert [message for message in caplog.messages if "temperature" in message]
+    found = store.get(wanted[0].key)
+    assert found is not None
+    assert json.loads(found.sent) == {
+        "max_tokens": "max_completion_tokens",
+        "service_tier": "batch",
+        "temperature": None,
+    }
+
+
+def test_a_refused_setting_that_is_stated_stops(store: Store, server: BatchServer) -> None:
+    server.behave = reasoning
+    wanted = asked(server, 2, stated=frozenset({"temperature"}))
+    with pytest.raises(MetaevalError, match="does not take temperature=0"):
+        finish(store, wanted)
+    assert len(server.made()) == 2
+
+
+def test_files_keep_to_what_a_provider_takes(
+    store: Store, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from metaeval.llm import providers
+
+    entry = providers.PROVIDERS["openai"]
+    assert entry.batching is not None
+    small = entry.batching._replace(requests=4, file_bytes=800, line_bytes=400)
+    monkeypatch.setitem(providers.PROVIDERS, "openai", entry._replace(batching=small))
+    wanted = asked(server, 10)
+    wanted.append(wanted[0].asking([("user", "long " * 100)]))
+    finish(store, wanted)
+    sizes = [sum(len(line) + 1 for line in _input(server, batch)) for batch in server.made()]
+    assert all(size <= 800 for size in sizes)
+    assert all(len(batch["keys"]) <= 4 for batch in server.made())
+    assert len(sizes) >= 3
+    lost = [a.reply.error.message for a in replies(store, wanted) if a.reply.error]
+    assert len(lost) == 1
+    assert "MB per request" in lost[0]
+
+
+def test_each_model_has_a_file_of_its_own(store: Store, server: BatchServer) -> None:
+    wanted = asked(server, 4)
+    other = [type(one)("openai", "other", one.messages, one.parameters, one.base_url) for one in wanted]
+    finish(store, [*wanted, *other, *wanted])
+    assert [len(batch["keys"]) for batch in server.made()] == [4, 4]
+
+
+def test_where_there_is_no_room_smaller_batches_are_sent_later(store: Store, server: BatchServer) -> None:
+    server.room, server.looks = 3, 1
+    wanted = asked(server, 10)
+    finish(store, wanted)
+    assert all(answer.reply.text for answer in replies(store, wanted))
+    assert server.sent("completed") == dict.fromkeys((request.key for request in wanted), 1)
+
+
+def test_a_full_endpoint_that_says_so_at_once_is_sent_to_later(store: Store, server: BatchServer) -> None:
+    wanted = asked(server, 4)
+    server.refuse = lambda: len(server.made()) == 0 and server.seen.count("create") < 2
+    left = round_of(store, wanted)
+    assert str(left) == "4 calls are not sent yet: the provider has no room for more now"
+    finish(store, wanted)
+    assert [len(batch["keys"]) for batch in server.made()] == [4]
+    assert len(server.uploads()) == 1
+
+
+def test_a_batch_that_fails_as_a_whole_stops_with_the_reason_and_is_sent_again(
+    store: Store, server: BatchServer
+) -> None:
+    server.fate = lambda before: f"model_not_found for {KEY}" if before == 0 else "completed"
+    wanted = asked(server, 2)
+    round_of(store, wanted)
+    with pytest.raises(
+        StoppedError, match=r"a batch to openai/m failed: it failed: model_not_found for \[key\]"
+    ):
+        round_of(store, wanted)
+    finish(store, wanted)
+    assert all(answer.reply.text for answer in replies(store, wanted))
+
+
+def test_a_batch_is_sent_only_if_the_most_that_it_costs_is_left(store: Store, server: BatchServer) -> None:
+    wanted = asked(server, 10)
+    most = PRICES.at_most(wanted[0])
+    assert most is not None
+    budget = Budget(max_usd=most / 2 * 4.5)  # four calls at half the price
+    left = round_of(store, wanted, budget=budget)
+    assert (left.to_come, left.unsent, left.stuck) == (10, 6, False)
+    left = round_of(store, wanted, budget=budget)  # they cost less than the most: one more has room
+    assert (left.to_come, left.unsent) == (6, 5)
+    left = round_of(store, wanted, budget=budget)
+    assert left.stuck
+    assert "USD has no room for them; raise max_usd" in str(left)
+    assert [len(batch["keys"]) for batch in server.made()] == [4, 1]
+    assert round_of(store, wanted, budget=Budget(max_usd=1)).unsent == 0
+
+
+def test_calls_of_all_batches_of_a_run_count(store: Store, server: BatchServer) -> None:
+    wanted = asked(server, 5)
+    budget = Budget(max_calls=3)
+    assert round_of(store, wanted, budget=budget).unsent == 2
+    left = round_of(store, wanted, budget=budget)
+    assert left.stuck
+    assert (
+        str(left) == "2 calls are not sent yet: the budget of 3 calls has no room for them; raise max_calls"
+    )
+    assert round_of(store, wanted, budget=budget, run="another").unsent == 0
+
+
+def test_a_budget_needs_a_price(store: Store, server: BatchServer) -> None:
+    with pytest.raises(
+        MetaevalError, match="max_usd cannot be kept for openai/m, since its price is unknown"
+    ):
+        round_of(store, asked(server, 1), budget=Budget(max_usd=1), prices=Prices())
+
+
+def test_replies_that_cannot_be_used_are_asked_for_again(store: Store, server: BatchServer) -> None:
+    wanted = asked(server, 3)
+    finish(store, wanted, attempts=2, usable=lambda _, reply: False)
+    assert [len(batch["keys"]) for batch in server.made()] == [3, 3]
+    assert len({key for batch in server.made() for key in batch["keys"]}) == 6
+
+
+def test_a_key_in_a_result_is_nowhere_in_the_store(store: Store, server: BatchServer, tmp_path: Path) -> None:
+    server.behave = lambda _body, _: Act(text=f"Summary: 3, says {KEY}")
+    wanted = asked(server, 2)
+    finish(store, wanted)
+    store.close()
+    found = b"".join(file.read_bytes() for file in tmp_path.glob("replies.sqlite*"))
+    assert KEY.encode() not in found
+
+
+def test_prompts_of_batches_under_way_outlive_a_prune(store: Store, server: BatchServer) -> None:
+    server.looks = 1
+    wanted = asked(server, 3)
+    round_of(store, wanted)
+    prune(store, everything=True)
+    finish(store, wanted)
+    assert all(answer.reply.text for answer in replies(store, wanted))
+
+
+def test_a_reply_is_kept_though_no_run_asks_for_it_any_more(store: Store, server: BatchServer) -> None:
+    wanted = asked(server, 3)
+    round_of(store, wanted)
+    round_of(store, wanted[:1])
+    assert all(answer.reply.text for answer in replies(store, wanted))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda body: {**body, "errors": [], "request_counts": None, "metadata": None},
+        lambda body: {**body, "errors": {"data": None}, "request_counts": {}},
+        lambda body: {**body, "status": "unheard of"},
+        lambda body: {k: v for k, v in body.items() if k != "id"},
+        lambda body: [body],
+        lambda _body: "no batch",
+        lambda body: {**body, "errors": "no", "status": ["failed"]},
+    ],
+)
+def test_a_server_that_says_it_otherwise_loses_nothing(
+    store: Store, server: BatchServer, change: Callable[[dict[str, Any]], Any]
+) -> None:
+    wanted = asked(server, 3)
+    server.change = change
+    for _ in range(3):
+        with contextlib.suppress(CallError):
+            round_of(store, wanted)
+    server.change = lambda body: body
+    finish(store, wanted)
+    assert server.paid() == dict.fromkeys((request.key for request in wanted), 1)
+
+
+def test_a_result_of_endless_length_is_none(store: Store, server: BatchServer) -> None:
+    server.behave = lambda _body, _: Act(
+        text="long " * 2_000_000 if len(server.made()) == 1 else "Summary: 3"
+    )
+    wanted = asked(server, 1)
+    assert finish(store, wanted) == 3
+    assert [answer.reply.text for answer in replies(store, wanted)] == ["Summary: 3"]
+
+
+def test_providers_without_batches_are_named(store: Store, tmp_path: Path) -> None:
+    wanted = list(requests(1, "http://127.0.0.1:9/v1", "groq"))
+    with pytest.raises(MetaevalError, match="provider 'groq' takes no batches, which openai, dashscope"):
+        round_of(store, wanted)
+
+
+def _input(server: BatchServer, batch: dict[str, Any]) -> list[str]:
+    return (server.folder / "files" / f"{batch['input_file_id']}.jsonl").read_text().splitlines()
