@@ -7,7 +7,7 @@ chance gives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +28,7 @@ ALL = "all"
 """The task of verdicts that have none."""
 COLUMNS = (
     *("evaluator", "task", "axiom", "estimate", "ci_low", "ci_high", "chance", "n"),
-    *("n_groups", "n_missing", "expected", "in_cycles"),
+    *("n_clusters", "n_missing", "expected", "in_cycles"),
 )
 
 _WINNERS = (FIRST, SECOND, TIE)
@@ -41,9 +41,10 @@ def coherence(verdicts: pd.DataFrame, *, resamples: int = 10_000, seed: int = 0)
     Parameters
     ----------
     verdicts
-        A row per verdict: ``evaluator``, ``task``, ``group`` (such as a user: pairs belong to it, and it is
-        resampled), ``repeat`` (how often it was asked before), ``first`` and ``second`` (what was shown first
-        and second), ``winner``: ``first``, ``second``, ``tie``, or empty for a missing verdict.
+        A row per verdict: ``evaluator``, ``task``, ``cluster`` (what is resampled, such as a user), ``group``
+        (within a cluster: pairs of a group are compared, such as those of a user and an item), ``repeat``,
+        ``first`` and ``second`` (what was shown first and second), ``winner``: ``first``, ``second``,
+        ``tie``, or empty for a missing verdict. See `metaeval.sources.verdict_orders`.
 
     Returns
     -------
@@ -81,6 +82,8 @@ class _Asked:
     """Shape (2, pairs): the two names, in their order as text."""
     group_of: Ints
     """The group of each pair."""
+    cluster_of: Ints
+    """The cluster of each group."""
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> _Asked:
@@ -89,21 +92,28 @@ class _Asked:
         swapped = (place[0] > place[1]).astype(np.int64)
         winner = pd.Index(_WINNERS).get_indexer(pd.Index(frame["winner"])).astype(np.int64)
         winner = np.where(winner == _TIE, _TIE, winner ^ swapped)
-        group, repeat = (pd.factorize(frame[c])[0].astype(np.int64) for c in ("group", "repeat"))
+        group = frame.groupby(["cluster", "group"], sort=False).ngroup().to_numpy().astype(np.int64)
+        repeat, cluster = (pd.factorize(frame[c])[0].astype(np.int64) for c in ("repeat", "cluster"))
+        _, head = np.unique(group, return_index=True)
         key = (group * len(names) + place.min(axis=0)) * len(names) + place.max(axis=0)
         pair, keys = pd.factorize(key)
         sides = np.stack([keys // len(names) % len(names), keys % len(names)])
-        return cls(
-            group, repeat, pair.astype(np.int64), swapped, winner, sides, keys // max(1, len(names) ** 2)
-        )
+        of_pairs = sides, keys // max(1, len(names) ** 2), cluster[head]
+        return cls(group, repeat, pair.astype(np.int64), swapped, winner, *of_pairs)
 
     def __len__(self) -> int:
         return len(self.group)
 
     def only(self, use: Any) -> _Asked:  # noqa: ANN401 - bool of shape (verdicts,)
         """Return some of the verdicts."""
-        arrays = (self.group, self.repeat, self.pair, self.swapped, self.winner)
-        return _Asked(*(values[use] for values in arrays), self.names, self.group_of)
+        return replace(
+            self,
+            group=self.group[use],
+            repeat=self.repeat[use],
+            pair=self.pair[use],
+            swapped=self.swapped[use],
+            winner=self.winner[use],
+        )
 
     def counts(self, cell: Ints, n: int) -> Floats:
         """Count winners by cell, shape (n, 3)."""
@@ -111,8 +121,8 @@ class _Asked:
         return counts.reshape(-1, 3).astype(np.float64)
 
     def clusters(self, pair: Ints) -> Ints:
-        """Return what is resampled for some pairs: their groups, or the pairs if all are of one group."""
-        return self.group_of[pair] if self.group_of.any() else pair
+        """Return what is resampled for some pairs: their clusters, or the pairs if there is one cluster."""
+        return self.cluster_of[self.group_of[pair]] if self.cluster_of.any() else pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +148,7 @@ class _Counted:
         found = bootstrap(ClusterSums(sums.astype(np.float64), self.share), resampler, bounds=(0.0, 1.0))
         ends = (found.low[0], found.high[0]) if len(clusters) > 1 else (np.nan, np.nan)
         cells = {"estimate": float(found.value[0]), "ci_low": float(ends[0]), "ci_high": float(ends[1])}
-        return {**cells, "n": round(self.n), "n_groups": len(clusters), **self.facts}
+        return {**cells, "n": round(self.n), "n_clusters": len(clusters), **self.facts}
 
 
 class _Even(_Counted):
@@ -188,7 +198,7 @@ def _transitivity(pairs: _Asked, *, both_orders: bool) -> _Counted:
     if of.sum():
         facts["expected"] = 1 - sum(t.expected for t in found) / float(of.sum())
         facts["in_cycles"] = sum(t.in_cycles for t in found) / sum(t.players for t in found if t.triples)
-    return _Counted(kept, of, groups, facts)
+    return _Counted(kept, of, pairs.cluster_of[groups], facts)
 
 
 def _asymmetry(pairs: _Asked) -> _Counted:
