@@ -23,7 +23,6 @@ from pydantic import Field, model_validator
 from metaeval.base.errors import sound
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.base.validation import Strict, read_model
-from metaeval.evaluators.verdicts import pair_keys
 from metaeval.llm.replies.fields import Choice
 from metaeval.llm.replies.reader import read_reply
 from metaeval.sources.tables.entries import Name, Names
@@ -124,24 +123,3 @@ def _chosen(reply: str, field: Choice) -> str:
     """Return the side that a reply chooses; empty if it is not clear."""
     chosen = read_reply(reply, [field]).values  # noqa: PD011 - no frame
     return "" if chosen is None else str(chosen[field.name])
-
-
-def orders_of(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Return the verdicts of pairwise evaluators (`metaeval.evaluators.verdicts`) in the same form."""
-    keys = pair_keys(verdicts)
-    swapped = (verdicts["order"] == SECOND).to_numpy()
-    sides = verdicts[[FIRST, SECOND]].astype(object).to_numpy()
-    winner = verdicts["winner"].astype(object)
-    turned = winner.map({FIRST: SECOND, SECOND: FIRST}).fillna(winner)
-    return pd.DataFrame(
-        {
-            "evaluator": verdicts["evaluator"].astype(object),
-            "task": verdicts["aspect"].astype(object).replace("", ALL),
-            "cluster": verdicts[keys[0]].astype(object),
-            "group": verdicts[keys].astype(str).agg(" ".join, axis=1),
-            "repeat": "",
-            FIRST: np.where(swapped, sides[:, 1], sides[:, 0]),
-            SECOND: np.where(swapped, sides[:, 0], sides[:, 1]),
-            "winner": np.where(swapped, turned, winner),
-        }
-    )

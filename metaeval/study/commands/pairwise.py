@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, cast
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.simulation import REAL
 from metaeval.runs.finished import open_run
-from metaeval.sources.verdict_orders import orders_of, read_orders
+from metaeval.sources.verdict_orders import read_orders
 from metaeval.sources.verdicts import read_verdicts
-from metaeval.trust.verdicts.coherence import coherence
+from metaeval.trust.verdicts.coherence import coherence, orders_of
 from metaeval.trust.verdicts.coherence_sheet import coherence_sheet
 from metaeval.trust.verdicts.sheets import pairwise_sheets
 

@@ -15,6 +15,8 @@ import pandas as pd
 
 from metaeval.base.progress import progress
 from metaeval.base.records import FIRST, SECOND, TIE
+from metaeval.evaluators.verdicts import pair_keys
+from metaeval.sources.verdict_orders import ALL
 from metaeval.stats.ranking.triads import CYCLES_BY_CHANCE, triads
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
 
     from metaeval.stats.coefficients.tables import Floats, Ints
 
-ALL = "all"
-"""The task of verdicts that have none."""
 COLUMNS = (
     *("evaluator", "task", "axiom", "estimate", "ci_low", "ci_high", "chance", "n"),
     *("n_clusters", "n_missing", "expected", "in_cycles"),
@@ -65,6 +65,27 @@ def coherence(verdicts: pd.DataFrame, *, resamples: int = 10_000, seed: int = 0)
                     rows.append({**shared, "axiom": axiom, **found.row(resamples, seed), "chance": chance})
             advance()
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def orders_of(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Return verdicts of pairwise evaluators (`metaeval.evaluators.verdicts`) as `coherence` takes them."""
+    keys = pair_keys(verdicts)
+    swapped = (verdicts["order"] == SECOND).to_numpy()
+    sides = verdicts[[FIRST, SECOND]].astype(object).to_numpy()
+    winner = verdicts["winner"].astype(object)
+    turned = winner.map({FIRST: SECOND, SECOND: FIRST}).fillna(winner)
+    return pd.DataFrame(
+        {
+            "evaluator": verdicts["evaluator"].astype(object),
+            "task": verdicts["aspect"].astype(object).replace("", ALL),
+            "cluster": verdicts[keys[0]].astype(object),
+            "group": verdicts[keys].astype(str).agg(" ".join, axis=1),
+            "repeat": "",
+            FIRST: np.where(swapped, sides[:, 1], sides[:, 0]),
+            SECOND: np.where(swapped, sides[:, 0], sides[:, 1]),
+            "winner": np.where(swapped, turned, winner),
+        }
+    )
 
 
 @dataclass(frozen=True, eq=False)

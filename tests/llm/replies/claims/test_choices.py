@@ -50,9 +50,7 @@ STATED = (
     "Final verdict: [[{}]]",
     "The winner is {}.",
 )
-REASON = (
-    "Reason:\n1. Response 2 is clearer than Response 1.\n2. The first is longer. A user may like both."
-)
+REASON = "Reason:\n1. Response 2 is clearer than Response 1.\n2. The first is longer. A user may like both."
 LETTER = st.sampled_from("ABC")
 
 
