@@ -47,6 +47,21 @@ def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> No
 
 
 @verdicts.command()
+@click.argument("path", metavar="FILE|RUN", type=PATH)
+@click.option("--map", "map_file", type=PATH, help="YAML file: which column is what; needed for a FILE.")
+@resampled()
+@prints_sheets()
+def coherence(path: Path, *, map_file: Path | None, resamples: int, seed: int) -> Sheets:
+    """Say whether verdicts are the same with sides swapped and when asked again, and have no cycles.
+
+    FILE is a table with a row per verdict; RUN is the folder of a run with pairwise evaluators.
+    """
+    from metaeval.study.commands.pairwise import coherence_of
+
+    return [coherence_of(path, map_file, resamples=resamples, seed=seed)]
+
+
+@verdicts.command()
 @click.argument("file", type=PATH)
 @several("--by", "by", metavar="COLUMN", help="Count by this too.  [default: the columns that were kept]")
 @resampled()

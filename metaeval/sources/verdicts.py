@@ -60,7 +60,7 @@ def import_verdicts(
         With the row and column of everything that is wrong.
     """
     source, how = Path(path), sound(read_model(Path(map_path), VerdictMap))
-    reader = _Reader(source)
+    reader = Reader(source)
     columns: dict[str, Any] = {k: reader.joined(how.units[k], "/") for k in KEYS if k in how.units}
     if isinstance(how.pair, PairColumns):
         columns |= {side: reader.joined([column], "") for side, column in how.pair}
@@ -93,7 +93,7 @@ def read_verdicts(path: str | os.PathLike[str]) -> pd.DataFrame:
     DataError
         With the row and column of everything that is wrong.
     """
-    reader = _Reader(Path(path))
+    reader = Reader(Path(path))
     for name in (*_NAMES, "winner"):
         reader.need(name, "; make a file of verdicts with `metaeval verdicts import`")
     frame = pd.DataFrame({name: reader.text(name) for name in reader.given})
@@ -114,7 +114,7 @@ def kept_columns(verdicts: pd.DataFrame) -> list[str]:
     return [str(c) for c in verdicts.columns if c not in LONG]
 
 
-class _Reader:
+class Reader:
     """Reads columns of a table as text, and collects their problems."""
 
     def __init__(self, path: Path) -> None:
@@ -126,6 +126,7 @@ class _Reader:
         self._texts: dict[str, Texts] = {}
 
     def need(self, column: str, else_said: str) -> None:
+        """Raise `DataError` if a column is not there."""
         if column not in self.given:
             message = f"there is no column {column!r}{nearest(column, self.given)}{else_said}"
             raise DataError([Problem(self.table.name, None, None, message)])
@@ -136,6 +137,7 @@ class _Reader:
         self.problems += [self.table.problem(i, column, message(i)) for i in rows]
 
     def text(self, column: str) -> Texts:
+        """Return a column as text."""
         if column not in self._texts:
             self.need(column, f"; it has {', '.join(self.given)}")
             self._texts[column], found = text_column(self.table, column)
@@ -158,11 +160,11 @@ class _Reader:
         return np.array([meanings.get(word(value), "") for value in given], dtype=object)
 
 
-def _gold(gold: Gold, how: VerdictMap, reader: _Reader, folder: Path) -> Texts:
+def _gold(gold: Gold, how: VerdictMap, reader: Reader, folder: Path) -> Texts:
     """Return the gold verdict of each row; empty where there is none."""
     if gold.file is None:
         return reader.meant(gold)
-    other = _Reader(folder / gold.file)
+    other = Reader(folder / gold.file)
     columns = [*dict.fromkeys(c for of_key in how.units.values() for c in of_key)]
     rights = other.meant(gold)
     keys = list(zip(*map(other.text, columns), strict=True))

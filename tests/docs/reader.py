@@ -23,6 +23,7 @@ from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.relevance.study import RelevanceStudy
 from metaeval.kinds.study import make_study, read_study
 from metaeval.sources.verdict_map import VerdictMap
+from metaeval.sources.verdict_orders import OrderMap
 from tests.docs.commands import MAKEFILE, check, is_run
 from tests.docs.pages import DOCS, Block, Step, agrees, blocks, source, steps
 
@@ -101,7 +102,7 @@ class Reader:
             if "evaluators" in content:
                 read_study(path)
             else:
-                known = (TableMap, ScoreMap, VerdictMap, Manifest)
+                known = (TableMap, ScoreMap, VerdictMap, OrderMap, Manifest)
                 kinds = [k for k in known if set(content) <= set(k.model_fields)]
                 assert kinds, f"{block}: {block.file} is no study, map or manifest"
 

@@ -18,7 +18,8 @@ _ENDS = re.compile(
 _LATEX = re.compile(r"\\(?:boxed|text|textbf|mathbf)\{([^{}\\]{0,999})\}")
 
 _TAG = re.compile(
-    r"<\s{0,9}/?\s{0,9}(?P<name>[^\W\d_][^<>\s/]{0,60})(?P<more>[^<>\n]{0,200})>"
+    # no type of a program such as ``Set<String>``
+    r"(?:(?<![a-z][a-z])<|<\s{0,9}/)\s{0,9}(?P<name>[^\W\d_][^<>\s/]{0,60})(?P<more>[^<>\n]{0,200})>"
     r"|(?P<odd>◁|▷|<\||\|>|~~|\[/?[A-Z][A-Z_ ]{2,30}\]"
     # comments and the marks of a diff: what they hold is not said, or is no longer
     r"|<!--|-->|/\*|\*/|^ {0,3}(?://|@@|;|--(?= ?\w)|%|\\begin\{comment|\w{1,30}\([\"']"

@@ -16,6 +16,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from metaeval.base.records import Status
 from metaeval.llm.replies.beside import sentences_of, speaks_of_another, takes_back
 from metaeval.llm.replies.claims import mixed
+from metaeval.llm.replies.claims.choices import (
+    about_the_reply,
+    compares,
+    is_about,
+    names_another,
+    sole_choice,
+)
 from metaeval.llm.replies.claims.json_claims import find_json
 from metaeval.llm.replies.claims.line_claims import claim_lines
 from metaeval.llm.replies.claims.objects import claim_json, claim_objects
@@ -187,7 +194,7 @@ def _read(text: str, fields: Sequence[Field], form: str) -> Parsed:
                 return Parsed(None, Status.OUT_OF_RANGE, f"{field.name!r} is {value:g}; asked for were {on}")
             numbers[on][field.name] = value
     rest = json.rest if scale else "\n".join(line.text for line in others)
-    choices = [] if scale else [(f, read[f.name]) for f in fields if isinstance(f, Choice)]
+    choices = {} if scale else {f: read[f.name] for f in fields if isinstance(f, Choice)}
     doubt = _doubt(rest, others, names, numbers, choices)
     if doubt:
         return Parsed(None, Status.UNPARSED, doubt)
@@ -225,17 +232,21 @@ def _doubt(
     others: list[Other],
     names: Names,
     numbers: Mapping[Scale, Mapping[str, float]],
-    choices: Sequence[tuple[Choice, Given]],
+    choices: Mapping[Choice, Given],
 ) -> str | None:
     """Return what the rest of the reply, ``others`` line by line, says against the values, or None."""
     mark = unknown_mark(text, names.spellings)
     if mark is not None:
         return f"the mark {mark!r} is not known"
+    one = sole_choice(choices)
+    compared = one if one and compares(one) and not numbers else None
+    text = about_the_reply(text) if compared else text
     taken_back = takes_back(text) or withdraws(text, names)
     if taken_back is not None:
         return f"the reply says: {taken_back}"
     for line in others:
-        if line.after and is_not_understood(line.text, names):
+        about_choice = compared and is_about(line.text, compared)
+        if line.after and not about_choice and is_not_understood(line.text, names):
             return f"it is not clear what this means: {line.text[:100]}"
         for sentence in sentences_of(line.text):
             about = {f for m in names.search.finditer(sentence[:400]) if (f := names.field(m["name"]))}
@@ -249,7 +260,10 @@ def _doubt(
                 )
                 for scale, values in numbers.items()
             )
-            if another or (line.after and any(mixed.names_another(sentence, f, v) for f, v in choices)):
+            if another or (
+                line.after
+                and any(names_another(sentence, f, v, reason=f is compared) for f, v in choices.items())
+            ):
                 return f"another value may be meant: {sentence.strip()[:100]}"
     return None
 

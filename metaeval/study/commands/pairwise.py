@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, cast
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.simulation import REAL
 from metaeval.runs.finished import open_run
+from metaeval.sources.verdict_orders import read_orders
 from metaeval.sources.verdicts import read_verdicts
+from metaeval.trust.verdicts.coherence import coherence, orders_of
+from metaeval.trust.verdicts.coherence_sheet import coherence_sheet
 from metaeval.trust.verdicts.sheets import pairwise_sheets
 
 if TYPE_CHECKING:
@@ -17,6 +20,34 @@ if TYPE_CHECKING:
 
     from metaeval.engine.sheet import Sheet
     from metaeval.evaluators.verdicts import Flips
+
+
+def coherence_of(
+    path: str | os.PathLike[str],
+    map_path: str | os.PathLike[str] | None = None,
+    *,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Sheet:
+    """Say whether recorded verdicts, or those of a finished run, are coherent.
+
+    Raises
+    ------
+    MetaevalError
+        If there are none, or a file comes without the map that says which column is what.
+    """
+    simulated = REAL
+    if Path(path).is_dir():
+        run = open_run(path)
+        if run.verdicts is None:
+            raise MetaevalError(f"the run in {path} has no verdicts on pairs")
+        verdicts, simulated = orders_of(run.verdicts), run.scores.simulation
+    elif map_path is None:
+        raise MetaevalError(f"{path} needs a map that says which column is what; give one with --map")
+    else:
+        verdicts = read_orders(path, map_path)
+    found = coherence(verdicts, resamples=resamples, seed=seed)
+    return coherence_sheet(found, resamples=resamples, seed=seed, simulated=simulated)
 
 
 def pairwise_of(

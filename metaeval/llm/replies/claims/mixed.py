@@ -11,13 +11,14 @@ import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.llm.replies.beside import is_head, leads_here, takes_back
+from metaeval.llm.replies.claims.choices import before_reason, chosen, sole_choice, verdicts
 from metaeval.llm.replies.claims.json_claims import Pairs
 from metaeval.llm.replies.claims.line_claims import Other, is_partly_quoted, without_markup
 from metaeval.llm.replies.claims.objects import claim_value, holds_values, is_remark_key, unclear
 from metaeval.llm.replies.fields import Choice, Number, Text
 from metaeval.llm.replies.remarks import withdraws
 from metaeval.llm.replies.values import whole_value
-from metaeval.llm.replies.words import UNCLEAR, tidy
+from metaeval.llm.replies.words import UNCLEAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
     Claim: TypeAlias = Callable[[str, Given | None], None]
 
 _DEEPEST = 8
-_AROUND = "\"'“”‘’「」()[]*_`. !。"
-_LEAD = r"^[\s>#•●▪◦·+|*_`\"'-]*(?:[0-9]{1,2}[.)] *)?[*_`\"' ]*"
+_LEAD = r"^[\s>#•●▪◦·+|*_`\"'-]*(?:[0-9]{1,2}[.)] *)?[*_`\"' ]{0,9}"
+_HEADS_REASON = re.compile(
+    r"^(?:[0-9]{1,2}[.)] +)?(?:\W*(?:reasons?|reasoning|rationale|explanation|justification) *(?::\W*|$))?",
+    re.IGNORECASE,
+)
 _SEPARATOR = r"[*_`\"' ]*(?::|=)[*_` ]*"
 
 
@@ -64,23 +68,35 @@ def claim_lines(raw: str, names: Names, fields: Mapping[str, Field], claim: Clai
     """Tell ``claim`` every field and value that the lines of a reply name; return the other lines."""
     begins = re.compile(f"{_LEAD}{names.pattern}{_SEPARATOR}", re.IGNORECASE)
     quotations = is_partly_quoted(raw)
+    choice = sole_choice(fields.values())
     others: list[Other] = []
     said: list[tuple[str, str, bool]] = []  # field, what is said of it, and whether it is an answer
-    elsewhere = below = False
+    elsewhere = below = stated = False
     for line in raw.split("\n"):
+        is_answer = not (elsewhere or (quotations and line.lstrip().startswith(">")))
+        rest = line
         match = begins.match(line)
         if match and (field := names.field(match["name"])):
-            is_answer = not (elsewhere or (quotations and line.lstrip().startswith(">")))
-            said.append((field, line[match.end() :], is_answer))
+            text, rest = line[match.end() :], ""
+            if fields[field] is choice:
+                text, rest = before_reason(choice, text)
+                if not text.strip("*_` "):
+                    continue  # its word stands in the next line
+            said.append((field, text, is_answer))
             below = isinstance(fields[field], Text)
         elif below and line.strip():
-            field, text, is_answer = said.pop()
-            said.append((field, f"{text}\n{line}", is_answer))
+            field, text, was_answer = said.pop()
+            said.append((field, f"{text}\n{line}", was_answer))
+            continue
         else:
             below = False
-            if bare := without_markup(line).strip():
-                others.append(Other(bare, bool(said)))
-                elsewhere = is_head(line) and not leads_here(bare)
+        bare = without_markup(rest).strip()
+        if bare := _HEADS_REASON.sub("", bare) if choice else bare:
+            if choice and (chosen_here := set(verdicts(bare, choice))):
+                claim(choice.name, chosen_here.pop() if is_answer and len(chosen_here) == 1 else UNCLEAR)
+                stated = True
+            others.append(Other(bare, stated or bool(said)))
+            elsewhere = is_head(rest) and not leads_here(bare)
     for field, text, is_answer in said:
         claim(field, _read(fields[field], text) if is_answer else UNCLEAR)
     return others
@@ -92,16 +108,9 @@ def _read(field: Field, value: object) -> Given | None:
         case Number():
             return whole_value(without_markup(value), field.scale) if isinstance(value, str) else UNCLEAR
         case Choice():
-            return _chosen(field, value)
+            return chosen(field, value)
         case Text():
             return _text(field, value)
-
-
-def _chosen(field: Choice, value: object) -> Given | None:
-    said = f"{value:g}" if type(value) in (int, float) else str(value)  # True is "true"
-    word = tidy(without_markup(said)).strip(_AROUND).casefold()
-    found = [of for of, words in field.words.items() if word in {w.casefold().strip(_AROUND) for w in words}]
-    return found[0] if len(found) == 1 else UNCLEAR
 
 
 def _text(field: Text, value: object) -> str | None:
@@ -111,9 +120,3 @@ def _text(field: Text, value: object) -> str | None:
         return UNCLEAR
     text = value.strip()
     return UNCLEAR if not field.evidence and (takes_back(text) or withdraws(text)) else text
-
-
-def names_another(sentence: str, field: Choice, value: Given) -> bool:
-    """Say whether a sentence holds a word of another choice than the one that was read."""
-    words = [re.escape(w) for of, said in field.words.items() if of != value for w in said]
-    return re.search(rf"(?<![a-z0-9])(?:{'|'.join(words)})(?![a-z0-9])", sentence, re.IGNORECASE) is not None

@@ -1,0 +1,165 @@
+"""Coherence of verdicts: judges made by hand, chance by formula and by simulation, and real verdicts."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from metaeval.base.errors import DataError
+from metaeval.sources.verdict_orders import read_orders
+from metaeval.study.commands.pairwise import coherence_of
+from metaeval.trust.verdicts.coherence import COLUMNS, coherence, orders_of
+
+NAMES = [f"slate{i}" for i in range(6)]
+
+
+def asked(judge, groups=8, repeats=2, names=NAMES):
+    """Ask a judge for every pair in both orders, and for identical sides."""
+    rows = [
+        {"cluster": group, "group": group, "repeat": repeat, "first": one, "second": other}
+        for group in range(groups)
+        for repeat in range(repeats)
+        for one, other in [*itertools.permutations(names, 2), *((name, name) for name in names)]
+    ]
+    frame = pd.DataFrame(rows).assign(evaluator="judge", task="all")
+    return frame.assign(winner=[judge(row.first, row.second) for row in frame.itertuples()])
+
+
+def shares(frame, column="estimate"):
+    return coherence(frame, resamples=100).set_index("axiom")[column].to_dict()
+
+
+def oracle(one, other):
+    return "tie" if one == other else "first" if one < other else "second"
+
+
+def test_an_oracle_keeps_to_all_axioms():
+    found = coherence(asked(oracle), resamples=100)
+    assert list(found.columns) == list(COLUMNS)
+    kept = found.set_index("axiom")["estimate"].drop("first_position")
+    assert set(kept) == {1.0}
+    assert shares(asked(oracle))["first_position"] == 0.5
+    n = found.set_index("axiom")["n"]
+    assert n["transitivity"] == 8 * 20
+    assert n["asymmetry"] == 8 * 2 * 15
+    assert n["repeatability"] == 8 * 30
+    assert n["irreflexivity"] == 8 * 2 * 6
+
+
+def test_a_judge_of_the_first_position_has_no_order():
+    found = shares(asked(lambda _one, _other: "first"))
+    assert found == {"asymmetry": 0.0, "repeatability": 1.0, "irreflexivity": 0.0, "first_position": 1.0}
+
+
+def test_a_cyclic_judge_has_nothing_but_cycles():
+    def cyclic(one, other):
+        return "first" if (int(other[-1]) - int(one[-1])) % 3 == 1 else "second"
+
+    frame = asked(cyclic, names=NAMES[:3])
+    found = coherence(frame[frame["first"] != frame["second"]], resamples=100).set_index("axiom")
+    assert found["estimate"]["transitivity"] == 0.0
+    assert found["in_cycles"]["transitivity"] == 1.0
+    assert found["expected"]["transitivity"] == pytest.approx(0.75)  # all are of equal strength
+    assert found["estimate"]["asymmetry"] == 1.0
+
+
+@pytest.mark.parametrize("ties", [0.0, 0.4])
+def test_chance_is_what_a_random_judge_reaches(ties):
+    rng = np.random.default_rng(3)
+    sides = ["first", "second", "tie"]
+    p = [(1 - ties) / 2, (1 - ties) / 2, ties]
+    names = [f"slate{i:02}" for i in range(25)]
+    frame = asked(lambda _one, _other: rng.choice(sides, p=p), groups=4, names=names)
+    found = coherence(frame, resamples=100).set_index("axiom")
+    for axiom in ("asymmetry", "repeatability", "first_position"):
+        assert found["estimate"][axiom] == pytest.approx(found["chance"][axiom], abs=0.04)
+    once = frame[(frame["repeat"] == 0) & (frame["first"] < frame["second"])]  # each pair decided by one coin
+    assert shares(once)["transitivity"] == pytest.approx(0.75, abs=0.03)
+    evens = [shares(asked(lambda _o, _p: rng.choice(sides[:2]), groups=1)) for _ in range(60)]
+    chance = shares(asked(lambda _o, _p: "first", groups=1), "chance")["irreflexivity"]
+    assert np.mean([e["irreflexivity"] for e in evens]) == pytest.approx(chance, abs=0.06)
+
+
+def test_missing_verdicts_are_left_out_and_counted():
+    frame = asked(oracle, groups=2)
+    frame.loc[frame.index[:10], "winner"] = ""
+    assert set(shares(frame, "n_missing").values()) == {10}
+    assert shares(frame)["asymmetry"] == 1.0
+
+
+def test_preferences_of_a_tournament(real_data, tmp_path):
+    """27,463 verdicts of GPT-4o, of which many pairs were asked once."""
+    (tmp_path / "map.yaml").write_text(
+        "columns: {group: query, first: first, second: second, winner: winner}"
+    )
+    pd.read_csv(real_data / "prefs" / "dl19.csv.gz", dtype=str).to_csv(tmp_path / "prefs.csv", index=False)
+    sheet = coherence_of(tmp_path / "prefs.csv", tmp_path / "map.yaml", resamples=50)
+    row = sheet.frame.set_index("axiom").loc["transitivity"]
+    assert row["n"] == 22_578
+    assert row["estimate"] == pytest.approx(1 - 730 / 22_578)
+    assert row["ci_low"] < row["estimate"] < row["ci_high"]
+
+
+MAP = "columns: {judge: who, first: a, second: b, winner: won}\n"
+TABLE = "who,a,b,won\nx,p,q,p\nx,q,p,second\ny,p,q,tie\ny,q,p,\n"
+
+
+def read(tmp_path, table=TABLE, map_text=MAP):
+    (tmp_path / "map.yaml").write_text(map_text)
+    (tmp_path / "table.csv").write_text(table)
+    return read_orders(tmp_path / "table.csv", tmp_path / "map.yaml")
+
+
+def test_winners_are_names_or_words(tmp_path):
+    assert read(tmp_path)["winner"].tolist() == ["first", "second", "tie", ""]
+    words = f"{MAP}choices: {{first: [won1, p], second: won2, tie: draw}}\n"
+    table = "who,a,b,won\nx,p,q,won2\nx,q,p,p\nx,q,p,draw\n"
+    assert read(tmp_path, table, words)["winner"].tolist() == ["second", "second", "tie"]  # p is a name first
+
+
+def test_replies_are_read(tmp_path):
+    how = "columns: {first: a, second: b, reply: said}\nchoices: {first: A, second: B, tie: C}\n"
+    table = "a,b,said\np,q,Choice: A\np,q,I choose neither of A and B.\nq,p,Answer: B\n"
+    found = read(tmp_path, table, how)
+    assert found["winner"].tolist() == ["first", "", "second"]
+    assert set(found["evaluator"]) == {"judge"}
+
+
+@pytest.mark.parametrize(
+    ("map_text", "table", "said"),
+    [
+        (MAP, "who,a,b,won\nx,p,q,r\n", "row 2, column 'won': is 'r'; it may be that of 'a' or 'b', first"),
+        (MAP, "who,a,b\nx,p,q\n", "there is no column 'won'"),
+        ("columns: {first: a, second: b}\n", TABLE, "either 'winner' or 'reply'"),
+        ("columns: {first: a, second: b, reply: won}\n", TABLE, "choices must say the words of a reply"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path, map_text, table, said):
+    with pytest.raises(DataError, match=said.replace("(", r"\(")):
+        read(tmp_path, table, map_text)
+
+
+def test_verdicts_of_a_run_are_laid_out_as_they_were_shown():
+    verdicts = pd.DataFrame(
+        {
+            "user_id": "u",
+            "item_id": "i",
+            "first": "a",
+            "second": "b",
+            "aspect": "",
+            "evaluator": "j",
+            "order": ["first", "second", "second"],
+            "winner": ["first", "first", "tie"],
+        }
+    )
+    found = orders_of(verdicts)
+    assert found[["first", "second", "winner"]].to_numpy().tolist() == [
+        ["a", "b", "first"],
+        ["b", "a", "second"],
+        ["b", "a", "tie"],
+    ]
+    assert set(found["group"]) == {"u i"}
+    assert set(found["task"]) == {"all"}
