@@ -14,11 +14,11 @@ from metaeval.llm.calls.terms import phrases
 from metaeval.llm.replies.thought import thought_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from metaeval.judging.model_evaluator import Question
     from metaeval.llm.calls.price import Prices
-    from metaeval.llm.calls.request import Reply
+    from metaeval.llm.calls.request import Reply, Request
     from metaeval.llm.calls.work import Answer
     from metaeval.llm.replies.fields import Given
     from metaeval.llm.replies.reader import Parsed
@@ -37,8 +37,8 @@ class Answered(NamedTuple):
     """Texts whose evidence is not in the prompt."""
     call: str
     """Key of the last reply in the store; keys with blanks between them, of several samples."""
-    cost: Mapping[str, float]
-    """Tokens, USD, seconds, and the tokens of thought among the tokens; NaN where unknown."""
+    cost: Sequence[float]
+    """The `COSTS`: tokens, USD, seconds, and the tokens of thought among the tokens; NaN where unknown."""
     replies: Sequence[Reply]
 
 
@@ -50,20 +50,29 @@ def answered(answer: Answer, parsed: Parsed | None, prices: Prices) -> Answered:
     else:
         error = answer.reply.error
         status = Status.BUDGET if error and error.kind == "budget" else Status.TRANSPORT
-    spent: tuple[list[float | None], ...] = (
-        [r.total_tokens for r in replies],
-        [prices.cost(answer.request, r) for r in replies],
-        [None if r.by_batch else r.service_seconds for r in replies],
-        [thought_tokens(r.raw) for r in replies],
-    )
+    spent = [_spent(answer.request, reply, prices) for reply in replies]
     return Answered(
         parsed.values if parsed is not None else None,
         status,
         parsed.invented if parsed is not None else (),
         answer.request.again(len(replies) - 1).key,
-        {of: sum(_NAN if s is None else s for s in each) for of, each in zip(COSTS, spent, strict=True)},
+        spent[0] if len(spent) == 1 else _sums(spent),
         replies,
     )
+
+
+def _spent(request: Request, reply: Reply, prices: Prices) -> tuple[float, ...]:
+    tokens, usd = reply.total_tokens, prices.cost(request, reply)
+    return (
+        _NAN if tokens is None else tokens,
+        _NAN if usd is None else usd,
+        _NAN if reply.by_batch else reply.service_seconds,
+        thought_tokens(reply.raw),
+    )
+
+
+def _sums(costs: Iterable[Sequence[float]]) -> list[float]:
+    return [sum(each) for each in zip(*costs, strict=True)]
 
 
 def _mean(samples: Sequence[Answered]) -> Answered:
@@ -80,7 +89,7 @@ def _mean(samples: Sequence[Answered]) -> Answered:
         Status.OK if scored else mode(f.status for f in to_come or samples if f.read is None),
         tuple(dict.fromkeys(name for found in samples for name in found.invented)),
         " ".join(found.call for found in to_come or samples),
-        {column: sum(found.cost[column] for found in samples) for column in COSTS},
+        _sums(found.cost for found in samples),
         [reply for found in samples for reply in found.replies],
     )
 
@@ -95,9 +104,13 @@ class Outcome:
 
     def meet(self, found: Answered) -> None:
         """Note which model replied, and what was sent otherwise than asked for."""
-        self._models.update(r.model for r in found.replies if r.model)
-        self._fingerprints.update(r.fingerprint for r in found.replies if r.fingerprint)
-        self._sent.update(phrase for r in found.replies if r.sent for phrase in phrases(r.sent))
+        for reply in found.replies:
+            if reply.model:
+                self._models.add(reply.model)
+            if reply.fingerprint:
+                self._fingerprints.add(reply.fingerprint)
+            if reply.sent:
+                self._sent.update(phrases(reply.sent))
 
     @property
     def met(self) -> dict[str, list[str]]:
@@ -129,8 +142,8 @@ class Judged(Outcome):
         self._waiting: defaultdict[tuple[Any, ...], dict[int, Answered]] = defaultdict(dict)
         shape = (units, len(aspects))
         self.grid = Grid(np.full(shape, np.nan), np.full(shape, CODES[Status.MISSING], np.int8))
-        self.columns: dict[str, Any] = {column: np.full(shape, np.nan) for column in COSTS}
-        self.columns["call"] = np.full(shape, "", dtype=object)
+        self._costs = np.full((*shape, len(COSTS)), np.nan)
+        self._calls = np.full(shape, "", dtype=object)
 
     def take(self, question: Question, found: Answered) -> None:
         """Note the values of a reply, or why it has none, and its cost, shared by the aspects asked for."""
@@ -148,6 +161,10 @@ class Judged(Outcome):
         self.grid.codes[cells] = CODES[found.status]
         if found.read is not None:
             self.grid.scores[cells] = [self._value(found.read, self._aspects[a]) for a in asked]
-        for column, spent in found.cost.items():
-            self.columns[column][cells] = spent / len(asked)
-        self.columns["call"][cells] = found.call
+        self._costs[cells] = [spent / len(asked) for spent in found.cost]
+        self._calls[cells] = found.call
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The further columns of the scores."""
+        return {**{column: self._costs[..., i] for i, column in enumerate(COSTS)}, "call": self._calls}

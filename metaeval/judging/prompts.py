@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import Problem, PromptError, unknown
+from metaeval.llm.prompts.same import Same
 from metaeval.llm.prompts.template import bundled_prompts, check_prompt, load_prompt
 
 if TYPE_CHECKING:
@@ -63,11 +64,12 @@ class JudgePrompt:
                 said = f"prompt {name!r}: nothing fills the placeholder"
                 raise PromptError(unknown(said, placeholder, known, "there are"))
         self._template = template
-        self._fixed = {
+        every = {
             **fixed,
             "reply_form": template.reply[0] if reply == "auto" else reply,
             **({"aspect": aspects[0]} if single else {"aspects": aspects}),
         }
+        self._fixed = {n: Same(v) for n, v in every.items() if v is not None and n in placeholders}
 
     def messages(
         self, values: Mapping[str, object], shown: Mapping[str, object] | None = None
@@ -94,7 +96,7 @@ class JudgePrompt:
                     f"add {of} to its header and body, or judge without"
                 )
         given = {**self._fixed, **values, **(shown or {})}
-        return self._template.messages({n: given.get(n) for n in placeholders})
+        return self._template.messages({n: v for n, v in given.items() if n in placeholders})
 
 
 def filled(

@@ -32,7 +32,8 @@ class Message(NamedTuple):
 def well_formed(text: str) -> str:
     """Return a text that can be encoded: a lone surrogate becomes U+FFFD."""
     try:
-        text.encode()
+        if not text.isascii():
+            text.encode()
     except UnicodeEncodeError:
         # A surrogate pair is one character; only a lone surrogate is replaced.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -73,6 +74,7 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+_quoted = functools.lru_cache(maxsize=16)(canonical)  # names of roles
 _sha256_again = functools.lru_cache(maxsize=16)(_sha256)  # of long texts that many requests share
 
 
@@ -138,7 +140,7 @@ class Request:
         """The server's address; empty for a model that runs in this process."""
         return self.base_url or ""
 
-    @property
+    @functools.cached_property
     def length(self) -> int:
         """Characters of its messages."""
         return sum(len(content) for _, content in self.messages)
@@ -176,8 +178,8 @@ class Request:
         """64 hex digits, a hash of all that a reply may depend on (`key_of`), without the API key."""
         head, tail = self._frame
         digest = _sha256_again if self.shares else _sha256
-        hashed = canonical([(role, digest(content)) for role, content in self.messages])
-        return _sha256(f"{head}{hashed}{tail}")
+        hashed = ",".join([f'[{_quoted(role)},"{digest(content)}"]' for role, content in self.messages])
+        return _sha256(f"{head}[{hashed}]{tail}")
 
     @functools.cached_property
     def group(self) -> str:
@@ -197,13 +199,16 @@ class Request:
     def asking(self, messages: Iterable[tuple[str, str]], *, shares: bool = False) -> Request:
         """Return the same request with other messages; faster than a new request."""
         other = object.__new__(type(self))
-        kept = {name: self.__dict__[name] for name in self.__dataclass_fields__}
-        other.__dict__.update(kept, messages=_clean(messages), _frame=self._frame, shares=shares)
+        other.__dict__.update(self._without_messages, messages=_clean(messages), shares=shares)
         return other
+
+    @functools.cached_property
+    def _without_messages(self) -> dict[str, Any]:
+        return {**{n: getattr(self, n) for n in self.__dataclass_fields__}, "_frame": self._frame}
 
 
 def _clean(messages: Iterable[tuple[str, str]]) -> tuple[Message, ...]:
-    return tuple(Message(role, well_formed(content)) for role, content in messages)
+    return tuple([Message(role, well_formed(content)) for role, content in messages])
 
 
 class CallFailure(NamedTuple):

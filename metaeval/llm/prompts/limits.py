@@ -10,6 +10,7 @@ memory, and the key of a request would change from run to run.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
@@ -55,6 +56,9 @@ class LeftOut:
         raise UndefinedError(
             f"{self.name!r} is optional and was left out; print it inside {{% if {self.name} %}}"
         )
+
+
+left_out = functools.lru_cache(64)(LeftOut)
 
 
 class TooMuchError(ValueError):
@@ -191,7 +195,8 @@ def fill(template: Template, values: Mapping[str, object], left: int, until: flo
     TooMuchError
         If either is used up; and whatever an expression raises.
     """
-    context = cast("LimitedContext", template.new_context(dict(values)))
+    # Shared, since there are no globals beside the values.
+    context = cast("LimitedContext", template.new_context(dict(values), shared=True))
     context.left, context.until = left, until
     pieces = template.root_render_func(context)
     filled: list[str] = []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from jinja2 import Template, meta, nodes
 
 from metaeval.llm.prompts.limits import BUDGET, SECONDS, TOO_LONG, LeftOut, TooMuchError, fill
+from metaeval.llm.prompts.same import Same
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,10 +48,11 @@ class Pieces:
         before, last = self._last
         changed = {name for name, value in known.items() if value is None or before.get(name) != value}
         left, until = BUDGET, time.monotonic() + SECONDS
+        bare = {name: value.value if type(value) is Same else value for name, value in values.items()}
         filled = []
         for at, piece in enumerate(self._pieces):
             same = last and changed.isdisjoint(piece.names)
-            filled.append(last[at] if same else piece.fill(values, known, left, until))
+            filled.append(last[at] if same else piece.fill(bare, known, left, until))
             left -= filled[-1][1]
             if left < 0:
                 raise TooMuchError(TOO_LONG)
@@ -89,6 +91,8 @@ class _Piece:
 def _known(value: object) -> str | bytes | None:
     if type(value) is str:
         return value
+    if type(value) is Same:
+        return value.known
     if isinstance(value, LeftOut):
         return b""
     try:

@@ -10,13 +10,13 @@ from jinja2 import StrictUndefined, TemplateSyntaxError, UndefinedError, meta, n
 from jinja2.exceptions import SecurityError
 
 from metaeval.llm.prompts.fences import fenced
-from metaeval.llm.prompts.limits import LeftOut, LimitedContext, LimitedEnvironment, TooMuchError
+from metaeval.llm.prompts.limits import LimitedContext, LimitedEnvironment, TooMuchError, left_out
 from metaeval.llm.prompts.pieces import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["LeftOut", "fill", "template", "variables"]
+__all__ = ["fill", "left_out", "template", "variables"]
 
 _DEEPEST = 8
 

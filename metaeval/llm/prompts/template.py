@@ -91,19 +91,19 @@ class PromptTemplate:
         PromptError
             If a value is missing, is not a placeholder of this prompt, or lacks a part that it uses.
         """
-        from metaeval.llm.prompts.syntax import LeftOut, fill
+        from metaeval.llm.prompts.syntax import fill, left_out
 
         known = self.placeholders
-        for name in values:
-            if name not in known:
-                raise PromptError(unknown(f"prompt {self.name!r} has no placeholder", name, known))
+        if not values.keys() <= set(known):
+            name = next(name for name in values if name not in known)
+            raise PromptError(unknown(f"prompt {self.name!r} has no placeholder", name, known))
         absent = [name for name in self.required if values.get(name) is None]
         if absent:
             raise PromptError(
                 f"prompt {self.name!r} needs a value for {', '.join(map(repr, absent))}"
                 f"{nearest(absent[0], [v for v in values if v not in self.required])}"
             )
-        given = {n: LeftOut(n) if values.get(n) is None else values[n] for n in known}
+        given = {n: left_out(n) if values.get(n) is None else values[n] for n in known}
         try:
             filled = [(role, fill(text, given)) for role, text in self.parts]
         except ValueError as error:
@@ -226,6 +226,6 @@ def _template_of(found: PromptFile) -> PromptTemplate:
 def joined(parts: Iterable[tuple[str, str]]) -> str:
     """Return the parts as one text; roles are shown where there is more than what the user says."""
     shown = list(parts)
-    if [role for role, _ in shown] == ["user"]:
+    if len(shown) == 1 and shown[0][0] == "user":
         return shown[0][1]
     return "\n\n".join(f"<!-- {role} -->\n{text}" for role, text in shown)

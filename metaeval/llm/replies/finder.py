@@ -42,7 +42,8 @@ class Phrases:
 
     def __init__(self, pattern: str, flags: re.RegexFlag = re.NOFLAG) -> None:
         self.whole = re.compile(pattern, flags | re.IGNORECASE)
-        self._of_part: defaultdict[str, set[Need]] = defaultdict(set)
+        # By the first letter of the part, for most words have few of them.
+        self._of_part: defaultdict[str, defaultdict[str, set[Need]]] = defaultdict(lambda: defaultdict(set))
         self._by_need: defaultdict[Need, list[tuple[frozenset[Need], re.Pattern[str]]]] = defaultdict(list)
         # In lower case, for `re` is several times as fast where it need not look at the case.
         plain = _LETTER.sub(lambda letter: in_lower_case(letter[0]), pattern)
@@ -51,7 +52,7 @@ class Phrases:
             self._by_need[max(needs, key=_rarity)].append((needs, re.compile(one, flags)))
             for need in needs:
                 for part in need:
-                    self._of_part[part].add(need)
+                    self._of_part[part[0]][part].add(need)
         self._first = frozenset(self._by_need)
         self._met_in = functools.lru_cache(_WORDS)(self._look_up)
 
@@ -78,7 +79,8 @@ class Phrases:
 
     def _look_up(self, word: str) -> frozenset[Need]:
         """Return the needs that a word meets."""
-        return frozenset().union(*(needs for part, needs in self._of_part.items() if part in word))
+        parts = itertools.chain(*(of.items() for letter, of in self._of_part.items() if letter in word))
+        return frozenset().union(*(needs for part, needs in parts if part in word))
 
 
 @functools.lru_cache(64)  # a sentence is searched for several kinds of phrases

@@ -136,7 +136,7 @@ def read_reply(
         return Parsed(None, Status.UNPARSED, "the reply repeats the prompt")
     found = (_read_short if short else _read)(own, tuple(fields), form)
     if short and found.values is not None:
-        found = replace(found, values=dict(found.values))  # the other is kept
+        found = Parsed(dict(found.values), found.status)  # the other is kept
     if found.values is not None and tags:
         found = _with_evidence(found, found.values, fields, prompt or "")
     if found.status is not Status.UNPARSED or found.invented:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metaeval.base.errors import DataError, PromptError, nearest, unknown
 from metaeval.base.records import USER_RATER
 from metaeval.judging.prompts import JudgePrompt
+from metaeval.llm.prompts.same import Same
 from metaeval.llm.replies.aliases import ASPECT_ALIASES
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class UnitPrompt:
         row: Mapping[str, Any],
         *,
         example: Example | None = None,
-        profile: Mapping[str, object] | None = None,
+        profile: Mapping[str, str] | None = None,
     ) -> list[tuple[str, str]]:
         """Return role and text of each message about a unit.
 
@@ -158,7 +159,7 @@ def messages(
     aspects: Sequence[str],
     *,
     example: Example | None = None,
-    profile: Mapping[str, object] | None = None,
+    profile: Mapping[str, str] | None = None,
     reply: str = "auto",
 ) -> list[tuple[str, str]]:
     """Fill a judge's prompt for one unit; arguments and errors are those of `UnitPrompt`."""
@@ -204,9 +205,14 @@ def aliases_of(data: ExplanationSet, aspects: Sequence[str]) -> dict[str, tuple[
     return {a: (*ASPECT_ALIASES.get(a.casefold(), ()), *shown[a], statement_of(data, a)) for a in aspects}
 
 
-def entries_of(profile: Mapping[str, object] | None) -> list[dict[str, str]] | None:
+def entries_of(profile: Mapping[str, str] | None) -> Same | None:
     """Return a profile as a list of names and values, each on one line; None if there is none."""
-    return [{"name": one_line(k), "value": _line(v)} for k, v in (profile or {}).items()] or None
+    return _entries(tuple(profile.items())) if profile else None
+
+
+@functools.lru_cache(64)  # a user has many units
+def _entries(profile: tuple[tuple[str, str], ...]) -> Same:
+    return Same([{"name": one_line(name), "value": _line(value)} for name, value in profile])
 
 
 def title_of(value: object) -> str | None:
@@ -255,16 +261,18 @@ def statement_of(data: ExplanationSet, aspect: str) -> str:
 
 
 @functools.lru_cache(1024)  # one is shown with many units
-def _example(example: Example, aspects: tuple[str, ...]) -> dict[str, object]:
+def _example(example: Example, aspects: tuple[str, ...]) -> Same:
     rated = [a for a in aspects if a in example.ratings and not math.isnan(example.ratings[a])]
     if not rated:
         raise DataError(f"the example has no rating of {', '.join(aspects)}; show one that has, or none")
-    return {
-        "item_title": title_of(example.item_title),
-        "explanation": example.explanation,
-        "ratings": [{"name": one_line(a), "rating": _short(example.ratings[a])} for a in rated],
-        "own": example.own,
-    }
+    return Same(
+        {
+            "item_title": title_of(example.item_title),
+            "explanation": example.explanation,
+            "ratings": [{"name": one_line(a), "rating": _short(example.ratings[a])} for a in rated],
+            "own": example.own,
+        }
+    )
 
 
 def text_of(value: object) -> str | None:

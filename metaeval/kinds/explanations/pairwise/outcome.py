@@ -70,7 +70,7 @@ class Compared(Outcome):
             self.winners[match, order, aspects] = np.where(said == 0, 0, 3 - said) if order else said
         self.call[match, order, aspects] = found.call
         shared = np.ix_(self.matches[match][1:], aspects)
-        for column, spent in found.cost.items():
+        for column, spent in zip(COSTS, found.cost, strict=True):
             self.cost[column][shared] += spent / (2 * len(aspects))
 
     @property
