@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from collections import defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
 from jinja2 import Template, meta, nodes
@@ -40,23 +41,28 @@ class Pieces:
 
     def __init__(self, environment: Environment, body: str) -> None:
         self._pieces = [_Piece(environment, part) for part in _parts(environment.parse(body).body)]
-        self._last: tuple[Known, list[Filled]] = {}, []
+        self._uses: defaultdict[str, set[int]] = defaultdict(set)
+        for at, piece in enumerate(self._pieces):
+            for name in piece.names:
+                self._uses[name].add(at)
+        self._last: tuple[Known, list[Filled], int] = {}, [], 0
 
     def fill(self, values: Mapping[str, object]) -> str:
         """Return the text for some values; raise `TooMuchError`, or what an expression raises."""
         known = {name: _known(value) for name, value in values.items()}
-        before, last = self._last
-        changed = {name for name, value in known.items() if value is None or before.get(name) != value}
-        left, until = BUDGET, time.monotonic() + SECONDS
+        before, last, spent = self._last
+        changed = [self._uses[n] for n, value in known.items() if value is None or before.get(n) != value]
+        stale = set().union(*changed) if last else range(len(self._pieces))
+        filled = last.copy() or [("", 0)] * len(self._pieces)
+        left = BUDGET - spent + sum(filled[at][1] for at in stale)
+        until = time.monotonic() + SECONDS
         bare = {name: value.value if type(value) is Same else value for name, value in values.items()}
-        filled = []
-        for at, piece in enumerate(self._pieces):
-            same = last and changed.isdisjoint(piece.names)
-            filled.append(last[at] if same else piece.fill(bare, known, left, until))
-            left -= filled[-1][1]
+        for at in sorted(stale):
+            filled[at] = self._pieces[at].fill(bare, known, left, until)
+            left -= filled[at][1]
             if left < 0:
                 raise TooMuchError(TOO_LONG)
-        self._last = known, filled  # in one step: judges may ask in several threads
+        self._last = known, filled, BUDGET - left  # in one step: judges may ask in several threads
         return "".join([text for text, _ in filled])
 
 
