@@ -239,7 +239,7 @@ def _doubt(
     if mark is not None:
         return f"the mark {mark!r} is not known"
     one = sole_choice(choices)
-    compared = one if one and compares(one) and not numbers else None
+    compared = one if compares(one) and not numbers else None
     text = about_the_reply(text) if compared else text
     taken_back = takes_back(text) or withdraws(text, names)
     if taken_back is not None:
