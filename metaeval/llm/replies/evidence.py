@@ -1,7 +1,8 @@
-"""Whether a text that a reply gives as evidence stands in the prompt."""
+"""What of a reply stands in the prompt: its evidence, or lines that it repeats."""
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ _SIGNS = (
     | dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
     | {ord("⁄"): "/", ord("∕"): "/"}
 )
+_SHORT = 300  # characters of a line of a prompt that is likely to be met again
 _QUOTES = "\"' \u300c\u300d"
 
 
@@ -51,3 +53,40 @@ def without_parts(prompt: str, tags: Collection[str]) -> str:
     for text in parts_of(prompt, tags):
         prompt = prompt.replace(text, "")
     return prompt
+
+
+def own_words(reply: str, prompt: str) -> str | None:
+    """Return the reply without the lines it copies from the prompt; None if it repeats the prompt.
+
+    It does if it has the prompt's first long line, or two thirds of them. JSON stays: an answer may equal an
+    example.
+    """
+    bare = reply.strip()
+    if bare.startswith("{") and bare.endswith("}"):
+        return reply
+    lines = _long_lines(prompt)
+    said = " ".join(reply.split()).casefold()
+    here = {line for line in lines if line in said}
+    if not here:
+        return reply
+    if lines[0] in here or len(here) * 3 >= 2 * len(set(lines)):
+        return None
+    kept = [
+        line
+        for line in reply.split("\n")
+        if line.lstrip()[:1] in ("{", "[", '"') or " ".join(line.split()).casefold() not in here
+    ]
+    return "\n".join(kept)
+
+
+@functools.lru_cache(maxsize=8)  # a reply is looked at when it comes, and again when it is used
+def _long_lines(prompt: str) -> list[str]:
+    """Return the lines that nobody writes by chance, without blanks and case."""
+    lines = tidy(prompt).split("\n")
+    folded = ((_folded if len(line) <= _SHORT else _folded.__wrapped__)(line) for line in lines)
+    return [line for line in folded if len(line) >= 25]
+
+
+@functools.lru_cache(2048)  # prompts of one judge share most of their lines
+def _folded(line: str) -> str:
+    return " ".join(line.split()).casefold()

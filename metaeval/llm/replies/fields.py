@@ -67,7 +67,8 @@ class Choice:
     words
         Value → the words by which a reply may say it; the first is the one that is asked for. Case does not
         matter. Where every value has one word and these are consecutive integers, the reply is read as a
-        number is, in all of its forms; any other word must stand alone.
+        number is, in all of its forms. Any other word stands alone or before a reason; words that name what
+        is compared, such as ``A`` and ``B``, may also stand in a sentence that chooses one.
     """
 
     name: str

@@ -26,7 +26,7 @@ from metaeval.llm.replies.claims.choices import (
 from metaeval.llm.replies.claims.json_claims import find_json
 from metaeval.llm.replies.claims.line_claims import claim_lines
 from metaeval.llm.replies.claims.objects import claim_json, claim_objects
-from metaeval.llm.replies.evidence import parts_of, stands_in, without_parts
+from metaeval.llm.replies.evidence import own_words, parts_of, stands_in, without_parts
 from metaeval.llm.replies.fields import Choice, Number, Text
 from metaeval.llm.replies.marks import answer_in, unknown_mark
 from metaeval.llm.replies.names import names_of
@@ -65,7 +65,7 @@ _REFUSAL = re.compile(
     r"|作为(?:一个|一款|一名)?(?:AI|人工智能|语言模型|大语言模型|大模型)",
     re.IGNORECASE,
 )
-_SHORT = 300  # characters of a reply, or of a line of a prompt, that is likely to be met again
+_SHORT = 300  # characters of a reply that is likely to be met again
 _REFUSED_WITHIN = (
     300  # characters: a refusal comes first; later, such words are about the text that is judged
 )
@@ -131,7 +131,7 @@ def read_reply(
     if len(answer) > _LONGEST:
         return Parsed(None, Status.UNPARSED, f"the reply is longer than {_LONGEST:,} characters")
     tags = {tag for field in fields if isinstance(field, Text) for tag in field.evidence}
-    own = answer if prompt is None else _own_words(answer, without_parts(prompt, tags) if tags else prompt)
+    own = answer if prompt is None else own_words(answer, without_parts(prompt, tags) if tags else prompt)
     if own is None:
         return Parsed(None, Status.UNPARSED, "the reply repeats the prompt")
     found = (_read_short if short else _read)(own, tuple(fields), form)
@@ -239,7 +239,7 @@ def _doubt(
     if mark is not None:
         return f"the mark {mark!r} is not known"
     one = sole_choice(choices)
-    compared = one if one and compares(one) and not numbers else None
+    compared = one if compares(one) and not numbers else None
     text = about_the_reply(text) if compared else text
     taken_back = takes_back(text) or withdraws(text, names)
     if taken_back is not None:
@@ -277,40 +277,3 @@ def _with_evidence(found: Parsed, values: dict[str, Given], fields: Sequence[Fie
         shown = str(values[named[0]])[:100]
         return Parsed(None, Status.UNPARSED, f"{named[0]!r} is not in the prompt: {shown}", named)
     return replace(found, invented=named)
-
-
-def _own_words(reply: str, prompt: str) -> str | None:
-    """Return the reply without the lines it copies from the prompt; None if it repeats the prompt.
-
-    It does if it has the prompt's first long line, or two thirds of them. JSON stays: an answer may equal an
-    example.
-    """
-    bare = reply.strip()
-    if bare.startswith("{") and bare.endswith("}"):
-        return reply
-    lines = _long_lines(prompt)
-    said = " ".join(reply.split()).casefold()
-    here = {line for line in lines if line in said}
-    if not here:
-        return reply
-    if lines[0] in here or len(here) * 3 >= 2 * len(set(lines)):
-        return None
-    kept = [
-        line
-        for line in reply.split("\n")
-        if line.lstrip()[:1] in ("{", "[", '"') or " ".join(line.split()).casefold() not in here
-    ]
-    return "\n".join(kept)
-
-
-@functools.lru_cache(maxsize=8)  # a reply is looked at when it comes, and again when it is used
-def _long_lines(prompt: str) -> list[str]:
-    """Return the lines that nobody writes by chance, without blanks and case."""
-    lines = tidy(prompt).split("\n")
-    folded = ((_folded if len(line) <= _SHORT else _folded.__wrapped__)(line) for line in lines)
-    return [line for line in folded if len(line) >= 25]
-
-
-@functools.lru_cache(2048)  # prompts of one judge share most of their lines
-def _folded(line: str) -> str:
-    return " ".join(line.split()).casefold()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.llm.replies.beside import sentences_of
 from metaeval.llm.replies.claims.line_claims import without_markup
-from metaeval.llm.replies.fields import Choice
+from metaeval.llm.replies.fields import Choice, Text
 from metaeval.llm.replies.words import FARTHEST, UNCLEAR, tidy
 
 if TYPE_CHECKING:
@@ -29,42 +29,50 @@ _COMPARED = re.compile(
 )
 _BETTER = r"(?:better|best|superior|prefer(?:red|able)|winner|winning|favou?rite|strong(?:er|est))"
 _DEGREES = (
-    r"(?: (?:the|an?|my|clearly|overall|slightly|much|far|still|also|therefore|thus|generally|definitely"
-    r"|marginally|significantly|somewhat|more|clear|likely)){0,4}"
+    r"(?: (?:the|an?|my|overall|much|by|far|still|also|therefore|thus|somewhat|more|clear|indeed|now"
+    r"|(?!hard|bare|scarce|supposed|alleged)[a-z]+ly)){0,4}"
 )
 _VERDICT = r"(?:choice|answer|verdict|winner|decision|preference|pick|selection|judge?ment|conclusion|result)"
 _LAST = r"(?:final(?:ly)?|overall|summary|revised|updated?|correct(?:ed|ion)|edit|actually|now)"
 _CHOOSE = (
-    r"(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|prefer|favou?r|chose|(?:go|going|went) with|vote for"
-    r"|opt(?:ing)? for|settle on|should (?:be|have been)|change (?:\w+ ){1,3}to)"
+    r"(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|prefer|favou?r|chosen?|picked|selected"
+    r"|(?:go|going|went) with|vote for|opt(?:ing)? for|settle on|should (?:be|have been)"
+    r"|change (?:\w+ ){1,3}to)"
 )
 _ENDS = (
     r"(?=[\])\"'”’*.!]*(?:\W*$|[.,;:!)](?:\s|$)"
-    r"| (?:because|since|as|than|for|over|overall|due|given|here|and|but|compared|instead|[-–—])(?:\s|$)))"
+    r"| (?:because|since|as|than(?! nothing| average| most| many)|for|over|overall|due|given|here|and|but"
+    r"|compared|instead|[-–—])(?:\s|$)))"
 )
 _CLAUSE = re.compile(r"[,;:—–]|\b(?:so|but|therefore|hence|thus|and|while|because)\b", re.IGNORECASE)
-_SUPPOSED = re.compile(r"\b(?:if|unless|whether|when|suppose|example)\b|[\"“‘]\W*$", re.IGNORECASE)
+_SUPPOSED = re.compile(
+    r"\b(?:if|unless|whether|when|suppose|example|at first)\b|\b(?:say|says|said|thinks?)\W*$|[\"“‘]\W*$",
+    re.IGNORECASE,
+)
 _OF_OTHERS = re.compile(
     r"\b(?:not|never|cannot|neither|nor|could|might|may|either|previous\w*|earlier|instruct\w*|told|asked"
     r"|some(?:one|body)?|nobody|others?|people|users?|annotators?|raters?|judges?|experts?|they|he|she|you"
     r"|doubt\w*|hard(?:ly)?|difficult|unlikely|wrong|false|disagree|den(?:y|ies)|(?<!\bI )would)\b|n't\b",
     re.IGNORECASE,
 )
-_THEY_SAY = re.compile(
-    r"\W*(?:they|he|she|some|others|people|the user|say|says|said|according)\b", re.IGNORECASE
+_NOT_SO = re.compile(
+    r"\W*(?:they|he|she|some|others|people|the user|say|says|said|according)\b|.{0,60}\b(?:only if|unless)\b",
+    re.IGNORECASE,
 )
+"""After a verdict: it is another's, or not certain."""
+
 _UNDECIDED = re.compile(
-    rf"\bneither (?:\w+ )?(?:is|are|was) (?:\w+ )?{_BETTER}\b|\bit(?:'s| is) a (?:tie|draw|toss)"
+    rf"\bneither (?:\w+ )?(?:wins|(?:is|are|was) (?:\w+ )?{_BETTER})\b|\bit(?:'s| is) a (?:tie|draw|toss)"
     r"|\bI (?:can(?:no|')t|can not|could not|couldn't|am unable to) "
     r"(?:choose|decide|pick|determine|say|tell)\b",
     re.IGNORECASE,
 )
 _ITSELF = re.compile(
-    r"\b(?:I|me|mine|my|raters?|judges?|annotators?)\b"
+    r"\b(?:I|me|mine|my|your (?:outputs?|answers?|responses?)|raters?|judges?|annotators?)\b"
     r"|\b(?:this|that|these|those|the(?: above)?|your) (?:choices?|verdicts?|decisions?|judge?ments?|labels?"
     r"|repl(?:y|ies))\b"
     r"|\b(?:this|that|these|those) (?:was|were|(?:is|are) (?:only|just|merely|not (?:my|the)))\b"
-    r"|\b(?:labels|letters) (?:are|were)\b"
+    r"|\bthe (?:labels|letters|order) (?:are|were|is|was)\b"
     r"|^\W*(?:please )?(?:ignore|disregard|swap)\b|\b(?:ignore|disregard) (?:this|that|the above)\b",
     re.IGNORECASE,
 )
@@ -104,10 +112,9 @@ class _Patterns(NamedTuple):
 @functools.lru_cache(64)
 def _patterns(words: tuple[str, ...]) -> _Patterns:
     # A letter keeps its case, and "A fine list" begins with no choice.
+    verb = r"is|was|wins|has|it|to|the|should|deserves|over|or|and|then|because|since|as|for|than"
     one_of = "|".join(
-        rf"(?-i:{re.escape(w)})(?! (?!(?:is|was|wins|has|over|or|and|then|because|since|as|for|than)\b)[a-z])"
-        if len(w) == 1
-        else re.escape(w)
+        rf"(?-i:{re.escape(w)})(?! (?!(?:{verb})\b)[a-z])" if len(w) == 1 else re.escape(w)
         for w in sorted(words, key=len, reverse=True)
     )
     word = rf"(?<![\w/'-])(?P<word>{one_of or '(?!)'})(?![\w+#/-]|'s?\w)"
@@ -119,8 +126,10 @@ def _patterns(words: tuple[str, ...]) -> _Patterns:
         r"(?P<reason>\S.*)",
         "alone": rf"^\W*{named}(?:\W*$|\W+(?:because|since|as it)\b)",
         "turn": rf"\b(?:so|therefore|hence|thus|reflection|actually|instead),? {named}[.! ]*$",
-        "better": rf"{named}(?: (?:is|was|(?:seems|appears)(?: to be)?|remains){_DEGREES} {_BETTER}"
-        rf"(?: (?:{_THING}|fit|match))?{_ENDS}| wins\b| is my {_VERDICT}| it is{_ENDS})",
+        "better": rf"(?P<found>\b(?:believe|find|consider|deem|mak(?:es?|ing)) )?{named}"
+        rf"(?:(?(found)(?: to be| as)?| (?:is|was|(?:seems|appears)(?: to be)?|remains)){_DEGREES} {_BETTER}"
+        rf"(?: (?:{_THING}|fit|match))?{_ENDS}"
+        rf"| (?:wins|(?:should|deserves to) win|is my {_VERDICT})\b| it is{_ENDS})",
         "chosen": rf"\b(?:{_CHOOSE}|{label} ?(?:is|was|would be|remains|goes to|:|=)"
         rf"(?: now| clearly| therefore| still)?:?|I meant?) {named}{_ENDS}",
         "denied": rf"(?:(?P<before>\b(?:not|n't|never) {_CHOOSE}|\b{_VERDICT} (?:is not|isn't)) )?{named}"
@@ -130,14 +139,17 @@ def _patterns(words: tuple[str, ...]) -> _Patterns:
 
 
 def sole_choice(fields: Iterable[Field]) -> Choice | None:
-    """Return the only choice among some fields; None if there are several."""
-    choices = [field for field in fields if isinstance(field, Choice)]
-    return choices[0] if len(choices) == 1 else None
+    """Return the only field whose value is no text, if it is a choice."""
+    asked = [field for field in fields if not isinstance(field, Text)]
+    return asked[0] if len(asked) == 1 and isinstance(asked[0], Choice) else None
 
 
-def compares(field: Choice) -> bool:
+def compares(field: Choice | None) -> bool:
     """Say whether a choice is one of several texts, such as ``A`` and ``B``: a reason names both."""
-    return sum(all(map(_DESIGNATES.fullmatch, map(_bare, said))) for said in field.words.values()) > 1
+    return (
+        field is not None
+        and sum(all(map(_DESIGNATES.fullmatch, map(_bare, said))) for said in field.words.values()) > 1
+    )
 
 
 def chosen(field: Choice, value: object) -> Given | None:
@@ -154,23 +166,23 @@ def before_reason(field: Choice, text: str) -> tuple[str, str]:
     return (match["word"], match["reason"]) if match else (text, "")
 
 
-def verdicts(line: str, field: Choice) -> Iterator[Given | None]:
-    """Yield each value that a line says is chosen."""
+def verdicts(text: str, field: Choice) -> Iterator[Given | None]:
+    """Yield each value that a text says is chosen."""
     patterns = _patterns(_words(field))
-    for sentence in sentences_of(line):
+    for sentence in sentences_of(text) if compares(field) else ():
         for word in _claimed(sentence, patterns, (patterns.alone, patterns.turn)):
             yield chosen(field, word)
 
 
 def _claimed(sentence: str, patterns: _Patterns, more: Iterable[re.Pattern[str]] = ()) -> Iterator[str]:
     """Yield the words that a sentence says are chosen."""
-    said = sentence.replace("’", "'").strip()
+    said = " ".join(sentence.replace("’", "'").split())
     if said.endswith("?") or not patterns.word.search(said):
         return
     for pattern in (patterns.better, patterns.chosen, *more):
         for match in pattern.finditer(said):
             lead = said[max(0, match.start() - FARTHEST) : match.start()]
-            supposed = _SUPPOSED.search(lead) or _THEY_SAY.match(said, match.end())
+            supposed = _SUPPOSED.search(lead) or _NOT_SO.match(said, match.end())
             if not (supposed or _OF_OTHERS.search(_CLAUSE.split(lead)[-1])):
                 yield match["word"]
 

@@ -1,8 +1,8 @@
 """Replies whose fields differ in kind: numbers, choices in words, and texts.
 
 In JSON each field is a key of one object. In text each has a line ``name: value``; a text may continue below
-it, up to an empty line or the next field. A value is the whole of its line or key: with anything beside it
-that is not understood, it is not read.
+it, up to an empty line or the next field. A value is the whole of its line or key, but for the reason of a
+choice: with anything beside it that is not understood, it is not read.
 """
 
 from __future__ import annotations
@@ -11,7 +11,14 @@ import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.llm.replies.beside import is_head, leads_here, takes_back
-from metaeval.llm.replies.claims.choices import before_reason, chosen, sole_choice, verdicts
+from metaeval.llm.replies.claims.choices import (
+    about_the_reply,
+    before_reason,
+    chosen,
+    compares,
+    sole_choice,
+    verdicts,
+)
 from metaeval.llm.replies.claims.json_claims import Pairs
 from metaeval.llm.replies.claims.line_claims import Other, is_partly_quoted, without_markup
 from metaeval.llm.replies.claims.objects import claim_value, holds_values, is_remark_key, unclear
@@ -45,23 +52,38 @@ def claim_json(
         return
     asked = [(names.field(key), key, inner) for key, inner in value]
     named = any(field for field, _, _ in asked)
-    if named and not all(field or _is_harmless(key, inner, names) for field, key, inner in asked):
+    choice = sole_choice(fields.values())
+    if named and not all(field or _is_harmless(key, inner, names, choice) for field, key, inner in asked):
         claim = unclear(claim)
     for field, key, inner in asked:
+        if named and (field is None or isinstance(fields[field], Text)):
+            _claim_reason(inner, choice, claim)
         if field is None:
             known = holds_values(key) and not named
             claim_json(inner, names, fields, claim if known else unclear(claim), depth + 1)
         elif isinstance(one := fields[field], Number):
             claim_value(field, inner, names, one.scale, claim)
         else:
-            claim(field, _read(one, inner))
+            claim(field, _read(one, inner, choice))
 
 
-def _is_harmless(key: str, value: object, names: Names) -> bool:
+def _is_harmless(key: str, value: object, names: Names, choice: Choice | None) -> bool:
     """Say whether a key beside the fields of an object holds a reason for them."""
     if not is_remark_key(key, names):
         return False
-    return value is None or (isinstance(value, str) and not (takes_back(value) or withdraws(value, names)))
+    return value is None or (isinstance(value, str) and not _is_taken_back(value, names, choice))
+
+
+def _is_taken_back(text: str, names: Names | None, choice: Choice | None) -> bool:
+    said = about_the_reply(text) if compares(choice) else text
+    return takes_back(said) is not None or withdraws(said, names) is not None
+
+
+def _claim_reason(value: object, choice: Choice | None, claim: Claim) -> None:
+    """Tell ``claim`` what a reason says is chosen: it must not be another value than the one beside it."""
+    if choice and isinstance(value, str):
+        for said in verdicts(value, choice):
+            claim(choice.name, said)
 
 
 def claim_lines(raw: str, names: Names, fields: Mapping[str, Field], claim: Claim) -> list[Other]:
@@ -92,17 +114,19 @@ def claim_lines(raw: str, names: Names, fields: Mapping[str, Field], claim: Clai
             below = False
         bare = without_markup(rest).strip()
         if bare := _HEADS_REASON.sub("", bare) if choice else bare:
-            if choice and (chosen_here := set(verdicts(bare, choice))):
-                claim(choice.name, chosen_here.pop() if is_answer and len(chosen_here) == 1 else UNCLEAR)
+            if choice and (values := set(verdicts(bare, choice))):
+                claim(choice.name, values.pop() if is_answer and len(values) == 1 else UNCLEAR)
                 stated = True
             others.append(Other(bare, stated or bool(said)))
             elsewhere = is_head(rest) and not leads_here(bare)
     for field, text, is_answer in said:
-        claim(field, _read(fields[field], text) if is_answer else UNCLEAR)
+        claim(field, _read(fields[field], text, choice) if is_answer else UNCLEAR)
+        if isinstance(fields[field], Text):
+            _claim_reason(text, choice, claim)
     return others
 
 
-def _read(field: Field, value: object) -> Given | None:
+def _read(field: Field, value: object, choice: Choice | None) -> Given | None:
     """Return the value of a field, or `UNCLEAR`."""
     match field:
         case Number():
@@ -110,13 +134,13 @@ def _read(field: Field, value: object) -> Given | None:
         case Choice():
             return chosen(field, value)
         case Text():
-            return _text(field, value)
+            return _text(field, value, choice)
 
 
-def _text(field: Text, value: object) -> str | None:
+def _text(field: Text, value: object, choice: Choice | None) -> str | None:
     if value is None and not field.required:
         return ""
     if not isinstance(value, str) or (field.required and not value.strip()):
         return UNCLEAR
     text = value.strip()
-    return UNCLEAR if not field.evidence and (takes_back(text) or withdraws(text)) else text
+    return UNCLEAR if not field.evidence and _is_taken_back(text, None, choice) else text

@@ -23,6 +23,8 @@ FIELDS = {
         "choice", {"first": ["Response 1", "1"], "second": ["Response 2", "2"], "tie": ["tie"]}
     ),
     "words": Choice("winner", {"first": ["first"], "second": ["second"], "tie": ["tie"]}),
+    "slates": Choice("verdict", {"first": ["A", "slate A"], "second": ["B", "slate B"]}),
+    "answers": Choice("answer", {1: ("yes", "true"), 0: ("no", "false")}),
 }
 LETTERS = FIELDS["letters"]
 
@@ -36,9 +38,9 @@ def test_a_choice_is_read_with_its_reason(field: str, value: object, reply: str)
     assert read(reply, FIELDS[field]) == value
 
 
-@pytest.mark.parametrize("reply", CASES["unclear"])
-def test_a_reply_that_leaves_its_choice_open_is_not_read(reply: str) -> None:
-    assert read(reply) is None
+@pytest.mark.parametrize(("field", "reply"), CASES["unclear"])
+def test_a_reply_that_leaves_its_choice_open_is_not_read(field: str, reply: str) -> None:
+    assert read(reply, FIELDS[field]) is None
 
 
 STATED = (
