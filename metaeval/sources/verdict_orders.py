@@ -26,7 +26,7 @@ from metaeval.base.validation import Strict, read_model
 from metaeval.llm.replies.fields import Choice
 from metaeval.llm.replies.reader import read_reply
 from metaeval.sources.tables.entries import Name, Names
-from metaeval.sources.verdict_map import Words, word
+from metaeval.sources.verdict_map import word
 from metaeval.sources.verdicts import Reader
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ class OrderColumns(Strict):
 class Choices(Strict):
     """The words that mean each side."""
 
-    first: Words = Field(default_factory=lambda: [FIRST])
-    second: Words = Field(default_factory=lambda: [SECOND])
-    tie: Words = Field(default_factory=lambda: [TIE])
+    first: Names = Field(default_factory=lambda: [FIRST])
+    second: Names = Field(default_factory=lambda: [SECOND])
+    tie: Names = Field(default_factory=lambda: [TIE])
 
 
 class OrderMap(Strict):
@@ -76,7 +76,7 @@ class OrderMap(Strict):
 
     @property
     def sides(self) -> dict[str, list[str]]:
-        """Side → its words, as `word` returns them."""
+        """Side → its words; in replies case matters, for A is a choice and a is none."""
         said = self.choices or Choices()
         return dict(zip(_SIDES, (said.first, said.second, said.tie), strict=True))
 
@@ -110,7 +110,7 @@ def read_orders(path: str | os.PathLike[str], map_path: str | os.PathLike[str]) 
         return sound((frame, reader.problems))
     assert given.winner is not None  # noqa: S101 - the map was checked
     told = reader.text(given.winner)
-    meanings = {w: side for side, words in how.sides.items() for w in words}
+    meanings = {word(w): side for side, words in how.sides.items() for w in words}
     meant = np.array([meanings.get(word(text), "") for text in told], dtype=object)
     # A name counts before a word.
     winner = np.where(told == first, FIRST, np.where(told == second, SECOND, meant))

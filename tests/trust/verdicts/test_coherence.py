@@ -163,3 +163,21 @@ def test_verdicts_of_a_run_are_laid_out_as_they_were_shown():
     ]
     assert set(found["group"]) == {"u i"}
     assert set(found["task"]) == {"all"}
+
+
+def test_order_effects_are_those_that_were_published(real_data, tmp_path):
+    """Read from the raw replies; two of gemini-pro's, which the source lost, are read too."""
+    (tmp_path / "map.yaml").write_text(
+        "columns: {judge: [judge, repeat], group: question, first: first, second: second, reply: reply}\n"
+        "choices: {first: A, second: B, tie: C}\n"
+    )
+    sheet = coherence_of(real_data / "position_bias" / "verdicts.csv", tmp_path / "map.yaml", resamples=50)
+    found = sheet.frame[sheet.frame["axiom"] == "asymmetry"].set_index("evaluator")
+    assert (found["estimate"] * 144).round().astype(int).to_dict() == {
+        **{f"claude-3-haiku-20240307 {r}": n for r, n in zip("123", (26, 22, 32), strict=True)},
+        **{f"gpt-4-0613 {r}": n for r, n in zip("123", (122, 118, 122), strict=True)},
+        **{f"gpt-3.5-turbo-1106 {r}": n for r, n in zip("123", (110, 110, 112), strict=True)},
+        **{f"gemini-pro {r}": n for r, n in zip("123", (84, 96, 90), strict=True)},
+    }
+    assert set(found["n"]) == {72}
+    assert set(found["n_missing"]) == {0}
