@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from abc import abstractmethod
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
@@ -217,11 +216,7 @@ class UnitJudge(ModelEvaluator):
                     yield told
 
         total = len(self.asked(data, prepared)) * len(self.parts(aspects)) * self.samples
-        gc.freeze()  # what was there before is no garbage, and looking for it takes a tenth of the time
-        try:
-            with current() as settings, closing(self.ask(questions(), settings, total=total)) as answers:
-                for question, found in answers:
-                    judged.take(question, found)
-        finally:
-            gc.unfreeze()
+        with current() as settings, closing(self.ask(questions(), settings, total=total)) as answers:
+            for question, found in answers:
+                judged.take(question, found)
         return judged
