@@ -165,7 +165,7 @@ def _keys(kx: int, ky: int, group: Ints, x: Ints, y: Ints) -> Ints:
 def distinct(keys: Ints) -> tuple[Ints, Ints]:
     """Return the distinct keys in order, and the index of every key among them; keys are 0 or above.
 
-    It is `numpy.unique`, without sorting where the keys are small numbers.
+    It is ``numpy.unique``, without sorting where the keys are small numbers.
     """
     space = int(keys.max(initial=-1)) + 1
     if space > 2 * len(keys):
