@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from metaeval.base.errors import DataError, nearest
 from metaeval.base.frames import row_text
 from metaeval.base.keys import DATASET, PAIR, Level, key_columns, levels_of, matched
 from metaeval.base.records import Status
-from metaeval.engine.alignment.matching import combined, locate, numbered, shared_codes
+from metaeval.engine.alignment.matching import combined, locate, numbered, numbered_runs, shared_codes
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import changes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    import pandas as pd
     from numpy.typing import NDArray
 
     from metaeval.stats.coefficients.tables import Floats, Ints
@@ -158,7 +158,7 @@ def _numbers(column: pd.Series[Any], name: str) -> Floats:
 
 
 def _labels(column: pd.Series[Any], name: str, where: str) -> tuple[list[str], Ints]:
-    codes, distinct = pd.factorize(column.array)
+    codes, distinct = numbered_runs(column.array)
     if (codes < 0).any():
         raise DataError(f"column {name!r} of {where} is empty in row {int((codes < 0).argmax())}")
     return [str(d) for d in distinct], codes
@@ -246,7 +246,7 @@ def _aspects_of_scores(scores: pd.DataFrame, aspects: list[str]) -> tuple[Bools,
     """Return which rows hold for every aspect, and each row's aspect; None for the latter if all rows do."""
     if "aspect" not in scores.columns:
         return np.ones(len(scores), dtype=bool), None
-    codes, distinct = pd.factorize(scores["aspect"].array)
+    codes, distinct = numbered_runs(scores["aspect"].array)
     names = [str(d) for d in distinct]
     index = {a: i for i, a in enumerate(aspects)}
     if names and not any(n in index or not n for n in names):
