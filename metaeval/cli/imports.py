@@ -13,7 +13,7 @@ from metaeval.cli.options import PATH, force, out_folder, rising, several
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metaeval.kinds.relevance.data.imports.collecting import Imported
+    from metaeval.kinds.relevance.data.imports.collecting import ImportedCollection
 
 
 class _Lists(click.Command):
@@ -167,6 +167,6 @@ def import_coat(folder: Path, *, out: Path, **options: Any) -> None:
     _tell(run(folder, out, **options))
 
 
-def _tell(found: Imported) -> None:
+def _tell(found: ImportedCollection) -> None:
     for line in found.lines():
         click.echo(line)

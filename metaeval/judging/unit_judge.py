@@ -16,9 +16,9 @@ from metaeval.judging.outcome import Judged
 from metaeval.judging.settings import current
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.providers import provider_named
-from metaeval.llm.replies.expectation import expectation
 from metaeval.llm.replies.fields import Number
-from metaeval.llm.replies.probabilities import places_in
+from metaeval.llm.replies.logprobs.expectation import expectation
+from metaeval.llm.replies.logprobs.probabilities import places_in
 from metaeval.llm.replies.reader import Parsed
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from metaeval.llm.replies.fields import Choice
 from metaeval.llm.replies.reader import read_reply
 from metaeval.sources.tables.entries import Name, Names
 from metaeval.sources.verdict_map import word
-from metaeval.sources.verdicts import Reader
+from metaeval.sources.verdicts import VerdictReader
 
 if TYPE_CHECKING:
     import os
@@ -90,7 +90,7 @@ def read_orders(path: str | os.PathLike[str], map_path: str | os.PathLike[str]) 
         With the row and column of everything that is wrong.
     """
     how = sound(read_model(Path(map_path), OrderMap))
-    reader, given = Reader(Path(path)), how.columns
+    reader, given = VerdictReader(Path(path)), how.columns
     first, second = (reader.joined([name], "") for name in (given.first, given.second))
     group = reader.joined(given.group, " ") if given.group else ""
     frame = pd.DataFrame(

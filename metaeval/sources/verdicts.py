@@ -60,7 +60,7 @@ def import_verdicts(
         With the row and column of everything that is wrong.
     """
     source, how = Path(path), sound(read_model(Path(map_path), VerdictMap))
-    reader = Reader(source)
+    reader = VerdictReader(source)
     columns: dict[str, Any] = {k: reader.joined(how.units[k], "/") for k in KEYS if k in how.units}
     if isinstance(how.pair, PairColumns):
         columns |= {side: reader.joined([column], "") for side, column in how.pair}
@@ -93,7 +93,7 @@ def read_verdicts(path: str | os.PathLike[str]) -> pd.DataFrame:
     DataError
         With the row and column of everything that is wrong.
     """
-    reader = Reader(Path(path))
+    reader = VerdictReader(Path(path))
     for name in (*_NAMES, "winner"):
         reader.need(name, "; make a file of verdicts with `metaeval verdicts import`")
     frame = pd.DataFrame({name: reader.text(name) for name in reader.given})
@@ -114,7 +114,7 @@ def kept_columns(verdicts: pd.DataFrame) -> list[str]:
     return [str(c) for c in verdicts.columns if c not in LONG]
 
 
-class Reader:
+class VerdictReader:
     """Reads columns of a table as text, and collects their problems."""
 
     def __init__(self, path: Path) -> None:
@@ -160,11 +160,11 @@ class Reader:
         return np.array([meanings.get(word(value), "") for value in given], dtype=object)
 
 
-def _gold(gold: Gold, how: VerdictMap, reader: Reader, folder: Path) -> Texts:
+def _gold(gold: Gold, how: VerdictMap, reader: VerdictReader, folder: Path) -> Texts:
     """Return the gold verdict of each row; empty where there is none."""
     if gold.file is None:
         return reader.meant(gold)
-    other = Reader(folder / gold.file)
+    other = VerdictReader(folder / gold.file)
     columns = [*dict.fromkeys(c for of_key in how.units.values() for c in of_key)]
     rights = other.meant(gold)
     keys = list(zip(*map(other.text, columns), strict=True))

@@ -114,7 +114,14 @@ class DataFolder(Generic[D]):
             return None, [Problem(name, None, None, f"is missing; it may also be {others}{hint}")]
         return (paths[0] if paths else None), []
 
-    def save(self, data: D, folder: str | os.PathLike[str], format: Format, *, force: bool) -> Path:  # noqa: A002 the word a caller expects
+    def save(
+        self,
+        data: D,
+        folder: str | os.PathLike[str],
+        format: Format = "parquet",  # noqa: A002 the word a caller expects
+        *,
+        force: bool = False,
+    ) -> Path:
         """Write a data set; the folder is there in full or not at all.
 
         Raises

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from pydantic import model_validator
@@ -58,9 +59,9 @@ class DataManifest(About):
         scale: ScaleModel
 
     @classmethod
+    @abstractmethod
     def of(cls, data: Any) -> Self:  # noqa: ANN401 - a data set of the kind
         """Return the manifest of a data set in memory."""
-        raise NotImplementedError
 
     def to_yaml(self) -> str:
         """Return the text of the file, keys in the order of the model, numbers of the scale short."""

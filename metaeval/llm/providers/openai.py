@@ -23,7 +23,7 @@ from metaeval.llm.providers.wire import (
     session_for,
     unreadable,
 )
-from metaeval.llm.replies.probabilities import keep_numbers
+from metaeval.llm.replies.logprobs.probabilities import keep_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

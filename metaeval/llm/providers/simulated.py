@@ -51,7 +51,7 @@ from metaeval.llm.calls.client import RetryableError
 from metaeval.llm.calls.request import Reply
 from metaeval.llm.prompts.fences import fenced_parts
 from metaeval.llm.providers.likeness import likeness
-from metaeval.llm.replies.probabilities import keep_numbers
+from metaeval.llm.replies.logprobs.probabilities import keep_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

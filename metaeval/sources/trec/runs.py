@@ -26,7 +26,7 @@ _FIELDS = ["user_id", "q0", "item_id", "rank", "score", "system"]
 _NUMBERS = {"rank": "a whole number", "score": "a finite number"}
 
 
-class Runs(NamedTuple):
+class SystemRuns(NamedTuple):
     """What systems recommended, and what is odd about the files."""
 
     frame: pd.DataFrame
@@ -56,7 +56,7 @@ def run_files(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def read_runs(files: Sequence[Path]) -> tuple[Runs | None, list[Problem]]:
+def read_runs(files: Sequence[Path]) -> tuple[SystemRuns | None, list[Problem]]:
     """Read runs; a system's list for a user is ordered by score, as trec_eval does it.
 
     Ties keep the order of the file where its lines are in the order of their scores, and are in the order of
@@ -126,7 +126,7 @@ def _of_two_files(rows: pd.DataFrame, names: Sequence[str]) -> list[Problem]:
 
 def _ordered(
     rows: pd.DataFrame, lists: Ints, system: Ints, systems: pd.Index[str], names: Sequence[str]
-) -> Runs:
+) -> SystemRuns:
     ranks, scores, lines = (rows[name].to_numpy() for name in ("rank", "score", "line"))
     by_line = np.lexsort((lines, lists))
     same = _same(lists[by_line])
@@ -145,7 +145,7 @@ def _ordered(
     by_rank = np.lexsort((ranks, -scores, lists))
     back = by_rank[_same(lists[by_rank]) & np.append(False, np.diff(ranks[by_rank]) < 0)]
     contradicting = back[np.unique(lists[back], return_index=True)[1]]
-    return Runs(frame, _counted(systems, system[order][tied]), _counted(systems, system[contradicting]))
+    return SystemRuns(frame, _counted(systems, system[order][tied]), _counted(systems, system[contradicting]))
 
 
 def _same(lists: Ints) -> NDArray[np.bool_]:

@@ -10,11 +10,11 @@ import functools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from metaeval.base.draws import permutation
 from metaeval.base.errors import DataError
 from metaeval.base.records import USER_RATER
 from metaeval.evaluators.grid import rows_of
 from metaeval.kinds.explanations.judge.prompt import Example
+from metaeval.stats.resampling.draws import permutation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,8 +6,8 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from metaeval.base.draws import permutation
 from metaeval.evaluators.grid import rows_of
+from metaeval.stats.resampling.draws import permutation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from metaeval.base.draws import permutation
 from metaeval.base.errors import DataError
 from metaeval.kinds.relevance.data.collection import ITEM, USER
 from metaeval.kinds.relevance.histories import entries_of, histories_of
 from metaeval.llm.calls.price import tokens_of
+from metaeval.stats.resampling.draws import permutation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.base.draws import permutation
 from metaeval.kinds.relevance.data.collection import KEYS, USER
+from metaeval.stats.resampling.draws import permutation
 
 if TYPE_CHECKING:
     from metaeval.kinds.relevance.data.collection import Collection

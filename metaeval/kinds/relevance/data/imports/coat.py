@@ -11,7 +11,7 @@ import pandas as pd
 from metaeval.base.errors import DataError
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.relevance.data.collection import ITEM, USER
-from metaeval.kinds.relevance.data.imports.collecting import Imported, collected
+from metaeval.kinds.relevance.data.imports.collecting import ImportedCollection, collected
 from metaeval.kinds.relevance.data.loading import refuse_if_in_the_way
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def import_coat(
     *,
     name: str = "coat",
     force: bool = False,
-) -> Imported:
+) -> ImportedCollection:
     """Make a collection of the released files of Coat.
 
     ``test.ascii``, ratings of random coats, gives the labels; ``train.ascii``, of coats that users chose, the

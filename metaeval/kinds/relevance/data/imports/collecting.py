@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.relevance.data.collection import Collection
 
 
-class Imported(NamedTuple):
+class ImportedCollection(NamedTuple):
     """A collection, and what is odd about the files it is made of."""
 
     data: Collection
@@ -65,7 +65,7 @@ def collected(
     *,
     notes: Sequence[str] = (),
     force: bool = False,
-) -> Imported:
+) -> ImportedCollection:
     """Save a collection, without items and profiles that no label, run or history names; return it."""
     kept = {kind: t if isinstance(t, Table) else from_frame(t, kind) for kind, t in tables.items()}
     left_out = []
@@ -81,7 +81,7 @@ def collected(
             left_out.append(f"{table.name}: {what} that nothing else names, left out")
     data = collection_of(about, kept)
     save(data, out, force=force)
-    return Imported(data, (*notes, *left_out, *_notes(data)))
+    return ImportedCollection(data, (*notes, *left_out, *_notes(data)))
 
 
 def _names(table: Table, key: str) -> pd.Series[str]:

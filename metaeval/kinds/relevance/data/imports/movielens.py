@@ -12,7 +12,7 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
-from metaeval.kinds.relevance.data.imports.collecting import Imported, collected
+from metaeval.kinds.relevance.data.imports.collecting import ImportedCollection, collected
 from metaeval.kinds.relevance.data.loading import refuse_if_in_the_way
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.table import read_table
@@ -38,7 +38,7 @@ def import_movielens(
     seed: int = 0,
     name: str | None = None,
     force: bool = False,
-) -> Imported:
+) -> ImportedCollection:
     """Make a collection of a release of MovieLens with ``ratings.csv`` and ``movies.csv``.
 
     A label is a rating in half stars, 1 to 10. Items have ``title``, ``year``, ``genres``, ``tags`` (the

@@ -14,7 +14,7 @@ from metaeval.base.errors import DataError, Problem
 from metaeval.base.records import Scale
 from metaeval.evaluators.recorded import ORIGINS
 from metaeval.kinds.relevance.data.collection import KEYS, USER
-from metaeval.kinds.relevance.data.imports.collecting import Imported, collected
+from metaeval.kinds.relevance.data.imports.collecting import ImportedCollection, collected
 from metaeval.kinds.relevance.data.loading import refuse_if_in_the_way
 from metaeval.kinds.relevance.data.manifest import QUESTION
 from metaeval.sources.tables.table import read_table
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metaeval.sources.tables.table import Table
-    from metaeval.sources.trec.runs import Runs
+    from metaeval.sources.trec.runs import SystemRuns
 
 _LISTED = 20  # systems in a note
 
@@ -46,7 +46,7 @@ def import_collection(
     statement: str = QUESTION,
     name: str | None = None,
     force: bool = False,
-) -> Imported:
+) -> ImportedCollection:
     """Make a collection of files.
 
     Parameters
@@ -190,7 +190,7 @@ def _odd(rater: str, frame: pd.DataFrame, truth: pd.DataFrame, people: str, scal
     return told and f"{rater}: {counted(int(on_scale.sum()), 'label')} on the scale, {told}"
 
 
-def _known_users(runs: Runs, users: pd.Series[str]) -> tuple[pd.DataFrame, list[str]]:
+def _known_users(runs: SystemRuns, users: pd.Series[str]) -> tuple[pd.DataFrame, list[str]]:
     """Return the lists of users that have labels, and what is odd about the runs."""
     frame, notes = runs.frame, []
     known = frame[USER].isin(users)

@@ -1,8 +1,8 @@
 """The probabilities of the tokens of a reply that hold numbers: what is kept of them, and how it is read.
 
 A server lists up to 20 alternatives for each token, some 2 kB. Kept is what an expectation needs
-(`metaeval.llm.replies.expectation`): the tokens with digits and those after them, with the alternatives that
-could be part of a number.
+(`metaeval.llm.replies.logprobs.expectation`): the tokens with digits and those after them, with the
+alternatives that could be part of a number.
 """
 
 from __future__ import annotations

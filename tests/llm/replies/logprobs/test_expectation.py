@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaeval.base.records import Scale
-from metaeval.llm.replies.expectation import expectation
 from metaeval.llm.replies.fields import Number
-from metaeval.llm.replies.probabilities import keep_numbers, places_in
+from metaeval.llm.replies.logprobs.expectation import expectation
+from metaeval.llm.replies.logprobs.probabilities import keep_numbers, places_in
 from metaeval.llm.replies.reader import read_reply
 
 FIVE, TEN, HALVES = Scale(1, 5), Scale(0, 10), Scale(1, 5, integer=False)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from metaeval.base.records import Scale
-    from metaeval.llm.replies.probabilities import Place
+    from metaeval.llm.replies.logprobs.probabilities import Place
 
 LEAST_ON_SCALE = 0.5
 """Probability that the values of the scale must have together."""
@@ -43,7 +43,7 @@ def expectation(
     text, value, scale
         The reply, what was read from it, and the scale.
     places
-        Its `metaeval.llm.replies.probabilities.places_in`.
+        Its `metaeval.llm.replies.logprobs.probabilities.places_in`.
     read
         Reads a reply as this one was read. The number that carries the value is the one that can be
         exchanged for another, which is then what is read.

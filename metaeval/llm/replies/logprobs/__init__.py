@@ -1,0 +1,1 @@
+"""Probabilities of the tokens of a reply, and the score that they expect."""
