@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import DataError, unknown
+from metaeval.kinds.entries import entries_of
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
 
 if TYPE_CHECKING:
@@ -30,22 +31,6 @@ def items_of(data: Collection, chosen: Sequence[str]) -> dict[str, list[tuple[st
     """Return the names and values of the chosen fields of each item; the errors are those of `fields_of`."""
     fields = fields_of(data, chosen)
     return {} if data.items is None else entries_of(data.items, ITEM, fields)
-
-
-def entries_of(frame: pd.DataFrame, key: str, fields: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
-    """Return the names and values of the fields of each item, or user, without empty ones.
-
-    Names and values stand on one line each: in a list, a second line could pass for another entry.
-    """
-    names = [" ".join(field.split()) for field in fields]
-    columns = []
-    for field in fields:
-        known = frame[field].notna()
-        columns.append([" ".join(str(v).split()) for v in frame[field].astype(object).where(known, "")])
-    return {
-        str(of): [(name, value) for name, value in zip(names, values, strict=True) if value]
-        for of, *values in zip(frame[key], *columns, strict=True)
-    }
 
 
 def histories_of(data: Collection) -> pd.DataFrame:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
+from metaeval.kinds.entries import entries_of
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
-from metaeval.kinds.relevance.histories import entries_of, histories_of
+from metaeval.kinds.relevance.histories import histories_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from metaeval.base.errors import DataError
+from metaeval.kinds.entries import entries_of
 from metaeval.kinds.relevance.data.collection import ITEM, USER
-from metaeval.kinds.relevance.histories import entries_of, histories_of
+from metaeval.kinds.relevance.histories import histories_of
 from metaeval.llm.calls.price import tokens_of
 from metaeval.stats.resampling.draws import permutation
 

@@ -1,0 +1,1 @@
+"""Studies of slates: which of two lists of items a user would prefer."""

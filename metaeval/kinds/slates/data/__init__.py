@@ -1,0 +1,1 @@
+"""Duels of slates: made of ratings or orders, read, checked and written."""
