@@ -87,8 +87,7 @@ class StudyKind(ABC):
         return self._measured(scored)
 
     def _measured(self, scored: Scored[Any]) -> MeasuredCells:
-        of = scored.study.bootstrap
-        return MeasuredCells(scored.scores, scored.truth, self.measures, cluster=scored.cluster, intervals=of)
+        return MeasuredCells(scored.matched, self.measures, intervals=scored.study.bootstrap)
 
     def results(self, scored: Scored[Any]) -> Results:
         """Return what the study finds out."""
