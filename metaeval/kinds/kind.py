@@ -34,6 +34,7 @@ Factory: TypeAlias = "Callable[..., Evaluator] | str"
 KINDS: dict[str, str | StudyKind] = {
     "explanations": "metaeval.kinds.explanations.kind:EXPLANATIONS",
     "relevance": "metaeval.kinds.relevance.kind:RELEVANCE",
+    "slates": "metaeval.kinds.slates.kind:SLATES",
 }
 """Name → the kind, or where it is: ``module:object``."""
 GROUP = "metaeval.kinds"

@@ -25,8 +25,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.kinds.relevance.data.collection import ITEM, USER
-from metaeval.kinds.relevance.data.imports.collecting import collection_of
-from metaeval.sources.tables.table import from_frame
+from metaeval.kinds.relevance.data.loading import collection_of
 
 if TYPE_CHECKING:
     from metaeval.kinds.relevance.data.collection import Collection
@@ -173,7 +172,7 @@ def simulate(
         "labels": {str(label): name for label, name in enumerate(LABELS)},
         "models": ["judge", "popular"],
     }
-    return collection_of(about, {kind: from_frame(table, kind) for kind, table in tables.items()})
+    return collection_of(about, tables)
 
 
 def _mixed(weights: tuple[float, float, float], *parts: Floats) -> Floats:
