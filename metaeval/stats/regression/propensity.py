@@ -118,7 +118,7 @@ def calibration_of(probability: Floats, happened: Ints, weight: Floats, bins: in
 
     cut = quantile_bins(probability[happened == 1], bins)
     of = cut.of(probability)
-    total = np.bincount(of, weight, cut.n)
+    total = np.bincount(of, weight, cut.n).astype(np.float64)
     predicted, observed = (np.bincount(of, weight * v, cut.n) / total for v in (probability, happened))
     auc = float(roc_auc_score(happened, probability, sample_weight=weight))
     return Calibration(predicted, observed, total, auc)
