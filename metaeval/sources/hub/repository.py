@@ -21,6 +21,7 @@ FILE = "dataset.yaml"
 _TABLES = (
     *("explanations", "ratings", "scores", "users", "labels", "runs"),
     *("items", "histories", "profiles", "duels", "slates"),
+    *("log", "pairs", "test", "synthetic"),
 )
 _FILES = ["README.md", FILE, *(f"{table}.*" for table in _TABLES)]
 
