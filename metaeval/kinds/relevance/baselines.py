@@ -13,8 +13,8 @@ from metaeval.evaluators.annotator import ratings_of
 from metaeval.evaluators.arguments import check_text
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import CODES, OK, Grid
+from metaeval.kinds.histories import fields_of, histories_of, items_of
 from metaeval.kinds.relevance.data.collection import ITEM, USER
-from metaeval.kinds.relevance.histories import fields_of, histories_of, items_of
 from metaeval.kinds.similarity import cosines, text_vectors, unit_length
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class ItemSimilarity(BaseEvaluator):
 
         items = items_of(data, self.fields)
         vectors = text_vectors([" ".join(value for _, value in of) for of in items.values()])
-        past = histories_of(data)
+        past = histories_of(data, data.units)
         at, users = pd.Index(list(items)), pd.Index(data.units[USER].unique())
         known = past[past[ITEM].isin(at)].drop_duplicates([USER, ITEM])
         of_user = sparse.csr_array(
