@@ -82,7 +82,7 @@ class OrderMap(Strict):
 
 
 def read_orders(path: str | os.PathLike[str], map_path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Return recorded verdicts as `metaeval.trust.verdicts.coherence.coherence` takes them.
+    """Return recorded verdicts as `metaeval.analysis.verdicts.coherence.coherence` takes them.
 
     Raises
     ------

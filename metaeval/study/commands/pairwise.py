@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from metaeval.analysis.verdicts.coherence import coherence, orders_of
+from metaeval.analysis.verdicts.coherence_sheet import coherence_sheet
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.simulation import REAL
 from metaeval.runs.finished import open_run
 from metaeval.sources.verdict_orders import read_orders
 from metaeval.sources.verdicts import read_verdicts
-from metaeval.trust.verdicts.coherence import coherence, orders_of
-from metaeval.trust.verdicts.coherence_sheet import coherence_sheet
 from metaeval.trust.verdicts.sheets import pairwise_sheets
 
 if TYPE_CHECKING:

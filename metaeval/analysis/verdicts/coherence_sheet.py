@@ -28,7 +28,7 @@ _CHANCE = (
 
 
 def coherence_sheet(frame: pd.DataFrame, *, resamples: int, seed: int, simulated: Simulation = REAL) -> Sheet:
-    """Lay out what `metaeval.trust.verdicts.coherence.coherence` found."""
+    """Lay out what `metaeval.analysis.verdicts.coherence.coherence` found."""
     several = len(frame["task"].unique()) > 1
     intervals = (
         f"Brackets hold 95 % bootstrap intervals ({resamples:,} resamples of groups, or of pairs where all "

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from metaeval.analysis.verdicts.coherence import COLUMNS, coherence, orders_of
 from metaeval.base.errors import DataError
 from metaeval.sources.verdict_orders import read_orders
 from metaeval.study.commands.pairwise import coherence_of
-from metaeval.trust.verdicts.coherence import COLUMNS, coherence, orders_of
 
 NAMES = [f"slate{i}" for i in range(6)]
 

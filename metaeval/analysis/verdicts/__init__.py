@@ -1,0 +1,1 @@
+"""Verdicts on pairs: whether they are coherent."""
