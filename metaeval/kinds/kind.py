@@ -35,6 +35,7 @@ KINDS: dict[str, str | StudyKind] = {
     "explanations": "metaeval.kinds.explanations.kind:EXPLANATIONS",
     "relevance": "metaeval.kinds.relevance.kind:RELEVANCE",
     "slates": "metaeval.kinds.slates.kind:SLATES",
+    "exposure": "metaeval.kinds.exposure.kind:EXPOSURE",
 }
 """Name → the kind, or where it is: ``module:object``."""
 GROUP = "metaeval.kinds"

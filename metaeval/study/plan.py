@@ -144,6 +144,6 @@ def _without(study: Study, data: DataSet) -> DataSet:
             if value not in known:
                 raise study.error(unknown_word(column, value, known), "exclude", column, at)
         data = data.without(column, values)
-    if not len(data):
+    if study.exclude and not len(data):
         raise StudyError("the study excludes every unit; exclude less")
     return data

@@ -105,7 +105,12 @@ class _Checker(TableChecker):
         if self.problems:
             return {}
         frames = {
-            kind: self.read(kind, (*_NAMES[kind], *_NUMBERS.get(kind, ())), _NUMBERS.get(kind, ()), strings)
+            kind: self.read(
+                kind,
+                (*_NAMES[kind], *_NEEDED.get(kind, ()), *_NUMBERS.get(kind, ())),
+                _NUMBERS.get(kind, ()),
+                strings,
+            )
             for kind in self.tables
         }
         for kind, frame in frames.items():
