@@ -15,10 +15,13 @@ from metaeval.kinds.slates.study import SlatesStudy
 from metaeval.kinds.study import unknown_word
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from metaeval.engine.board import Board
+    from metaeval.engine.figures.figure import Figure
     from metaeval.engine.results import Results
+    from metaeval.engine.sheet import Sheet
     from metaeval.kinds.scored import Scored
     from metaeval.kinds.slates.data.slate_set import SlateSet
 
@@ -78,6 +81,24 @@ class SlatesKind(StudyKind):
         from metaeval.kinds.slates.results import results
 
         return results(scored)
+
+    def details(self, scored: Scored[SlatesStudy]) -> Sequence[Sheet]:
+        """Return regret, coherence and agreement; measures of ratings on a scale say nothing of verdicts."""
+        from metaeval.kinds.slates.results import sheets
+
+        return list(sheets(scored))
+
+    def figures(
+        self,
+        scored: Scored[SlatesStudy],
+        board: Board,
+        names: Sequence[str] = (),
+        first: Mapping[str, str] | None = None,
+    ) -> Sequence[Figure]:
+        """Draw regret and coherence."""
+        from metaeval.kinds.slates.results import figures
+
+        return figures(scored, board, names, first)
 
     def unit_view(self, data: SlateSet, aspects: Sequence[str]) -> UnitView:
         """Show the names of the two slates."""
