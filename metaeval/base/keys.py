@@ -101,7 +101,9 @@ def levels_of(keys: Sequence[str]) -> dict[str, Level]:
     found = [Level(DATASET), *(Level(noun(k), (k,)) for k in within)]
     if len(within) > 1:
         found.insert(2, Level(PAIR, tuple(within[:2])))
-    found += [Level(noun(k), (k,), between=True) for k in keys if k not in within]
+    # A key that is called as one of the two levels of every data set has none of its own.
+    own = [k for k in keys if k not in within and noun(k) not in (DATASET, PAIR)]
+    found += [Level(noun(k), (k,), between=True) for k in own]
     return {level.name: level for level in found}
 
 

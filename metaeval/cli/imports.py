@@ -13,6 +13,7 @@ from metaeval.cli.options import PATH, force, out_folder, rising, several
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from metaeval.kinds.files.loading import Imported
     from metaeval.kinds.relevance.data.imports.collecting import ImportedCollection
 
 
@@ -157,16 +158,28 @@ def import_movielens(folder: Path, *, out: Path, **options: Any) -> None:
 
 @import_.command("coat")
 @click.argument("folder", type=PATH)
+@click.option(
+    "--kind",
+    type=click.Choice(["relevance", "exposure"]),
+    default="relevance",
+    show_default=True,
+    help="Labels and histories, or a log with propensities.",
+)
 @click.option("--name", default="coat", show_default=True, help="Of the data set.")
 @out_folder
 @force
-def import_coat(folder: Path, *, out: Path, **options: Any) -> None:
-    """Import Coat: the random ratings are labels, the self-chosen ones histories."""
+def import_coat(folder: Path, *, kind: str, out: Path, **options: Any) -> None:
+    """Import Coat: ratings of random coats, and of coats that users chose."""
+    if kind == "exposure":
+        from metaeval.kinds.exposure.data.imports.coat import import_coat as run_log
+
+        _tell(run_log(folder, out, **options))
+        return
     from metaeval.kinds.relevance.data.imports.coat import import_coat as run
 
     _tell(run(folder, out, **options))
 
 
-def _tell(found: ImportedCollection) -> None:
+def _tell(found: Imported[Any] | ImportedCollection) -> None:
     for line in found.lines():
         click.echo(line)

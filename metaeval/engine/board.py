@@ -47,6 +47,8 @@ class BoardDimension:
     it."""
     spoken: Mapping[str, str] = field(default_factory=dict)
     """Values that have other words within a sentence than as a choice."""
+    lower: Sequence[str] = ()
+    """The values, such as an error among measures, in whose cells lower estimates are better."""
 
     def __post_init__(self) -> None:
         """Fill in what was left out.
@@ -58,6 +60,7 @@ class BoardDimension:
         title = self.title or self.name
         object.__setattr__(self, "title", title)
         object.__setattr__(self, "plural", self.plural or plural_of(title))
+        object.__setattr__(self, "lower", tuple(self.lower))
         object.__setattr__(self, "first", self.first or next(iter(self.choices)))
         if self.first not in self.choices:
             raise ValueError(
@@ -109,6 +112,7 @@ class Board:
     form: Form = "number"
     """How estimates are printed."""
     higher_is_better: bool = True
+    """Unless a dimension says otherwise (`BoardDimension.lower`)."""
     columns: tuple[str, ...] = ()
     """The dimensions that a table of all cells lays out as columns: one, or groups of columns and the columns
     of each. The others remain choices; no such table is offered if this is empty."""
@@ -186,6 +190,10 @@ class Board:
     def tables(self) -> BoardDimension | None:
         """The dimension that has a table of all cells for each of its values, if there is one."""
         return next((d for d in self.dimensions if self.columns and d.name not in self.columns), None)
+
+    def higher_in(self, cell: Cell) -> bool:
+        """Say whether higher estimates are better in a cell."""
+        return self.higher_is_better and not any(cell[d.name] in d.lower for d in self.dimensions)
 
     def words(self, cell: Cell) -> str:
         """Return what a sentence says for a cell, and the unit of its estimates."""

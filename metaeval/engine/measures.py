@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from metaeval.base.keys import noun
 from metaeval.engine.board import Board, BoardDimension
 from metaeval.engine.comparison import comparisons
 from metaeval.engine.sentences import interval_sentence
-from metaeval.stats.resampling.bootstrap import bootstrap
-from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
+from metaeval.stats.resampling.bootstrap import Estimate, bootstrap, each
+from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, ratio
 from metaeval.stats.resampling.paired import paired_test
+from metaeval.stats.resampling.threads import one_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from metaeval.base.records import ScoreTable
+    from metaeval.engine.alignment.aligned import Bools
+    from metaeval.engine.alignment.matched import Matched
     from metaeval.engine.board import Cell
     from metaeval.engine.comparison import Comparisons, Tests
     from metaeval.engine.intervals import Bootstrap
-    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.coefficients.tables import Floats
+    from metaeval.stats.resampling.bootstrap import Statistic
+    from metaeval.stats.weighted.sums import Clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +39,11 @@ class Measure:
     sums: Callable[[Floats, Floats], Sequence[Floats]]
     """Scores and truth of the units → what is summed up over clusters, each of shape (units,)."""
     of_sums: Callable[[Floats], Floats]
-    """Sums of shape (sums, columns) → the measure, of shape (columns,)."""
+    """Sums of shape (sums, …) → the measure, of shape (…)."""
     bounds: tuple[float, float] = (-np.inf, np.inf)
+    alike: bool = False
+    """Whether all clusters count alike: the sums of each are divided by its last one, a number of units."""
+    lower_is_better: bool = False
 
 
 def share(name: str, counts: Callable[[Floats, Floats], Any]) -> Measure:
@@ -53,73 +61,142 @@ def share(name: str, counts: Callable[[Floats, Floats], Any]) -> Measure:
     return Measure(name, sums, lambda of: ratio(of[0], of[1]), (0.0, 1.0))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredUnits:
+    """Units of one value of the dimension that a board parts units by; E evaluators and n units."""
+
+    scores: Floats
+    """Shape (E, n); NaN throughout for an evaluator without any score."""
+    truth: Floats
+    """Shape (n,)."""
+    clusters: Clusters
+    """Those that these units are in."""
+
+    def among(self, chosen: Bools) -> MeasuredUnits:
+        """Return some of the units, in as many clusters; ``chosen`` has shape (n,)."""
+        return MeasuredUnits(self.scores[:, chosen], self.truth[chosen], self.clusters.take(chosen))
+
+    def sums(self, measure: Measure) -> Floats:
+        """Return what a measure sums up, by cluster, shape (sums, E, clusters)."""
+        of_unit, n = self.clusters.of_unit, self.clusters.n
+        found = np.array(
+            [[np.bincount(of_unit, v, n) for v in measure.sums(x, self.truth)] for x in self.scores]
+        )
+        found = found.astype(np.float64)
+        found[np.isnan(self.scores).any(axis=1)] = np.nan
+        if measure.alike:
+            found /= np.where(found[:, -1:] > 0, found[:, -1:], 1.0)
+        return np.ascontiguousarray(found.swapaxes(0, 1))
+
+
 class MeasuredCells:
     """Measures of scores that are held against a truth; a cell is an aspect and a measure.
 
-    All evaluators are measured on the units that have a truth and a score of each of them.
+    All evaluators are measured on the units that have a truth and a score of each of them; one that has no
+    score at all has no measure.
 
     Parameters
     ----------
-    scores, truth
-        Long; the truth with ``rating``.
-    cluster
-        The key column whose values are resampled, and swapped in tests.
+    matched
+        Scores and the truth. The values of the first key are resampled, and swapped in tests.
     intervals
         How intervals are made; None for no intervals.
     """
 
     common = True
+    by: ClassVar[str] = "aspect"
+    """What parts the units: the first dimension of the board."""
+    form: ClassVar[Any] = None
+    """How estimates are printed; shares as percentages and others as numbers, if None."""
+    swapped: ClassVar[str] = "answers"
+    """What changes places in tests."""
 
-    def __init__(
-        self,
-        scores: ScoreTable,
-        truth: pd.DataFrame,
-        measures: Sequence[Measure],
-        *,
-        cluster: str,
-        intervals: Bootstrap | None,
-    ) -> None:
-        self.scores, self.measures = scores, {m.name: m for m in measures}
-        self.cluster, self.intervals = cluster, intervals
-        keys = [*scores.keys, "aspect"]
-        wide = scores.frame.pivot_table("score", keys, "evaluator", observed=True, sort=False, dropna=False)
-        rated = truth.dropna(subset="rating").set_index(keys)["rating"]
-        self._wide = wide.reindex(index=rated.index, columns=list(scores.evaluators))
-        self._truth = rated
-        of_unit, clusters = pd.factorize(rated.index.get_level_values(cluster))
-        self._of_unit: Ints = of_unit
-        self.n_clusters = len(clusters)
+    def __init__(self, matched: Matched, measures: Sequence[Measure], *, intervals: Bootstrap | None) -> None:
+        self.matched, self.intervals = matched, intervals
+        self.measures = {m.name: m for m in measures}
+        self._resampler = intervals.resampler() if intervals else None
+
+    @cached_property
+    def parts(self) -> Mapping[str, tuple[int, Bools | slice]]:
+        """Each value of the first dimension → the position of its aspect, and which units it has."""
+        return {aspect: (i, slice(None)) for i, aspect in enumerate(self.matched.prepared.aspects)}
 
     @property
     def order(self) -> Cell:
-        """The first measure of the first aspect."""
-        return {"aspect": str(self._aspects[0]), "measure": next(iter(self.measures))}
+        """The first measure of the first part."""
+        return self.every[0]
+
+    @property
+    def every(self) -> list[Cell]:
+        """All cells."""
+        return [{self.by: value, "measure": m} for value in self.parts for m in self.measures]
+
+    def units(self, value: str) -> MeasuredUnits:
+        """Return the units of a value of the first dimension that enter."""
+        (aspect, _), use = self.parts[value], self.use(value)
+        return MeasuredUnits(
+            self.matched.aligned.scores[:, aspect, use],
+            self.matched.aligned.truth[aspect, use],
+            self._clusters.among(use).take(use),
+        )
+
+    def use(self, value: str) -> Bools:
+        """Say of all units which enter for a value of the first dimension."""
+        aspect, units = self.parts[value]
+        use = np.zeros(self.matched.aligned.truth.shape[1], dtype=bool)
+        use[units] = self.matched.prepared.entering[:, aspect, units].any(axis=0)
+        return use
+
+    @one_thread()
+    def estimate(
+        self,
+        statistic: Statistic,
+        units: MeasuredUnits,
+        bounds: tuple[float, float] | Sequence[tuple[float, float]] = (-np.inf, np.inf),
+        *,
+        intervals: bool = True,
+    ) -> Estimate[Floats]:
+        """Estimate a statistic of the clusters of units; intervals are NaN if none are wanted."""
+        n = units.clusters.n
+        if self._resampler and intervals and n:
+            return bootstrap(statistic, self._resampler.of(n), bounds=bounds)
+        value = statistic.at(np.ones((n, 1)))[:, 0]
+        return Estimate(value, value * np.nan, value * np.nan, n)
 
     def board(self, cell: Cell | None = None, *, intervals: bool = True) -> Board:
         """Return the estimates of all evaluators in one cell; in all, if it is left out."""
-        options = self.intervals if intervals else None
-        every = [{"aspect": a, "measure": m} for a in self._aspects for m in self.measures]
-        cells = [cell] if cell else every
-        rows = [self._row(name, at, options) for at in cells for name in self.scores.evaluators]
-        made = options and {
-            **options.model_dump(),
-            "cluster": noun(self.cluster),
-            "n_clusters": self.n_clusters,
-        }
+        values = [cell[self.by]] if cell else list(self.parts)
+        chosen = [self.measures[cell["measure"]]] if cell else list(self.measures.values())
+        rows = [row for value in values for row in self._rows(value, chosen, intervals=intervals)]
+        made = (
+            {
+                **self.intervals.model_dump(),
+                "cluster": self.matched.prepared.cluster_name(),
+                "n_clusters": self._clusters.n,
+            }
+            if intervals and self.intervals
+            else {}
+        )
+        shares = all(m.bounds == (0.0, 1.0) for m in self.measures.values())
+        scores = self.matched.scores
         return Board(
             pd.DataFrame(rows),
             (
-                BoardDimension("aspect", {a: a for a in dict.fromkeys(c["aspect"] for c in cells)}),
-                BoardDimension("measure", {m: m for m in dict.fromkeys(c["measure"] for c in cells)}),
+                BoardDimension(self.by, {value: value for value in values}),
+                BoardDimension(
+                    "measure",
+                    {m.name: m.name for m in chosen},
+                    lower=tuple(m.name for m in chosen if m.lower_is_better),
+                ),
             ),
             estimate="{measure}",
-            form="share" if all(m.bounds == (0.0, 1.0) for m in self.measures.values()) else "number",
-            columns=("aspect", "measure"),
+            form=self.form or ("share" if shares else "number"),
+            columns=(self.by, "measure"),
             counts={"n_missing": "missing scores"},
-            intervals=interval_sentence(made or {}),
+            intervals=interval_sentence(made),
             notes=("A unit is left out where a score or the truth is missing.",),
-            kinds=self.scores.kinds,
-            simulated=self.scores.simulation,
+            kinds=scores.kinds,
+            simulated=scores.simulation,
         )
 
     def compare(
@@ -131,59 +208,61 @@ class MeasuredCells:
         corrected_with: int = 0,
     ) -> Comparisons:
         """Test every two evaluators, all if they are left out."""
-        names = list(evaluators or self.scores.evaluators)
-        statistics = [self._statistic(name, cell) for name in names]
-        return comparisons(
+        names = list(evaluators or self.evaluators)
+        measure, units = self.measures[cell["measure"]], self.units(cell[self.by])
+        sums = units.sums(measure)
+        at = map(self.evaluators.index, names)
+        statistics = [ClusterSums(sums[:, e], lambda of: measure.of_sums(of)[None]) for e in at]
+        found = comparisons(
             cell,
             names,
             lambda swaps: (paired_test([statistics], swaps), np.full((len(names), len(names)), np.nan)),
             tests,
-            swap=noun(self.cluster),
-            n_clusters=self.n_clusters,
+            swap=self.matched.prepared.cluster_name(),
+            n_clusters=units.clusters.n,
             corrected_with=corrected_with,
-            swapped="answers",
+            swapped=self.swapped,
         )
+        if not measure.lower_is_better:
+            return found
+        policy = {**found.policy, "higher_is_better": False}
+        return replace(found, p_greater=found.p_greater.T, policy=policy)
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Say whether two evaluators gave the same score to every unit."""
-        wide = self._wide[self._rated(cell)]
-        return bool((wide[one].eq(wide[other]) | (wide[one].isna() & wide[other].isna())).all())
+        aspect, units = self.parts[cell[self.by]]
+        scores = self.matched.aligned.scores[:, aspect, units]
+        first, second = (scores[self.evaluators.index(name)] for name in (one, other))
+        return bool(np.array_equal(first, second, equal_nan=True))
 
     def entering(self, cell: Cell) -> int | None:
         """Return how many units all evaluators have a score for."""
-        return int(self._use(cell).sum())
+        return len(self.units(cell[self.by]).truth)
 
     @property
-    def _aspects(self) -> list[str]:
-        return [str(a) for a in self._truth.index.get_level_values("aspect").unique()]
+    def evaluators(self) -> list[str]:
+        """Their names, in the order of the scores."""
+        return self.matched.aligned.evaluators
 
-    def _rated(self, cell: Cell) -> Any:  # noqa: ANN401 - bool of shape (units,)
-        return self._truth.index.get_level_values("aspect") == cell["aspect"]
+    @cached_property
+    def _clusters(self) -> Clusters:
+        return self.matched.prepared.clusters(self.matched.prepared.cluster_name())
 
-    def _use(self, cell: Cell) -> Any:  # noqa: ANN401 - bool of shape (units,)
-        return self._rated(cell) & self._wide.notna().all(axis=1).to_numpy()
-
-    def _statistic(self, evaluator: str, cell: Cell) -> ClusterSums:
-        measure, use = self.measures[cell["measure"]], self._use(cell)
-        of_unit = self._of_unit[use]
-        sums = measure.sums(self._wide[evaluator].to_numpy()[use], self._truth.to_numpy()[use])
-        by_cluster = np.stack([np.bincount(of_unit, values, self.n_clusters) for values in sums]).astype(
-            np.float64
-        )
-        return ClusterSums(by_cluster, lambda found: measure.of_sums(found)[None])
-
-    def _row(self, evaluator: str, cell: Cell, options: Bootstrap | None) -> Mapping[str, Any]:
-        statistic, measure = self._statistic(evaluator, cell), self.measures[cell["measure"]]
-        ends = {"ci_low": np.nan, "ci_high": np.nan}
-        if options:
-            found = bootstrap(statistic, options.resampler(self.n_clusters), bounds=measure.bounds)
-            ends = {"ci_low": float(found.low[0]), "ci_high": float(found.high[0])}
-        rated = self._rated(cell)
-        return {
-            "evaluator": evaluator,
-            **cell,
-            "estimate": float(statistic.at(np.ones((self.n_clusters, 1)))[0, 0]),
-            **ends,
-            "n_units": int(self._use(cell).sum()),
-            "n_missing": int(self._wide[evaluator].isna().to_numpy()[rated].sum()),
-        }
+    def _rows(self, value: str, measures: Sequence[Measure], *, intervals: bool) -> Iterator[dict[str, Any]]:
+        units, (aspect, rated), names = self.units(value), self.parts[value], self.evaluators
+        statistic = Stack([ClusterSums(units.sums(m), m.of_sums) for m in measures])
+        bounds = [m.bounds for m in measures for _ in names]
+        found = each(self.estimate(statistic, units, bounds, intervals=intervals))
+        asked = ~np.isnan(self.matched.aligned.truth[aspect, rated])
+        missing = np.isnan(self.matched.aligned.scores[:, aspect, rated][:, asked]).sum(axis=1)
+        for (measure, e), estimate in zip(product(measures, range(len(names))), found, strict=True):
+            yield {
+                "evaluator": names[e],
+                self.by: value,
+                "measure": measure.name,
+                "estimate": estimate.value,
+                "ci_low": estimate.low,
+                "ci_high": estimate.high,
+                "n_units": len(units.truth),
+                "n_missing": int(missing[e]),
+            }

@@ -59,7 +59,7 @@ def ranking(
         raise MetaevalError(
             f"the tests are by {board.words(tested)}, not by {board.words(at)}; compare by the same column"
         )
-    down = board.higher_is_better
+    down = board.higher_in(at)
     rows = board.of(at).sort_values("estimate", ascending=not down, kind="stable").reset_index(drop=True)
     places = rows["estimate"].rank(method="min", ascending=not down)  # equals share a rank
     rows.insert(0, "rank", ["" if math.isnan(place) else f"{place:.0f}" for place in places])

@@ -96,8 +96,9 @@ class _Table:
 
     def place(self, evaluator: str) -> float:
         """Return what evaluators are ordered by, the best first."""
-        estimate = self._row(evaluator, self.columns[-1], self.numbers[0])["estimate"]
-        better = -estimate if self.board.higher_is_better else estimate
+        a, v = self.columns[-1], self.numbers[0]
+        estimate = self._row(evaluator, a, v)["estimate"]
+        better = -estimate if self._higher(a, v) else estimate
         return better if math.isfinite(estimate) else math.inf
 
     def sheet(self, evaluators: Sequence[str], truth: str, dataset: str) -> Sheet:
@@ -137,7 +138,7 @@ class _Table:
             board.simulated,
             caption,
             "heads",
-            {at: mark for name in names for at, mark in self._marks(frame[name])},
+            {at: mark for a, v in self.cells for at, mark in self._marks(a, v, frame[_name(a, v)])},
         )
 
     def values(self, sheet: Sheet) -> list[dict[str, Any]]:
@@ -157,13 +158,20 @@ class _Table:
         """Return a cell; NaN and no count where there is none."""
         if (evaluator, a, v) in self.rows:
             return self.rows[evaluator, a, v]
-        at = {d.name: value for d, value in ((self.across, a), (self.within, v)) if d}
         none = {c: 0 if c.startswith("n_") else math.nan for c in map(str, self.board.frame)}
-        return {**none, "evaluator": evaluator, **self.chosen, **at}
+        return {**none, "evaluator": evaluator, **self._cell(a, v)}
 
-    def _marks(self, column: pd.Series[float]) -> list[tuple[tuple[int, str], Mark]]:
-        """Return the best value and the second; what is equal as printed is equal."""
-        form, better = self.board.form, 1 if self.board.higher_is_better else -1
+    def _cell(self, a: str, v: str) -> dict[str, str]:
+        """Return the cell of a column and a number."""
+        return {**self.chosen, **{d.name: value for d, value in ((self.across, a), (self.within, v)) if d}}
+
+    def _higher(self, a: str, v: str) -> bool:
+        """Say whether higher is better in a cell."""
+        return self.board.higher_in(self._cell(a, v))
+
+    def _marks(self, a: str, v: str, column: pd.Series[float]) -> list[tuple[tuple[int, str], Mark]]:
+        """Return the best value of a cell and the second; what is equal as printed is equal."""
+        form, better = self.board.form, 1 if self._higher(a, v) else -1
         printed = [value_text(value, form) for value in column]
         size = {text: better * value for text, value in zip(printed, column, strict=True) if text != NOTHING}
         first = sorted(size, key=lambda text: size[text], reverse=True)[:2] if len(column) > 1 else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from metaeval.base.records import ScoreTable
 from metaeval.base.spec import EvaluatorSpec
@@ -24,6 +24,9 @@ class BaseEvaluator(ABC):
     A subclass is decorated with ``@dataclass(frozen=True, repr=False)``, sets ``kind`` as a class variable,
     checks its fields in ``__post_init__`` and says in `grid` what its scores are.
     """
+
+    called: ClassVar[str] = ""
+    """Its name in specs, if it is not that of its class."""
 
     if TYPE_CHECKING:
 
@@ -52,7 +55,7 @@ class BaseEvaluator(ABC):
                 args.append(value)
             elif value != field.default:
                 kwargs[field.name] = value
-        return EvaluatorSpec(type(self).__name__, tuple(args), kwargs)
+        return EvaluatorSpec(self.called or type(self).__name__, tuple(args), kwargs)
 
     @abstractmethod
     def grid(self, data: DataOfKind, aspects: Sequence[str]) -> Grid:

@@ -16,7 +16,8 @@ from metaeval.evaluators.grid import OK, Grid
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.base.records import DataSet
+    from metaeval.base.records import DataSet, Scale
+    from metaeval.evaluators.grid import FloatArray
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,22 +44,24 @@ class Random(BaseEvaluator):
         """Return a random score for every unit and aspect."""
         rows = zip(*(data.units[k].tolist() for k in data.keys), strict=True)
         units = ["\x1f".join(map(str, row)).encode("utf-8", "surrogatepass") for row in rows]
-        scale = data.scale
         scores = np.empty((len(data), len(aspects)))
         for column, aspect in enumerate(aspects):
             drawn = _uniform(f"{self.seed}\x1f{aspect}\x1f".encode("utf-8", "surrogatepass"), units)
-            if scale.integer:
-                scores[:, column] = scale.min + np.floor(drawn * (scale.max - scale.min + 1))
-            else:
-                scores[:, column] = scale.min + drawn * (scale.max - scale.min)
+            scores[:, column] = self.scored(drawn, data.scale)
         return Grid(scores, np.full(scores.shape, OK, np.int8))
+
+    def scored(self, drawn: FloatArray, scale: Scale) -> FloatArray:
+        """Return the scores that numbers from 0 to 1 stand for."""
+        if scale.integer:
+            return scale.min + np.floor(drawn * (scale.max - scale.min + 1))
+        return scale.min + drawn * (scale.max - scale.min)
 
     def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return the seed and where the numbers come from."""
         return {"seed": self.seed, "source": "blake2b of seed, aspect and unit", "scale": str(data.scale)}
 
 
-def _uniform(prefix: bytes, units: Sequence[bytes]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _uniform(prefix: bytes, units: Sequence[bytes]) -> FloatArray:
     """Return a number in [0, 1) for each unit, with all 53 bits that a float has."""
     start = hashlib.blake2b(prefix, digest_size=8)
     digests = []

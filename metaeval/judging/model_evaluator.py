@@ -15,6 +15,7 @@ from metaeval.base.errors import SpecError, nearest, unknown
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.judging.outcome import Answered, answered
+from metaeval.judging.templates import CHAT, TEMPLATES, check_template, stops_of, templated
 from metaeval.llm.calls.price import context_of
 from metaeval.llm.calls.request import Request
 from metaeval.llm.prompts.template import joined, load_prompt
@@ -72,6 +73,9 @@ class ModelEvaluator(BaseEvaluator):
     reply
         ``json`` (with the provider's schema check), ``text`` (values at the end of a reasoned answer), or
         ``auto``: the form that the prompt names first, without a schema.
+    template
+        ``chat``; or, for a server of raw completions (``completions/NAME``), the family whose markup its
+        model knows: ``llama`` (3), ``mistral``, ``qwen`` (ChatML) or ``gemma``.
     base_url
         Address of a compatible server; the environment's or the provider's own, if left out.
     attempts
@@ -86,6 +90,7 @@ class ModelEvaluator(BaseEvaluator):
     temperature: float | None = 0
     replicate: int = 0
     reply: str = "auto"
+    template: str = CHAT
     base_url: str | None = None
     attempts: int = 3
     max_tokens: int | None = 1024
@@ -130,7 +135,8 @@ class ModelEvaluator(BaseEvaluator):
     @property
     def parameters(self) -> dict[str, Any]:
         """What is sent beside the messages: settings as the server names them."""
-        own = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        own: dict[str, Any] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        own["stop"] = stops_of(self.template)
         return {**{k: v for k, v in own.items() if v is not None}, **self._of_model}
 
     @property
@@ -171,6 +177,8 @@ class ModelEvaluator(BaseEvaluator):
         if self.provider == SIMULATED:
             settings_of(self.model.partition("/")[2])  # what cannot be set is said before anything is asked
         self.check_word("reply", FORMS)
+        self.check_word("template", TEMPLATES)
+        check_template(name, self.model, self.template)
         for field, least in (("replicate", 0), ("attempts", 1), ("max_tokens", 1), ("seed", 0)):
             number = getattr(self, field)
             if number is None and field == "max_tokens":
@@ -201,6 +209,7 @@ class ModelEvaluator(BaseEvaluator):
             "address": address_of(self.provider, self.base_url),
             "prompt": load_prompt(self.prompt).signature if self.prompt else _in_code(type(self)),
             **{name: getattr(self, name) for name in _SIGNED},
+            **({"template": self.template} if self.template != CHAT else {}),
             **({"parameters": self._of_model} if self._of_model else {}),
             "parser": PARSER,
             **({SIMULATED: True} if self.provider == SIMULATED else {}),
@@ -236,6 +245,12 @@ class ModelEvaluator(BaseEvaluator):
             replicate=self.replicate,
             stated=self.stated,
         )
+
+    def asking(
+        self, request: Request, messages: Iterable[tuple[str, str]], *, shares: bool = False
+    ) -> Request:
+        """Return a request with messages, as the template has them."""
+        return request.asking(templated(messages, self.template), shares=shares)
 
     def read(self, question: Question, reply: Reply) -> Parsed:
         """Read a reply to a question."""

@@ -35,7 +35,7 @@ _SECRET = re.compile(
 )
 """A name, in lower case with ``_``, under which a key or a password stands."""
 _OF_JUDGES = frozenset(
-    ("prompt", "reply", "attempts", "replicate", "profile", "examples", "samples", "expected")
+    ("prompt", "reply", "attempts", "replicate", "profile", "examples", "samples", "expected", "template")
 )
 _OF_ADDRESS = ("concurrency", "requests_per_minute", "tokens_per_minute")
 _OF_SERVERS = frozenset(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metaeval.base.errors import Problem, PromptError, unknown
 from metaeval.llm.prompts.same import Same
@@ -110,6 +110,85 @@ def filled(
 ) -> list[tuple[str, str]]:
     """Fill a judge's prompt for one question; arguments and errors are those of `JudgePrompt`."""
     return JudgePrompt(template, aspects, {}, known=known, reply=reply).messages(values, shown)
+
+
+class Parts(NamedTuple):
+    """Which placeholders a prompt in two pieces shows where."""
+
+    noun: str
+    """What a prompt is about, of which a user has many."""
+    own: tuple[str, ...]
+    """What differs from one to the next: for the last part alone."""
+    shared: tuple[str, ...] = ("history", "profile")
+    """Long texts that they share: for the parts before it."""
+
+    def wrong(self, template: PromptTemplate) -> list[str]:
+        """Return what is wrong with the parts of a prompt."""
+        first, last = template.of_parts(slice(-1)), template.of_parts(slice(-1, None))
+        noun = self.noun
+        found: list[str] = []
+        if not first.parts:
+            found.append(
+                f"has no part before the one with the {noun}; write what is the same for all {noun}s of a "
+                "user above a line `<!-- user -->`, so that a provider's cache can hold it"
+            )
+            return found
+        if {*self.own} & {*first.placeholders}:
+            found.append(
+                f"shows the {noun} before its last part; move it below the last line `<!-- user -->`, since "
+                f"what stands above is the same for all {noun}s of a user"
+            )
+        if {*self.shared} & {*last.placeholders}:
+            found.append(
+                f"shows {' or '.join(self.shared)} in its last part; move them above the last line "
+                "`<!-- user -->`"
+            )
+        return found
+
+
+class PartedPrompt:
+    """A prompt in two pieces: what all prompts about a user share, and the rest.
+
+    Parameters
+    ----------
+    template, known, reply
+        As for `JudgePrompt`.
+    parts
+        Which placeholders stand where.
+    fixed
+        Values that are the same for all users.
+
+    Raises
+    ------
+    PromptError
+        If it has no such pieces.
+    """
+
+    def __init__(
+        self,
+        template: PromptTemplate,
+        parts: Parts,
+        fixed: Mapping[str, Any],
+        *,
+        known: Sequence[str],
+        reply: str,
+    ) -> None:
+        wrong = parts.wrong(template)
+        if wrong:
+            raise PromptError(f"prompt {template.name!r} {wrong[0]}")
+        self._first, self._last = template.of_parts(slice(-1)), template.of_parts(slice(-1, None))
+        self._fixed, self._known, self._reply = fixed, known, reply
+
+    def shared(self, values: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """Return role and text of the messages that all prompts about a user share."""
+        return self._filled(self._first, values)
+
+    def own(self, values: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """Return role and text of the last message."""
+        return self._filled(self._last, values)
+
+    def _filled(self, template: PromptTemplate, values: Mapping[str, Any]) -> list[tuple[str, str]]:
+        return filled(template, (), {**self._fixed, **values}, known=self._known, reply=self._reply)
 
 
 def check_file(

@@ -198,7 +198,10 @@ class UnitJudge(ModelEvaluator):
                     yield unit, told
                     break
                 for request in requests:
-                    yield unit, Question((unit,), part, fields, request.asking(told, shares=self.shares))
+                    yield (
+                        unit,
+                        Question((unit,), part, fields, self.asking(request, told, shares=self.shares)),
+                    )
 
     def _judged(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -24,3 +24,8 @@ def entries_of(frame: pd.DataFrame, key: str, fields: Sequence[str]) -> dict[str
         str(of): [(name, value) for name, value in zip(names, values, strict=True) if value]
         for of, *values in zip(frame[key], *columns, strict=True)
     }
+
+
+def lines_of(entries: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str]:
+    """Return a line for each item of which something is known."""
+    return {item: "; ".join(f"{name}: {value}" for name, value in of) for item, of in entries.items() if of}

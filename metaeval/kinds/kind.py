@@ -34,6 +34,8 @@ Factory: TypeAlias = "Callable[..., Evaluator] | str"
 KINDS: dict[str, str | StudyKind] = {
     "explanations": "metaeval.kinds.explanations.kind:EXPLANATIONS",
     "relevance": "metaeval.kinds.relevance.kind:RELEVANCE",
+    "slates": "metaeval.kinds.slates.kind:SLATES",
+    "exposure": "metaeval.kinds.exposure.kind:EXPOSURE",
 }
 """Name → the kind, or where it is: ``module:object``."""
 GROUP = "metaeval.kinds"
@@ -71,6 +73,17 @@ class StudyKind(ABC):
             If it cannot be read.
         """
 
+    def chosen(self, study: Any, data: DataOfKind) -> DataOfKind:  # noqa: ANN401 - a `Study` of the kind
+        """Return the part of the data that a study is about, where keys of the kind's own say so.
+
+        Raises
+        ------
+        StudyError
+            By ``study.error``, for what the data do not have.
+        """
+        del study
+        return data
+
     def resolve(self, study: Any, data: DataOfKind) -> Any:  # noqa: ANN401 - a `Study` of the kind
         """Return the study with what it leaves open filled in.
 
@@ -86,8 +99,7 @@ class StudyKind(ABC):
         return self._measured(scored)
 
     def _measured(self, scored: Scored[Any]) -> MeasuredCells:
-        of = scored.study.bootstrap
-        return MeasuredCells(scored.scores, scored.truth, self.measures, cluster=scored.cluster, intervals=of)
+        return MeasuredCells(scored.matched, self.measures, intervals=scored.study.bootstrap)
 
     def results(self, scored: Scored[Any]) -> Results:
         """Return what the study finds out."""

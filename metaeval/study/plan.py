@@ -87,7 +87,7 @@ def plan(
     known = {**COMMON, **kind.evaluators}
     place = study.dataset if study.dataset.startswith("hf://") else _find(study)
     with progress("loading the data"):
-        data = _without(study, kind.load(place))
+        data = kind.chosen(study, _without(study, kind.load(place)))
     aspects = tuple(study.aspects or data.aspects)
     for at, aspect in enumerate(aspects):
         if aspect not in data.aspects:
@@ -144,6 +144,6 @@ def _without(study: Study, data: DataSet) -> DataSet:
             if value not in known:
                 raise study.error(unknown_word(column, value, known), "exclude", column, at)
         data = data.without(column, values)
-    if not len(data):
+    if study.exclude and not len(data):
         raise StudyError("the study excludes every unit; exclude less")
     return data

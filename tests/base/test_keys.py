@@ -15,6 +15,7 @@ from metaeval.base.keys import Level
         (("item_id",), ["dataset", "item"]),
         (("query", "document"), ["dataset", "query", "document"]),
         (("a", "b", "c"), ["dataset", "a", "pair", "b", "c"]),
+        (("user_id", "pair", "order"), ["dataset", "user", "order"]),
     ],
 )
 def test_levels_follow_from_the_keys(columns: tuple[str, ...], expected: list[str]) -> None:

@@ -51,7 +51,7 @@ def test_the_studies_that_ship_can_be_read(name: str) -> None:
     [
         ({"evaluatorz": "[Length()]"}, 3, "unknown key 'evaluatorz'; did you mean 'evaluators'?"),
         ({"zzz": "1"}, 3, "unknown key 'zzz' (known keys: kind, name,"),
-        ({"kind": "cake"}, 3, "kind: 'cake' is not allowed (allowed: explanations, relevance)"),
+        ({"kind": "cake"}, 3, "kind: 'cake' is not allowed (allowed: explanations, relevance, slates,"),
         (
             {"levels": "[dataset, usr]"},
             3,

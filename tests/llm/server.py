@@ -1,6 +1,7 @@
 """A model's server on the loopback address: it answers as told, and keeps a log of what it was asked.
 
-It speaks OpenAI's chat completions (``/v1/chat/completions``) and DashScope's text generation
+It speaks OpenAI's chat completions (``/v1/chat/completions``), its older completions of raw text
+(``/v1/completions``) and DashScope's text generation
 (``/api/v1/services/aigc/text-generation/generation``).
 """
 
@@ -17,6 +18,7 @@ from typing import Any, Self
 from aiohttp import web
 
 OPENAI_PATH = "/v1/chat/completions"
+COMPLETIONS_PATH = "/v1/completions"
 DASHSCOPE_PATH = "/api/v1/services/aigc/text-generation/generation"
 
 
@@ -203,8 +205,8 @@ class Server(Threaded):
             text = act.body if isinstance(act.body, str) else json.dumps(act.body)
             kind = "application/json"
             return web.Response(status=act.status, text=text, content_type=kind, headers=act.headers)
-        write = dashscope_body if request.path == DASHSCOPE_PATH else openai_body
-        return web.json_response(write(act, body), headers=act.headers)
+        write = {DASHSCOPE_PATH: dashscope_body, COMPLETIONS_PATH: completions_body}
+        return web.json_response(write.get(request.path, openai_body)(act, body), headers=act.headers)
 
 
 def wanted_text(body: dict[str, Any]) -> str:
@@ -228,6 +230,13 @@ def openai_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:
         "choices": [choice] if act.choices else [],
         "usage": act.usage or {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
     }
+
+
+def completions_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:
+    chat = openai_body(act, body)
+    for choice in chat["choices"]:
+        choice["text"] = choice.pop("message")["content"]
+    return {**chat, "object": "text_completion"}
 
 
 def dashscope_body(act: Act, body: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import Problem, nearest
-from metaeval.base.frames import row_text
+from metaeval.base.frames import row_text, shown
+from metaeval.base.keys import noun
 from metaeval.sources.tables.columns import number_column, text_column
 
 if TYPE_CHECKING:
@@ -74,7 +75,47 @@ class TableChecker:
     def check_filled(self, kind: str, frame: pd.DataFrame, columns: Sequence[str]) -> None:
         """See that no cell of some columns is empty."""
         for column in columns:
-            self.report(kind, column, blank(frame[column]), "is empty; every row needs one")
+            values = frame[column]
+            if pd.api.types.is_float_dtype(values):
+                # What is no number is NaN too, and was reported when it was read.
+                name = self.tables[kind].name
+                told = [p.row or 0 for p in self.problems if p.file == name and p.column == column]
+                empty = values.isna().to_numpy() & ~np.isin(self.tables[kind].rows, told)
+            else:
+                empty = blank(values)
+            self.report(kind, column, empty, "is empty; every row needs one")
+
+    def check_known(
+        self, kind: str, frame: pd.DataFrame, column: str, known: pd.Series[str], message: str
+    ) -> None:
+        """Report the first row of each name that is not known; ``message`` says what it lacks."""
+        names = frame[column]
+        strange = ~(names.isin(known.unique()) | names.duplicated() | blank(names)).to_numpy(dtype=bool)
+        self.report(kind, column, strange, lambda i: f"the {noun(column)} {shown(names.iloc[i])} {message}")
+
+    def check_places(
+        self, kind: str, frame: pd.DataFrame, column: str, lists: NDArray[np.int64], where: str
+    ) -> None:
+        """See that the places of each list are whole numbers from 1 on, none twice and without a gap."""
+        places = frame[column].to_numpy()
+        wrong = ~((places >= 1) & (places == np.round(places)))
+        told = wrong & ~np.isnan(places)
+        self.report(kind, column, told, lambda i: f"the {column} {places[i]:g} is no whole number from 1 on")
+        again = pd.DataFrame({"list": lists, "place": places}).duplicated().to_numpy() & ~wrong
+        self.report(kind, column, again, lambda i: f"the {column} {places[i]:g} is in {where} twice")
+        if not wrong.any() and not again.any() and len(frame):
+            beyond = places > np.bincount(lists)[lists]
+            message = f"there are fewer items in {where}; {column}s go from 1 on without a gap"
+            self.report(kind, column, beyond, lambda i: f"the {column} is {places[i]:g}, and {message}")
+
+
+def strings(table: Table, column: str) -> tuple[Any, list[Problem]]:
+    """Return a column as texts, without a Python object for each where the file has texts."""
+    values = table.frame[column]
+    if isinstance(values.dtype, pd.StringDtype):
+        return values.fillna(""), []
+    texts, problems = text_column(table, column)
+    return pd.Series(texts, dtype="str"), problems
 
 
 def duplicates(
@@ -109,7 +150,7 @@ def blank(texts: pd.Series[str]) -> NDArray[np.bool_]:
     return empty[codes] if len(empty) else np.zeros(len(texts), dtype=np.bool_)
 
 
-def combine(codes: NDArray[np.int64], *columns: pd.Series[str]) -> NDArray[np.int64]:
+def combine(codes: NDArray[np.int64], *columns: pd.Series[Any]) -> NDArray[np.int64]:
     """Return numbers that are equal if and only if the codes and the columns are."""
     for column in columns:
         own, values = pd.factorize(column)

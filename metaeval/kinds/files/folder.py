@@ -18,16 +18,15 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, nearest, one_of
 from metaeval.base.resources import to_read
-from metaeval.base.validation import read_model
+from metaeval.base.validation import model_of, read_model
 from metaeval.base.yaml_lines import YamlError, read_yaml
 from metaeval.sources.hub.repository import FILE, hub_folder, hub_name
-from metaeval.sources.tables.table import read_table
+from metaeval.sources.tables.table import Table, from_frame, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from metaeval.kinds.files.manifest import DataManifest
-    from metaeval.sources.tables.table import Table
 
 Format = Literal["parquet", "csv", "jsonl"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -80,9 +79,10 @@ class DataFolder(Generic[D]):
             near = [p.name for p in folder.parent.iterdir() if p.is_dir()] if folder.parent.is_dir() else []
             raise DataError(f"the data set {str(folder)!r} does not exist{nearest(folder.name, near)}")
         if (folder / FILE).is_file():
-            (kind,) = get_args(self.manifest.model_fields["kind"].annotation)
-            if (given := kind_of(folder)) != kind:
-                raise DataError(f"{str(folder)!r} holds a data set of kind {given!r}; give one of {kind}")
+            if (given := kind_of(folder)) != self._kind:
+                raise DataError(
+                    f"{str(folder)!r} holds a data set of kind {given!r}; give one of {self._kind}"
+                )
             manifest, problems = read_model(folder / FILE, self.manifest)
         else:
             hint = nearest(FILE, [p.name for p in folder.iterdir() if p.suffix in {".yaml", ".yml"}])
@@ -102,6 +102,46 @@ class DataFolder(Generic[D]):
         data, found = self.build(manifest, tables)
         problems += found
         return (None if problems else data), problems
+
+    def load(self, place: str | os.PathLike[str]) -> D:
+        """Load a data set from its folder, or from the hub.
+
+        Raises
+        ------
+        DataError
+            With every problem found in its ``problems``.
+        """
+        data, problems = self.read(folder_of(place))
+        if data is None:
+            raise DataError(problems, listed_by=checked_by(place))
+        return data
+
+    def make(self, about: Mapping[str, Any], tables: Mapping[str, Table | pd.DataFrame]) -> D:
+        """Return a data set of what is in memory.
+
+        Parameters
+        ----------
+        about
+            The keys of ``dataset.yaml``, without ``kind``.
+        tables
+            Name → table, as read or a frame.
+
+        Raises
+        ------
+        DataError
+            With every problem found in its ``problems``.
+        """
+        manifest = model_of({"kind": self._kind, **about}, self.manifest)
+        made = {k: t if isinstance(t, Table) else from_frame(t, k) for k, t in tables.items()}
+        data, problems = self.build(manifest, made)
+        if data is None:
+            raise DataError(problems)
+        return data
+
+    @property
+    def _kind(self) -> str:
+        (kind,) = get_args(self.manifest.model_fields["kind"].annotation)
+        return str(kind)
 
     def _find(self, folder: Path, kind: str) -> tuple[Path | None, list[Problem]]:
         paths = [p for f in FORMATS if (p := folder / f"{kind}.{f}").is_file()]

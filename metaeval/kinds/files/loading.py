@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import DataError
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from metaeval.base.errors import Problem
     from metaeval.base.records import DataOfKind, DataSet
+
+D = TypeVar("D", bound="DataSet")
 
 
 class Inspection(NamedTuple):
@@ -41,6 +43,17 @@ class Inspection(NamedTuple):
                 "fingerprint": self.data.fingerprint,
             }
         return found
+
+
+class Imported(NamedTuple, Generic[D]):
+    """A data set, and what is odd about the files it is made of."""
+
+    data: D
+    notes: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """Return what there is in one line, and a line per note."""
+        return [summary(self.data), *self.notes]
 
 
 def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> DataOfKind:

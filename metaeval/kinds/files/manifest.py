@@ -53,10 +53,7 @@ def about(described: About | DataSet) -> dict[str, Any]:
 
 
 class DataManifest(About):
-    """The keys of ``dataset.yaml``; a kind adds what is its own, and ``scale``."""
-
-    if TYPE_CHECKING:
-        scale: ScaleModel
+    """The keys of ``dataset.yaml``; a kind adds what is its own."""
 
     @classmethod
     @abstractmethod
@@ -64,12 +61,14 @@ class DataManifest(About):
         """Return the manifest of a data set in memory."""
 
     def to_yaml(self) -> str:
-        """Return the text of the file, keys in the order of the model, numbers of the scale short."""
+        """Return the text of the file, keys in the order of the model, numbers of scales short."""
         from ruamel.yaml import YAML
 
         tree = self.model_dump(exclude_defaults=True)
-        scale = {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in self.scale}
-        ordered = {k: tree[k] for k in type(self).model_fields if k in tree} | {"scale": scale}
+        for key, given in self:
+            if isinstance(given, ScaleModel):
+                tree[key] = {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in given}
+        ordered = {k: tree[k] for k in type(self).model_fields if k in tree}
         yaml = YAML()
         yaml.width = 110
         yaml.allow_unicode = True

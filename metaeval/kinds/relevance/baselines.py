@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,16 +13,14 @@ from metaeval.evaluators.annotator import ratings_of
 from metaeval.evaluators.arguments import check_text
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import CODES, OK, Grid
+from metaeval.kinds.histories import fields_of, histories_of, items_of
 from metaeval.kinds.relevance.data.collection import ITEM, USER
-from metaeval.kinds.relevance.histories import fields_of, histories_of, items_of
+from metaeval.kinds.similarity import cosines, text_vectors, unit_length
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.evaluators.grid import FloatArray
     from metaeval.kinds.relevance.data.collection import Collection
-
-_WORDS = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,62 +105,18 @@ class ItemSimilarity(BaseEvaluator):
         from scipy import sparse
 
         items = items_of(data, self.fields)
-        vectors = tf_idf([" ".join(value for _, value in of) for of in items.values()])
-        past = histories_of(data)
+        vectors = text_vectors([" ".join(value for _, value in of) for of in items.values()])
+        past = histories_of(data, data.units)
         at, users = pd.Index(list(items)), pd.Index(data.units[USER].unique())
         known = past[past[ITEM].isin(at)].drop_duplicates([USER, ITEM])
         of_user = sparse.csr_array(
             (np.ones(len(known)), (users.get_indexer(known[USER].array), at.get_indexer(known[ITEM].array))),
             shape=(len(users), len(at)),
         )
-        profiles = _unit_length(of_user @ vectors)
+        profiles = unit_length(of_user @ vectors)
         item = at.get_indexer(data.units[ITEM].array)
         asked = np.flatnonzero(item >= 0)
         scores = np.full(len(data), np.nan)
-        mine, its = profiles[users.get_indexer(data.units[USER].array)[asked]], vectors[item[asked]]
-        found = np.asarray(mine.multiply(its).sum(axis=1)).ravel()
-        there = (np.diff(mine.indptr) > 0) & (np.diff(its.indptr) > 0)
-        scores[asked] = np.where(there, found, np.nan)
+        mine = profiles[users.get_indexer(data.units[USER].array)[asked]]
+        scores[asked] = cosines(mine, vectors[item[asked]])
         return Grid.repeated(scores, len(aspects))
-
-
-def tf_idf(texts: Sequence[str]) -> Any:  # noqa: ANN401 - a csr_array of SciPy, which is imported where it is used
-    """Return a row per text: raw counts of words, times ``log((1 + n) / (1 + df)) + 1``, of length 1.
-
-    These are the weights of scikit-learn's ``TfidfVectorizer``.
-
-    Parameters
-    ----------
-    texts
-        Words are runs of letters, digits and ``_``, in lower case.
-
-    Returns
-    -------
-    csr_array
-        Of shape (texts, words); a text without words has a row of zeros.
-    """
-    from collections import Counter
-
-    from scipy import sparse
-
-    words: dict[str, int] = {}
-    counts: list[int] = []
-    columns: list[int] = []
-    ends = [0]
-    for text in texts:
-        found = Counter(_WORDS.findall(text.lower()))
-        columns += [words.setdefault(word, len(words)) for word in found]
-        counts += found.values()
-        ends.append(len(columns))
-    table = sparse.csr_array(
-        (np.array(counts, np.float64), np.array(columns, np.intp), ends), (len(texts), len(words))
-    )
-    used_in = np.bincount(table.indices, minlength=len(words))
-    return _unit_length(table.multiply(np.log((1 + len(texts)) / (1 + used_in)) + 1).tocsr())
-
-
-def _unit_length(table: Any) -> Any:  # noqa: ANN401 - as in `tf_idf`
-    from scipy import sparse
-
-    lengths: FloatArray = np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
-    return sparse.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ table

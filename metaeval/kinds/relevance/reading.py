@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.kinds.entries import entries_of
+from metaeval.kinds.histories import histories_of
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
-from metaeval.kinds.relevance.histories import histories_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ def _histories(data: Collection, called: dict[str, str]) -> dict[str, str]:
     """Return the last items of each user's history, newest first, and how many more there are."""
     if data.histories is None:
         return {}
-    past = histories_of(data)
+    past = histories_of(data, data.units)
     if "timestamp" in past:
         past = past.sort_values("timestamp", ascending=False, kind="stable")
     found = {}

@@ -67,7 +67,7 @@ def _read(row: Mapping[str, Any], denied: Collection[str]) -> Reply:
             try:
                 return read_completion(body if isinstance(body, dict) else {}, raw)
             except MISREAD as wrong:
-                raise unreadable(wrong, raw, "chat completion") from None
+                raise unreadable(wrong, raw, "completion") from None
         if isinstance(status, int) and not error:
             return answered(status, raw, {}, denied)
     code = str(error.get("code") or "") if isinstance(error, dict) else ""

@@ -46,6 +46,8 @@ class Provider(NamedTuple):
     """How many alternatives to a token it lists at most."""
     batching: Batching | None = None
     """None if it takes no batches."""
+    raw: bool = False
+    """Whether it takes one text in a family's markup, and no messages."""
 
     @property
     def remote(self) -> bool:
@@ -124,6 +126,14 @@ PROVIDERS: dict[str, Provider] = {
         "DASHSCOPE_API_KEY",
         top_logprobs=5,
         batching=_OF_DASHSCOPE._replace(path=""),
+    ),
+    "completions": Provider(
+        f"{_HERE}.completions:CompletionsClient",
+        "http://localhost:8000/v1",
+        "COMPLETIONS_BASE_URL",
+        "COMPLETIONS_API_KEY",
+        top_logprobs=5,
+        raw=True,
     ),
     "simulated": Provider(f"{_HERE}.simulated:SimulatedClient", ""),
 }

@@ -26,7 +26,7 @@ from metaeval.llm.providers.wire import (
 from metaeval.llm.replies.logprobs.probabilities import keep_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from metaeval.llm.calls.request import Request
     from metaeval.llm.providers import Connection
@@ -42,6 +42,7 @@ class OpenAIClient:
 
     denied: ClassVar[Collection[str]] = ("insufficient_quota",)
     """Codes that mean an empty account here; at other providers this one is a limit per minute."""
+    path: ClassVar[str] = "chat/completions"
 
     def __init__(self, connection: Connection) -> None:
         self._key = key_for(connection.provider, connection.base_url)
@@ -61,7 +62,7 @@ class OpenAIClient:
                 total=None, sock_connect=connection.connect_seconds, sock_read=connection.reply_seconds
             ),
         )
-        self._url = f"{connection.base_url}/chat/completions"
+        self._url = f"{connection.base_url}/{self.path}"
 
     async def complete(self, request: Request) -> Reply:
         """Return the reply to a request, or raise `CallError`."""
@@ -81,9 +82,9 @@ class OpenAIClient:
             if isinstance(answer, dict) and "choices" not in answer and answer.get("error"):
                 # Some gateways put an error into a body of status 200.
                 return answered(200, raw, headers, self.denied)
-            return read_completion(answer, raw)
+            return read_completion(answer, raw, self.message)
         except MISREAD as error:
-            raise unreadable(error, raw, "chat completion") from None
+            raise unreadable(error, raw, "completion") from None
 
     async def close(self) -> None:
         """Give connections back."""
@@ -97,6 +98,11 @@ class OpenAIClient:
             **cls.reply_format(request),
             **request.parameters,
         }
+
+    @classmethod
+    def message(cls, choice: dict[str, Any]) -> dict[str, Any]:
+        """Return the message of a choice."""
+        return choice.get("message") or {}
 
     @classmethod
     def reply_format(cls, request: Request) -> dict[str, Any]:
@@ -120,11 +126,15 @@ class DashScopeCompatibleClient(OpenAIClient):
         return {} if request.schema is None else {"response_format": {"type": "json_object"}}
 
 
-def read_completion(body: Mapping[str, Any], raw: str) -> Reply:
-    """Return what a chat completion says; no choice, or an empty one, is a reply without text."""
+def read_completion(
+    body: Mapping[str, Any],
+    raw: str,
+    message_of: Callable[[dict[str, Any]], dict[str, Any]] = OpenAIClient.message,
+) -> Reply:
+    """Return what a completion says; no choice, or an empty one, is a reply without text."""
     usage = body.get("usage") or {}
     choice = (body["choices"] or [{}])[0]
-    message = choice.get("message") or {}
+    message = message_of(choice)
     text = text_of(message.get("content"))
     if keep_numbers(choice, text):
         raw = json.dumps(body, ensure_ascii=False)

@@ -109,6 +109,7 @@ class Report:
                         "plural": d.plural,
                         "first": d.first,
                         "values": [{"name": name, "words": said} for name, said in d.choices.items()],
+                        "lower": list(d.lower),
                     }
                     for d in board.dimensions
                 ],

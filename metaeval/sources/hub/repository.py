@@ -18,7 +18,11 @@ _PREFIX = re.compile(r"hf:/+(datasets/)?")  # a `Path` made of hf://owner/name h
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?")
 FILE = "dataset.yaml"
 """The manifest of a data set."""
-_TABLES = ("explanations", "ratings", "scores", "users", "labels", "runs", "items", "histories", "profiles")
+_TABLES = (
+    *("explanations", "ratings", "scores", "users", "labels", "runs"),
+    *("items", "histories", "profiles", "duels", "slates"),
+    *("log", "pairs", "test", "synthetic"),
+)
 _FILES = ["README.md", FILE, *(f"{table}.*" for table in _TABLES)]
 
 

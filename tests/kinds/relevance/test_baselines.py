@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from metaeval.base.errors import DataError, SpecError
 from metaeval.base.records import Kind
 from metaeval.judging.settings import judging
-from metaeval.kinds.relevance.baselines import ItemSimilarity, Labels, Popularity, tf_idf
+from metaeval.kinds.relevance.baselines import ItemSimilarity, Labels, Popularity
 from metaeval.kinds.relevance.data.imports.coat import import_coat
 from metaeval.kinds.relevance.data.loading import load
 from metaeval.kinds.relevance.judge.judge import Relevance
@@ -41,17 +39,6 @@ def test_popularity_is_the_number_of_other_users() -> None:
     assert own > 5
     with pytest.raises(DataError, match="has no histories"):
         Popularity().score(dataclasses.replace(data, histories=None), ASPECTS)
-
-
-@given(st.lists(st.text(alphabet="ab c,é12_", max_size=12), min_size=1, max_size=6))
-def test_weights_are_those_of_scikit_learn(texts: list[str]) -> None:
-    other = TfidfVectorizer(token_pattern=WORDS)
-    if not any(any(c.isalnum() or c == "_" for c in text) for text in texts):
-        return
-    wanted = other.fit_transform(texts)
-    found = tf_idf(texts)
-    # The words come in another order, so what is compared is how like the texts are.
-    assert np.allclose((found @ found.T).toarray(), (wanted @ wanted.T).toarray())
 
 
 def test_similarity_is_the_cosine_with_the_mean_of_the_history() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -238,6 +239,17 @@ def test_where_less_is_better_the_least_is_first(show: Show) -> None:
     assert page.locator("thead [aria-sort=ascending]").inner_text().startswith("accuracy")
     field(page, "Show").select_option("all topics")
     assert page.locator("tbody .best").first.inner_text() == "50.0 %"
+
+
+def test_where_less_is_better_in_some_cells_alone(show: Show) -> None:
+    lower = BoardDimension("topic", {t: t for t in ("any", "plot", "cast", "music")}, lower=("plot",))
+    found = board()
+    page = show(payload(replace(found, dimensions=(lower, *found.dimensions[1:]))))
+    assert names_of(page) == ["good", "weak", "always"]
+    field(page, "Topic").select_option("plot")
+    assert names_of(page)[-1] == "good"
+    header(page, "accuracy").click()
+    assert page.locator("thead [aria-sort=ascending]").inner_text().startswith("accuracy")
 
 
 def test_names_that_the_page_uses_itself_are_in_nobody_s_way(show: Show) -> None:

@@ -17,7 +17,9 @@ from metaeval.kinds.explanations.data import loading
 from metaeval.kinds.files.loading import load as load_any
 from metaeval.kinds.relevance.data.loading import save
 from metaeval.kinds.relevance.data.simulated import simulate
+from metaeval.kinds.slates.data.loading import save as save_slates
 from metaeval.sources.hub.repository import dataset_table, hub_name, hub_table
+from tests.kinds.slates.data.folders import small
 from tests.sources.hub_server import commit, serving
 from tests.tiny import write_study, write_tiny
 
@@ -132,6 +134,7 @@ NAMES = [
     "owner/tiny@v9",
     "owner/plain",
     "owner/films",
+    "owner/lists",
     "no name",
 ]
 COMMANDS = {
@@ -157,8 +160,9 @@ def hub(tmp_path_factory):
     (here / "map.yaml").write_text(MAP)
     write_study(here / "study.yaml", "bootstrap: {resamples: 20}\n", dataset="hf://owner/tiny@v1")
     films = save(simulate(users=3, items=30, history=3), here / "films")
+    lists = save_slates(small(), here / "lists")
     repositories = {"owner/tiny": {"main": new, "v1": old}, "owner/plain": {"main": plain, "v2": plain}}
-    repositories["owner/films"] = {"main": films}
+    repositories |= {"owner/films": {"main": films}, "owner/lists": {"main": lists}}
     with serving(repositories) as server:
         environment = {
             **os.environ,
@@ -188,9 +192,11 @@ def test_a_hub_name_and_its_revisions(hub):
     assert said["hf://owner/tiny@v1"][0] == "older"
 
 
-def test_a_collection_of_the_hub(hub):
+@pytest.mark.parametrize("name", ["films", "lists"])
+def test_data_of_other_kinds_of_the_hub(hub, name):
     here, said, _ = hub
-    assert said["hf://owner/films"] == ["relevance", load_any(here / "films").fingerprint]
+    there = load_any(here / name)
+    assert said[f"hf://owner/{name}"] == [there.name, there.fingerprint]
 
 
 def test_a_file_is_downloaded_once(hub):

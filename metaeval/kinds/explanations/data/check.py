@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import Problem, nearest, unknown
-from metaeval.base.frames import row_text, shown
+from metaeval.base.frames import row_text
 from metaeval.kinds.explanations.data.explanation_set import KEYS, ExplanationSet
 from metaeval.kinds.files.checks import TableChecker, blank, combine, duplicates
 from metaeval.kinds.files.manifest import about
@@ -169,11 +169,9 @@ class _Checker(TableChecker):
         )
 
     def _check_users(self, users: pd.DataFrame, explanations: pd.DataFrame) -> None:
-        named = users["user_id"]
         self.problems += duplicates(self.tables["users"], users[["user_id"]], "the user")
-        strange = ~named.isin(explanations["user_id"].unique()).to_numpy() & ~blank(named)
         message = f"has no explanation in {self.units.name}; leave the row out"
-        self.report("users", "user_id", strange, lambda i: f"the user {shown(named.iloc[i])} {message}")
+        self.check_known("users", users, "user_id", explanations["user_id"], message)
 
 
 def _unit_codes(frames: Mapping[str, pd.DataFrame], keys: Sequence[str]) -> dict[str, NDArray[np.int64]]:

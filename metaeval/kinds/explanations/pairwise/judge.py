@@ -68,7 +68,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
         all units of a generator, compared or not.
     flips
         ``tie``: half a point for each; ``drop``: not counted.
-    model, profile, temperature, replicate, reply, base_url, attempts, max_tokens
+    model, profile, temperature, replicate, reply, template, base_url, attempts, max_tokens
         As for `Judge`.
     seed
         Of the draw of pairs, of the order of equals, and of the order of comparisons for Elo.
@@ -208,7 +208,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
                         profile=profile(match.first),
                         reply=self.reply,
                     )
-                    yield Question((at, order), part, fields, request.asking(told))
+                    yield Question((at, order), part, fields, self.asking(request, told))
 
     def _compared(self, data: ExplanationSet, aspects: Sequence[str]) -> Compared:
         groups = self._groups(data)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from metaeval.base.frames import shown
-from metaeval.kinds.files.checks import TableChecker, blank, combine, duplicates
+from metaeval.kinds.files.checks import TableChecker, combine, duplicates, strings
 from metaeval.kinds.files.manifest import about
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, RELEVANCE, USER, Collection
-from metaeval.sources.tables.columns import text_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +87,7 @@ class _Checker(TableChecker):
         if self.problems:
             return {}
         frames = {
-            kind: self.read(kind, (*_NAMES[kind], *_NUMBERS.get(kind, ())), _NUMBERS.get(kind, ()), _strings)
+            kind: self.read(kind, (*_NAMES[kind], *_NUMBERS.get(kind, ())), _NUMBERS.get(kind, ()), strings)
             for kind in self.tables
         }
         for kind, frame in frames.items():
@@ -102,7 +100,7 @@ class _Checker(TableChecker):
             self._check_runs(frames["runs"], frames["labels"])
         if "profiles" in frames:
             known = pd.concat([frames[k][USER] for k in ("labels", "runs", "histories") if k in frames])
-            self._check_known("profiles", frames["profiles"], known, "leave the row out")
+            self.check_known("profiles", frames["profiles"], USER, known, "has no labels; leave the row out")
         return frames
 
     def _check_labels(self, frame: pd.DataFrame) -> None:
@@ -120,32 +118,9 @@ class _Checker(TableChecker):
         )
 
     def _check_runs(self, frame: pd.DataFrame, labels: pd.DataFrame) -> None:
-        ranks = frame["rank"].to_numpy()
-        wrong = ~((ranks >= 1) & (ranks == np.round(ranks)))
-        self.report("runs", "rank", wrong, lambda i: f"the rank {ranks[i]:g} is no whole number from 1 on")
+        self.check_filled("runs", frame, ["rank"])
         lists = combine(np.zeros(len(frame), np.int64), frame["system"], frame[USER])
-        again = pd.DataFrame({"list": lists, "rank": ranks}).duplicated().to_numpy() & ~wrong
-        self.report("runs", "rank", again, lambda i: f"the rank {ranks[i]:g} is in the user's list twice")
-        if not wrong.any() and not again.any() and len(frame):
-            beyond = ranks > np.bincount(lists)[lists]
-            message = "there are fewer items in the user's list; ranks go from 1 on without a gap"
-            self.report("runs", "rank", beyond, lambda i: f"the rank is {ranks[i]:g}, and {message}")
+        self.check_places("runs", frame, "rank", lists, "the user's list")
         if not self.manifest.depth:
-            self._check_known("runs", frame, labels[USER], "leave the user out, or give a `depth`")
-
-    def _check_known(self, kind: str, frame: pd.DataFrame, known: pd.Series[str], what_to_do: str) -> None:
-        """Report the first row of each user who is not known."""
-        names = frame[USER]
-        strange = ~(names.isin(known.unique()) | names.duplicated() | blank(names)).to_numpy(dtype=bool)
-        self.report(
-            kind, USER, strange, lambda i: f"the user {shown(names.iloc[i])} has no labels; {what_to_do}"
-        )
-
-
-def _strings(table: Table, column: str) -> tuple[Any, list[Problem]]:
-    """Return a column as texts, without a Python object for each where the file has texts."""
-    values = table.frame[column]
-    if isinstance(values.dtype, pd.StringDtype):
-        return values.fillna(""), []
-    texts, problems = text_column(table, column)
-    return pd.Series(texts, dtype="str"), problems
+            message = "has no labels; leave the user out, or give a `depth`"
+            self.check_known("runs", frame, USER, labels[USER], message)

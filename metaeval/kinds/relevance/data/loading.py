@@ -1,17 +1,14 @@
-"""A collection as a folder: ``dataset.yaml`` and its tables, loaded, saved and checked."""
+"""A collection as a folder: ``dataset.yaml`` and its tables, loaded, saved, made and checked."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaeval.base.errors import DataError
-from metaeval.kinds.files.folder import DataFolder, checked_by, folder_of
+from metaeval.kinds.files.folder import DataFolder
 from metaeval.kinds.relevance.data.check import build
 from metaeval.kinds.relevance.data.manifest import CollectionManifest
 
 if TYPE_CHECKING:
-    import os
-
     import pandas as pd
 
     from metaeval.kinds.relevance.data.collection import Collection
@@ -28,17 +25,5 @@ def _frames(data: Collection) -> dict[str, pd.DataFrame | None]:
 _FOLDER: DataFolder[Collection] = DataFolder(CollectionManifest, _TABLES, _TABLES[:1], build, _frames)
 refuse_if_in_the_way = _FOLDER.refuse_if_in_the_way
 save = _FOLDER.save
-
-
-def load(place: str | os.PathLike[str]) -> Collection:
-    """Load a collection from its folder, or from the hub.
-
-    Raises
-    ------
-    DataError
-        With every problem found in its ``problems``.
-    """
-    data, problems = _FOLDER.read(folder_of(place))
-    if data is None:
-        raise DataError(problems, listed_by=checked_by(place))
-    return data
+load = _FOLDER.load
+collection_of = _FOLDER.make

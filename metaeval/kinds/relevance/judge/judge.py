@@ -11,12 +11,13 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import SpecError
 from metaeval.base.records import Status
 from metaeval.evaluators.arguments import check_integer
+from metaeval.judging.prompts import PartedPrompt
 from metaeval.judging.unit_judge import UnitJudge
+from metaeval.kinds.histories import fields_of, items_of
 from metaeval.kinds.relevance.data.collection import KEYS
-from metaeval.kinds.relevance.histories import fields_of, items_of
 from metaeval.kinds.relevance.judge.criteria import COT, REASON, SUM, criteria_of
 from metaeval.kinds.relevance.judge.profile import ORDERS, RANDOM, profiles_of
-from metaeval.kinds.relevance.judge.prompt import RelevancePrompt, shared_values
+from metaeval.kinds.relevance.judge.prompt import PARTS, PLACEHOLDERS, shared_values
 from metaeval.kinds.relevance.judge.sample import sampled
 from metaeval.kinds.relevance.scales import SCORE_SCALE
 from metaeval.llm.calls.price import reply_limit
@@ -42,7 +43,7 @@ class _Prepared(NamedTuple):
     keys: Sequence[tuple[str, str]]
     items: Mapping[str, Sequence[tuple[str, str]]]
     of_user: Callable[[str], Sequence[tuple[str, str]] | None]
-    of_item: Callable[[str], Sequence[tuple[str, str]]]
+    of_item: Callable[[Mapping[str, str]], Sequence[tuple[str, str]]]
     outcome: Mapping[str, Any]
 
 
@@ -73,7 +74,7 @@ class Relevance(UnitJudge):
     labels
         How many items of each user are asked about, drawn over all depths of the pool; None for all. The
         others are ``missing``.
-    model, prompt, temperature, replicate, reply, base_url, attempts, max_tokens, seed
+    model, prompt, temperature, replicate, reply, template, base_url, attempts, max_tokens, seed
         As for `metaeval.judging.model_evaluator.ModelEvaluator`; ``seed`` is of both draws.
 
     Notes
@@ -156,18 +157,17 @@ class Relevance(UnitJudge):
                 f"{len(told.cut):,}",
                 counted(users, "user"),
             )
-        prompt = RelevancePrompt(
-            load_prompt(self.prompt), shared_values(data, aspects[0], self._criteria), self.reply
-        )
+        fixed = shared_values(data, aspects[0], self._criteria)
+        prompt = PartedPrompt(load_prompt(self.prompt), PARTS, fixed, known=PLACEHOLDERS, reply=self.reply)
 
         @functools.lru_cache(maxsize=2)  # filled once per user, and the very same text for all of the items
         def of_user(user: str) -> list[tuple[str, str]] | None:
             known = told.of(user)
-            return None if known is None else prompt.of_user(known)
+            return None if known is None else prompt.shared(known)
 
         keys = list(zip(*(data.units[key].tolist() for key in KEYS), strict=True))
         outcome = {"users": users, "users_cut": len(told.cut)}
-        return _Prepared(sampled(data, self.labels, self.seed), keys, items, of_user, prompt.of_item, outcome)
+        return _Prepared(sampled(data, self.labels, self.seed), keys, items, of_user, prompt.own, outcome)
 
     def asked(self, data: Collection, prepared: _Prepared) -> Sequence[int]:
         """Return the sampled units, those of a user one after the other."""
@@ -182,7 +182,8 @@ class Relevance(UnitJudge):
         first = prepared.of_user(user)
         if not known or first is None:
             return Status.MISSING
-        return [*first, *prepared.of_item("\n".join(f"{name}: {value}" for name, value in known))]
+        item_text = "\n".join(f"{name}: {value}" for name, value in known)
+        return [*first, *prepared.of_item({"item": item_text})]
 
     def outcome(self, prepared: _Prepared) -> Mapping[str, Any]:
         """Return how many users there are, and how many of their histories are cut."""

@@ -1,39 +1,22 @@
-"""What a judge is told of a user: the profile, and a part of the history that the model can take."""
+"""Which part of a user's history a judge is told."""
 
 from __future__ import annotations
 
-import functools
-import math
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from metaeval.base.errors import DataError
-from metaeval.kinds.entries import entries_of
-from metaeval.kinds.relevance.data.collection import ITEM, USER
-from metaeval.kinds.relevance.histories import histories_of
-from metaeval.llm.calls.price import tokens_of
-from metaeval.stats.resampling.draws import permutation
+from metaeval.kinds.histories import ITEM, USER, histories_of
+from metaeval.kinds.user_context import user_profiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
-    from metaeval.evaluators.grid import IntArray
     from metaeval.kinds.relevance.data.collection import Collection
+    from metaeval.kinds.user_context import Profiles
 
 RANDOM, RECENT = ORDERS = ("random", "recent")
-_RATED = "; rated {:g}"
-
-
-class Profiles(NamedTuple):
-    """What is told of each user."""
-
-    of: Callable[[str], Mapping[str, Any] | None]
-    """User → the values of a prompt that are the user's own; None if nothing is known of the user."""
-    cut: Sequence[str]
-    """Users whose histories are longer than the model takes."""
 
 
 def profiles_of(
@@ -68,51 +51,9 @@ def profiles_of(
     DataError
         If the data have nothing to tell, or no times to order by.
     """
-    told = {} if data.profiles is None else entries_of(data.profiles, USER, _fields(data.profiles))
-    lines = {item: "; ".join(f"{name}: {value}" for name, value in of) for item, of in items.items() if of}
-    past = _ordered(data, order, needed=history > 0 and not told)
-    past = past[past[ITEM].isin(list(lines))]
-    rows = past.groupby(USER, sort=False).indices
-    chosen: list[str] = past[ITEM].tolist()
-    ratings: list[float] = past["rating"].tolist() if "rating" in past else [math.nan] * len(past)
-    tokens = {item: tokens_of([line, _RATED]) for item, line in lines.items()}
-    kept: dict[str, IntArray] = {}
-    cut: list[str] = []
-    for user in map(str, data.units[USER].unique()):
-        at: IntArray = np.asarray(rows.get(user, ()), np.intp)
-        if order == RANDOM:
-            at = at[permutation(len(at), seed, "history", user)]
-        kept[user] = at[:history]
-        if room is not None:
-            beside = tokens_of(text for entry in told.get(user, ()) for text in entry)
-            needs = np.cumsum([tokens[chosen[i]] for i in kept[user]]) + beside
-            fit = int(np.searchsorted(needs, room, "right"))
-            if fit < len(kept[user]):
-                cut.append(user)
-                kept[user] = kept[user][:fit]
-    ends = _ends(ratings)
-
-    @functools.lru_cache(maxsize=2)  # a long text, needed for the units of one user after the other
-    def of(user: str) -> dict[str, Any] | None:
-        shown, known = kept[user], told.get(user, ())
-        if history and not len(shown) and not known:
-            return None
-        rated = (("" if math.isnan(ratings[i]) else _RATED.format(ratings[i])) for i in shown)
-        past = {
-            "shown": f"{len(shown):,}",
-            "total": f"{len(rows.get(user, ())):,}",
-            "recent": order == RECENT,
-            "ratings": ends,
-            "text": "\n".join(lines[chosen[i]] + said for i, said in zip(shown, rated, strict=True)),
-        }
-        profile = [{"name": name, "value": value} for name, value in known]
-        return {"profile": profile or None, "history": past if len(shown) else None}
-
-    return Profiles(of, cut)
-
-
-def _fields(profiles: pd.DataFrame) -> list[str]:
-    return [str(column) for column in profiles if column != USER]
+    past = _ordered(data, order, needed=history > 0 and (data.profiles is None or data.profiles.empty))
+    seed_of = seed if order == RANDOM else None
+    return user_profiles(data, items, past, history=history, drawn=seed_of, room=room)
 
 
 def _ordered(data: Collection, order: str, *, needed: bool) -> pd.DataFrame:
@@ -121,7 +62,7 @@ def _ordered(data: Collection, order: str, *, needed: bool) -> pd.DataFrame:
 
     if data.histories is None and not needed:
         return pd.DataFrame({USER: [], ITEM: []}, dtype=str)
-    past = histories_of(data).sort_values(ITEM)
+    past = histories_of(data, data.units).sort_values(ITEM)
     if order == RANDOM:
         return past
     if "timestamp" not in past:
@@ -130,9 +71,3 @@ def _ordered(data: Collection, order: str, *, needed: bool) -> pd.DataFrame:
             "order='random'"
         )
     return past.sort_values("timestamp", ascending=False, kind="stable")
-
-
-def _ends(ratings: Sequence[float]) -> dict[str, str] | None:
-    """Return the lowest and the highest rating; None if there are none."""
-    known = [rating for rating in ratings if not math.isnan(rating)]
-    return {"low": f"{min(known):g}", "high": f"{max(known):g}"} if known else None

@@ -26,6 +26,12 @@ VERDICTS = Scale(-1, 1)
 
 SET, ORDERING, BOTH = TASKS = ("T1", "T2", "T3")
 """Which items; which order of the same items; which items in which order."""
+ASKED = {
+    SET: "which items the user prefers, in whatever order they are shown",
+    ORDERING: "in which order the user prefers the same items",
+    BOTH: "which items in which order the user prefers",
+}
+"""Task → what it asks, unless a data set says it otherwise."""
 
 
 class Domain(NamedTuple):

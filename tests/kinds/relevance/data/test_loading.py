@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from metaeval.base.errors import DataError
-from metaeval.kinds.relevance.data.imports.collecting import collection_of
-from metaeval.kinds.relevance.data.loading import load, save
+from metaeval.kinds.relevance.data.loading import collection_of, load, save
 from metaeval.kinds.relevance.data.simulated import simulate
-from metaeval.sources.tables.table import from_frame
 
 FRAMES = ("table", "ratings", "runs", "items", "histories", "profiles")
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5).filter(str.strip)
@@ -37,7 +35,7 @@ def same(one, two) -> None:
 
 def made(about=None, **tables):
     given = {"name": "d", "scale": {"min": 0, "max": 3}, **(about or {})}
-    return collection_of(given, {name: from_frame(frame, name) for name, frame in tables.items()})
+    return collection_of(given, tables)
 
 
 @settings(max_examples=12)

@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import DataError
 from metaeval.base.keys import noun
-from metaeval.base.validation import model_of
 from metaeval.kinds.files.loading import summary
-from metaeval.kinds.relevance.data.check import build
 from metaeval.kinds.relevance.data.collection import ITEM, USER
-from metaeval.kinds.relevance.data.loading import save
-from metaeval.kinds.relevance.data.manifest import CollectionManifest
+from metaeval.kinds.relevance.data.loading import collection_of, save
 from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.table import Table, from_frame
 
@@ -34,28 +30,6 @@ class ImportedCollection(NamedTuple):
     def lines(self) -> list[str]:
         """Return what there is in one line, and a line per note."""
         return [summary(self.data), *self.notes]
-
-
-def collection_of(about: Mapping[str, Any], tables: Mapping[str, Table]) -> Collection:
-    """Return a collection.
-
-    Parameters
-    ----------
-    about
-        The keys of ``dataset.yaml``, without ``kind``.
-    tables
-        ``labels`` and, where there are any, ``runs``, ``items``, ``histories`` and ``profiles``.
-
-    Raises
-    ------
-    DataError
-        With every problem found.
-    """
-    manifest = model_of({"kind": "relevance", **about}, CollectionManifest)
-    data, problems = build(manifest, tables)
-    if data is None:
-        raise DataError(problems)
-    return data
 
 
 def collected(

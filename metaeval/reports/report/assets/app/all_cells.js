@@ -3,7 +3,7 @@
 /** The best and the second value of a column, as printed; what looks equal is equal. */
 function marksOf({ board, evaluators, cell }, view) {
   const known = evaluators.map((_, e) => cell(e, view)?.estimate).filter((x) => x != null)
-  return known.length < 2 ? [] : [...new Set(known.sort(board.better).map(board.print))].slice(0, 2)
+  return known.length < 2 ? [] : [...new Set(known.sort(board.better(view)).map(board.print))].slice(0, 2)
 }
 
 function cellColumns(study, view) {
@@ -21,7 +21,7 @@ function cellColumns(study, view) {
         title: name,
         group: group?.name,
         className: group && i === 0 ? 'first' : '',
-        ascending: !board.higherIsBetter,
+        ascending: !board.higherIn(at),
         value: ({ e }) => study.cell(e, at)?.estimate,
         cell: ({ e, evaluator }) => {
           const text = board.print(study.cell(e, at)?.estimate)

@@ -8,13 +8,16 @@ function boardOf(board) {
   const dimensions = board.dimensions.map((d) => ({ ...d, param: `at.${d.name}` }))
   const words = (d, view) => typeset(d.values.find(({ name }) => name === view[d.param]).words)
   const fill = (text, say) => dimensions.reduce((t, d) => t.replaceAll(`{${d.name}}`, say(d)), text)
+  const higherIn = (view) =>
+    board.higherIsBetter && !dimensions.some((d) => d.lower.includes(view[d.param]))
   const spoken = dimensions.filter((d) => board.estimate.includes(`{${d.name}}`))
   return {
     ...board,
     dimensions,
     /** The dimensions that a table of all cells lays out. */
     columns: board.columns.map((name) => dimensions.find((d) => d.name === name)),
-    better: (a, b) => (board.higherIsBetter ? b - a : a - b),
+    higherIn,
+    better: (view) => (a, b) => (higherIn(view) ? b - a : a - b),
     print: (x) => printed(x, board.form),
     viewAt: (codes) => Object.fromEntries(dimensions.map((d, i) => [d.param, d.values[codes[i]].name])),
     /** Values of a view as the choices have them. */

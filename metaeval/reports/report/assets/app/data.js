@@ -42,7 +42,8 @@ function studyOf(payload) {
   const ranking = (view) => {
     const estimates = evaluators.map((_, e) => cell(e, view)?.estimate ?? null)
     const order = estimates.map((_, e) => e).filter((e) => estimates[e] !== null)
-    order.sort((a, b) => board.better(estimates[a], estimates[b]))
+    const better = board.better(view)
+    order.sort((a, b) => better(estimates[a], estimates[b]))
     const ranks = new Map(order.map((e) => [e, 1 + order.findIndex((o) => estimates[o] === estimates[e])]))
     return { order, ranks }
   }

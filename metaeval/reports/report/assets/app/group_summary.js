@@ -45,7 +45,7 @@ function GroupsSummary({ study, e, view, rows, groups }) {
   const { board } = study
   const { noun } = groups
   const defined = useMemo(
-    () => rows.filter((r) => r.term !== null).sort((a, b) => board.better(a.term, b.term)),
+    () => rows.filter((r) => r.term !== null).sort((a, b) => board.better(view)(a.term, b.term)),
     [rows],
   )
   const [points, spec] = useMemo(() => {

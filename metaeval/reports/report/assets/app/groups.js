@@ -71,7 +71,7 @@ function GroupsTable({ study, e, view, rows, groups, without, params, set }) {
       id: `number${i}`,
       title: board.head(title, form, view),
       hint,
-      ascending: !board.higherIsBetter,
+      ascending: !board.higherIn(view),
       value: (row) => row.numbers[i],
       cell: (row) => printed(row.numbers[i], form),
     }))
@@ -96,7 +96,7 @@ function GroupsTable({ study, e, view, rows, groups, without, params, set }) {
   const found = useTable({
     rows,
     columns,
-    sort: params.sort || `${board.higherIsBetter ? '-' : ''}number0`,
+    sort: params.sort || `${board.higherIn(view) ? '-' : ''}number0`,
     q: params.q,
     page: params.page,
     pageSize: 50,

@@ -70,7 +70,7 @@ function columnsOf(study, view, axis, people) {
   const second = study.evaluators.some((_, e) => study.cell(e, view)?.second != null) && {
     ...board.second,
     id: 'second',
-    ascending: !board.higherIsBetter,
+    ascending: !board.higherIn(view),
     value: (row) => cell(row)?.second,
     cell: (row) => board.print(cell(row)?.second),
   }
@@ -88,7 +88,7 @@ function columnsOf(study, view, axis, people) {
     {
       id: 'estimate',
       title: board.head(board.estimate, board.form, view),
-      ascending: !board.higherIsBetter,
+      ascending: !board.higherIn(view),
       className: 'estimate',
       value: (row) => cell(row)?.estimate,
       cell: (row) =>

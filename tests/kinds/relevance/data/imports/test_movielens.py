@@ -96,3 +96,14 @@ def test_the_small_release(real_data: Path, tmp_path: Path) -> None:
     assert some.counts["user"] == 50
     assert set(some.units["user_id"]) <= set(last.index)
     assert some.items.set_index("item_id").loc["1"].equals(data.items.set_index("item_id").loc["1"])
+
+
+def test_files_of_1m_have_profiles_of_users(tmp_path: Path) -> None:
+    ratings = "\n".join(line.replace(",", "::") for line in RATINGS.replace("3.5", "3").splitlines()[1:5])
+    (tmp_path / "ratings.dat").write_text(ratings)
+    (tmp_path / "movies.dat").write_text("10::Fée (1995)::Comedy|Drama\n20::U::Drama\n", encoding="latin-1")
+    (tmp_path / "users.dat").write_text("1::F::25::4::48067\n")
+    data = import_movielens(tmp_path, tmp_path / "out", newest=0.5).data
+    assert labels(data) == {("1", "30", 1.0), ("1", "40", 10.0)}
+    assert data.items["title"].tolist() == ["Fée", "U"]
+    assert data.profiles.to_numpy().tolist() == [["1", "female", "25 to 34", "college or graduate student"]]

@@ -1,0 +1,1 @@
+"""Public logs, and tables of any layout, as logs of exposures."""

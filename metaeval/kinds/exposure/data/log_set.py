@@ -1,0 +1,187 @@
+"""Logs of exposures: which items were shown to whom, what came of it, and matched pairs of a user's items."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.records import FIRST, SECOND, USER_RATER, Scale
+from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+USER, PAIR, ORDER = "user_id", "pair", "order"
+KEYS: tuple[str, ...] = (USER, PAIR, ORDER)
+"""The columns that name a unit: one showing of a pair."""
+ITEM, TIME, OUTCOME, POSITION, PROPENSITY = "item_id", "timestamp", "outcome", "position", "propensity"
+WEIGHT = "weight"
+PREFERENCE = "preference"
+"""The one aspect of a unit."""
+QUESTION = "Which of the two items does the user prefer?"
+VERDICTS = Scale(-1, 1)
+"""What a score may be: 1 for the item that is shown first, -1 for the other one, 0 for a tie."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogSet(KeyedUnits):
+    """A log of exposures, what is known of items and users, and matched pairs of a user's items.
+
+    Parameters
+    ----------
+    table
+        One row per unit, and two units per pair, one for each order in which its items can be shown:
+        ``user_id``, ``pair``, ``order`` (``first``: the pair's first item is shown first), ``first`` and
+        ``second`` (items, as shown), ``weight`` (of the pair; NaN where it is not known) and the bins that
+        the items share, such as ``popularity`` and ``age``. A set without pairs has no units.
+    ratings
+        Long: key columns, ``rater`` (``user``), ``aspect`` (``preference``), ``rating``: the sign of the mean
+        outcome of the item that is shown first, less that of the other one, in the user's own log.
+    log
+        One row per exposure: ``user_id`` (not of every log), ``item_id``, ``outcome`` and, where known,
+        ``timestamp`` (seconds), ``position`` (1 is first), ``propensity``, and fields of the context. Names
+        and texts are categoricals, so that millions of rows fit in memory.
+    outcome
+        The scale of the outcomes.
+    positive
+        The least outcome that is a success.
+    statement
+        What an outcome is.
+    exposure
+        What a propensity is the probability of: ``choice``, that the item was chosen for this row;
+        ``pair``, that the log holds this user and item at all, so that those of a user need not sum to 1.
+    items
+        One row per item: ``item_id`` and fields; ``price`` and ``released`` (seconds) are numbers.
+    profiles
+        One row per user: ``user_id`` and text fields.
+    runs
+        What recommenders recommend: ``system``, ``user_id``, ``item_id``, ``rank`` and, if known, ``score``.
+    test
+        Outcomes of items drawn at random: ``user_id``, ``item_id``, ``outcome``.
+    synthetic
+        Made-up interactions, which never enter a truth: ``user_id``, ``item_id``, ``step``, ``source``,
+        ``reason``.
+    """
+
+    table: pd.DataFrame
+    ratings: pd.DataFrame
+    log: pd.DataFrame
+    outcome: Scale
+    positive: float
+    statement: str = ""
+    exposure: str = "choice"
+    items: pd.DataFrame | None = None
+    profiles: pd.DataFrame | None = None
+    runs: pd.DataFrame | None = None
+    test: pd.DataFrame | None = None
+    synthetic: pd.DataFrame | None = None
+    scores: pd.DataFrame | None = None
+    aspects: Mapping[str, str] = field(default_factory=lambda: {PREFERENCE: QUESTION})
+    scale: Scale = VERDICTS
+    name: str = "unnamed"
+    licence: str = ""
+    source: str = ""
+    language: str = ""
+    simulated: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    keys: tuple[str, ...] = KEYS
+    frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores")
+    kind: ClassVar[str] = "exposure"
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the content, as 64 hex digits."""
+        known = (self.items, self.profiles, self.runs, self.test, self.synthetic)
+        return fingerprint(
+            self.aspects,
+            self.outcome,
+            self.table,
+            self.ratings,
+            self.scores,
+            *known,
+            positive=self.positive,
+            statement=self.statement,
+            exposure=self.exposure,
+            tables=[frame is not None for frame in known],
+            log=_digest(self.log),
+        )
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What there is, in the singular → how many."""
+        log = {"log row": len(self.log), "item": self.log[ITEM].nunique()}
+        pairs = self.table[[USER, PAIR]].drop_duplicates()
+        known = {
+            "described item": self.items,
+            "profile": self.profiles,
+            "random outcome": self.test,
+            "synthetic row": self.synthetic,
+        }
+        found = {k: n for k, n in counts_of(self).items() if k != ORDER} | {PAIR: len(pairs)}
+        found["user"] = self.log[USER].nunique() if USER in self.log else 0
+        if self.runs is not None:
+            found["system"] = self.runs["system"].nunique()
+        return log | found | {what: len(frame) for what, frame in known.items() if frame is not None}
+
+    def without(self, column: str, values: Sequence[str]) -> Self:
+        """Return the set without these users, pairs or orders; what the log says of a user goes, too."""
+        # Named in full: a dataclass with slots is not the class that a bare `super` looks for.
+        left = KeyedUnits.without(self, column, values)
+        if column != USER:
+            return left
+        others = ("log", "profiles", "runs", "test", "synthetic")
+        frames = {name: frame for name in others if (frame := getattr(self, name)) is not None}
+        return replace(
+            left,
+            **{
+                name: frame[~frame[USER].isin(list(values))].reset_index(drop=True)
+                for name, frame in frames.items()
+                if USER in frame
+            },
+        )
+
+
+def _digest(log: pd.DataFrame) -> str:
+    """Return SHA-256 over a log whose texts are categoricals; the order of the rows is free."""
+    columns = sorted(log.columns)
+    hashes = pd.util.hash_pandas_object(log[columns], index=False).to_numpy()
+    return hashlib.sha256("\x1f".join(columns).encode() + np.sort(hashes).tobytes()).hexdigest()
+
+
+def units_of(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the units of pairs, both orders of each, one after the other.
+
+    Parameters
+    ----------
+    pairs
+        A row per pair: ``user_id``, ``pair``, ``first``, ``second`` and, if known, ``weight`` and bins.
+        Columns whose names end in ``_first`` and ``_second`` are swapped with the items.
+    """
+    filled = pairs.assign(**{WEIGHT: pairs.get(WEIGHT, np.nan)})
+    sides = {FIRST: SECOND} | {
+        f"{name}_{FIRST}": f"{name}_{SECOND}"
+        for name in (str(c).removesuffix(f"_{FIRST}") for c in filled if str(c).endswith(f"_{FIRST}"))
+        if f"{name}_{SECOND}" in filled
+    }
+    swapped = filled.rename(columns=sides | {other: one for one, other in sides.items()})
+    both = pd.concat([filled.assign(**{ORDER: FIRST}), swapped.assign(**{ORDER: SECOND})])
+    both = both.iloc[np.arange(2 * len(pairs)).reshape(2, -1).T.ravel()]
+    head = [*KEYS, FIRST, SECOND]
+    return both[[*head, *(c for c in filled if c not in head)]].reset_index(drop=True)
+
+
+def preferences_of(units: pd.DataFrame, log: pd.DataFrame) -> pd.DataFrame:
+    """Return the ratings of units: 1, -1 or 0, as the user's mean outcome of the first item is higher."""
+    ratings = units[[*KEYS]].assign(rater=USER_RATER, aspect=PREFERENCE)
+    if not len(units):
+        return ratings.assign(rating=np.empty(0))
+    named = log[USER].isin(units[USER].unique())
+    outcomes = log[named].astype({USER: "str", ITEM: "str"}).groupby([USER, ITEM])[OUTCOME].mean()
+    first, second = (
+        outcomes.reindex(pd.MultiIndex.from_frame(units[[USER, side]])).to_numpy() for side in (FIRST, SECOND)
+    )
+    return ratings.assign(rating=np.sign(first - second))

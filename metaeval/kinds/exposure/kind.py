@@ -1,0 +1,49 @@
+"""The kind of study whose units are matched pairs of items that a log shows to a user."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.base.records import FIRST, SECOND
+from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
+from metaeval.engine.measures import share
+from metaeval.kinds.exposure.data.loading import load
+from metaeval.kinds.exposure.study import ExposureStudy
+from metaeval.kinds.kind import StudyKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from metaeval.kinds.exposure.data.log_set import LogSet
+
+
+class ExposureKind(StudyKind):
+    """Matched pairs of a user's items: which of the two had the better outcome."""
+
+    name = "exposure"
+    study = ExposureStudy
+    measures = (share("agreement", lambda scores, truth: np.sign(scores) == truth),)
+
+    def load(self, place: str | Path) -> LogSet:
+        """Load the folder of a log."""
+        return load(place)
+
+    def resolve(self, study: ExposureStudy, data: LogSet) -> ExposureStudy:
+        """See that there are pairs to judge."""
+        if not len(data):
+            command = f"metaeval data pairs {shlex.quote(study.dataset)}"
+            raise study.error(f"{study.dataset} has no pairs to judge; make them with: {command}", "dataset")
+        return study
+
+    def unit_view(self, data: LogSet, aspects: Sequence[str]) -> UnitView:
+        """Show the names of the two items."""
+        columns = tuple(UnitColumn(k, data.nouns[k], data.units[k].tolist()) for k in data.keys)
+        texts = tuple(UnitText(side, data.table[side].tolist()) for side in (FIRST, SECOND))
+        return UnitView(columns, texts, tuple(Rated(a, data.aspects.get(a, "")) for a in aspects))
+
+
+EXPOSURE = ExposureKind()

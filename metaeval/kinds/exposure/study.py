@@ -1,0 +1,12 @@
+"""What the study file of a study of exposure may say."""
+
+from __future__ import annotations
+
+from metaeval.base.validation import Line
+from metaeval.kinds.study import Study
+
+
+class ExposureStudy(Study):
+    """A study of exposure: which evaluators prefer, of two items that a user saw, the one the user liked."""
+
+    truth: Line = "User()"

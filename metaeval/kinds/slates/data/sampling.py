@@ -1,0 +1,184 @@
+"""Duels of slates of each user's candidates, drawn by a seed and by the names of user and task.
+
+For each user and task up to 100 slates of K items are drawn, each order and set as likely as any other:
+
+- **T1, T3**: K different candidates, in the order drawn.
+- **T2**: K candidates of which not all have the same gain; the slates are orders of these.
+
+The first S slates of different utility are kept, so that every duel says something of regret and accuracy;
+with ``equal`` the first S different ones. A user with fewer than two has no duels in the task. All pairs of
+the S slates are duels, so that triples exist; or ``duels`` of them, as drawn, or spread evenly over three
+bins between the least and the greatest similarity of the user's pairs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, ValidationInfo, field_validator
+
+from metaeval.base.errors import DataError
+from metaeval.base.records import FIRST, SECOND
+from metaeval.base.validation import Count, Options, Seed, Switch
+from metaeval.kinds.slates.data.similarity import similarities
+from metaeval.kinds.slates.data.slate_set import DUEL, ITEM, ORDERING, POSITION, SET, SLATE, USER
+from metaeval.kinds.slates.data.utilities import utilities
+from metaeval.stats.resampling.draws import generator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from metaeval.stats.coefficients.tables import Floats
+
+GAIN, FOREIGN = "gain", "foreign"
+_TRIES = 100
+_BINS = 3
+_SIDES = (FIRST, SECOND, f"utility_{FIRST}", f"utility_{SECOND}")
+_DRAWN = "drawn"
+
+Task = Literal["T1", "T2", "T3"]
+_Probes = Annotated[int, Field(ge=0, le=1000, description="a whole number from 0 to 1000")]
+
+
+class Sampling(Options):
+    """How users, candidates and duels are drawn; the command line and maps take the same names."""
+
+    called = "sampling"
+
+    tasks: Annotated[tuple[Task, ...], Field(strict=False, min_length=1)] = ("T1", "T2", "T3")
+    size: Annotated[int, Field(ge=2, le=1000, description="a whole number from 2 to 1000")] = 5
+    slates: Annotated[int, Field(ge=2, le=_TRIES, description="a whole number from 2 to 100")] = 4
+    duels: Count | None = Field(default=None, description="a whole number, 1 or more")
+    by: Literal["user", "difficulty"] = Field(
+        default="user", description="user; or difficulty, with the number of duels that are spread"
+    )
+    equal: Switch = False
+    identical: _Probes = 0
+    repeats: _Probes = 0
+    users: Count | None = Field(default=100, description="a whole number, 1 or more")
+    candidates: int = Field(default=20, description="a whole number that is not below the size of a slate")
+    history: int = Field(default=20, ge=0, description="a whole number, 0 or more")
+    embeddings: str | None = Field(default=None, description="the name of a model of sentence-transformers")
+    seed: Seed = 0
+
+    @field_validator("by", "candidates")
+    @classmethod
+    def _can_be_drawn(cls, given: str | int, info: ValidationInfo) -> str | int:
+        if given == "difficulty" and info.data.get("duels") is None:
+            raise ValueError("by: difficulty spreads a sample; say how many `duels` per user and task")
+        if isinstance(given, int) and given < (size := info.data.get("size", 0)):
+            raise ValueError(f"candidates: {given} are too few for slates of {size}")
+        return given
+
+
+class Drawn(NamedTuple):
+    """Duels and their slates."""
+
+    duels: pd.DataFrame
+    """As in the file ``duels`` of a data set."""
+    slates: pd.DataFrame
+    """As in the file ``slates``."""
+    without: dict[str, int]
+    """Task → the number of users without duels in it."""
+
+
+def draw_duels(candidates: pd.DataFrame, how: Sampling, items: pd.DataFrame | None = None) -> Drawn:
+    """Return slates and duels of each user's candidates.
+
+    Parameters
+    ----------
+    candidates
+        A row per user and item: ``user_id``, ``item_id``, ``gain`` (0 … 1) and perhaps ``foreign``: whether
+        the item is another user's, and so in no slate of T2. The order of the rows does not matter.
+    how
+        What to draw.
+    items
+        ``item_id`` and text fields, for the similarity.
+
+    Raises
+    ------
+    DataError
+        If there is no duel at all.
+    """
+    ordered = candidates.sort_values([USER, ITEM], kind="stable", ignore_index=True)
+    gains = ordered[GAIN].to_numpy(np.float64)
+    own = ~ordered.get(FOREIGN, pd.Series(False, ordered.index)).to_numpy(dtype=bool)
+    duels: list[dict[str, Any]] = []
+    slates: list[dict[str, Any]] = []
+    without = dict.fromkeys(map(str, how.tasks), 0)
+    for user, rows in ordered.groupby(USER, sort=False).indices.items():
+        at = np.asarray(rows)
+        for task in how.tasks:
+            rng = generator(how.seed, str(user), task)
+            of_task = at[own[at]] if task == ORDERING else at
+            picks, worth = _slates(task, gains[of_task], how, rng)
+            if len(picks) < 2:
+                without[task] += 1
+                continue
+            names = np.array([f"{task}.{n}" for n in range(1, len(picks) + 1)], dtype=object)
+            first, second = np.triu_indices(len(picks), 1)
+            own_pair = np.arange(min(how.identical, len(picks)))
+            one, other = np.concatenate([first, own_pair]), np.concatenate([second, own_pair])
+            turn = np.concatenate([rng.permutation(len(first)), np.full(len(own_pair), -1)])
+            sides = (names[one], names[other], worth[one], worth[other], turn)
+            duels.append({USER: user, "task": task, **dict(zip((*_SIDES, _DRAWN), sides, strict=True))})
+            place = np.tile(np.arange(1, how.size + 1), len(picks))
+            item = ordered[ITEM].to_numpy()[of_task[picks].ravel()]
+            slates.append({USER: user, SLATE: np.repeat(names, how.size), POSITION: place, ITEM: item})
+    if not duels:
+        raise DataError(
+            f"no user has two slates of {how.size} items and of different utility; give a smaller size"
+        )
+    listed, found = (pd.concat(map(pd.DataFrame, part), ignore_index=True) for part in (slates, duels))
+    found["similarity"] = similarities(found, listed, items, how.embeddings)
+    return Drawn(_sampled(found, how), listed, without)
+
+
+def _slates(
+    task: str, gains: Floats, how: Sampling, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], Floats]:
+    """Return the candidates of each slate, and the utility of each."""
+    none = np.empty((0, how.size), np.intp), np.empty(0)
+    if len(gains) < how.size:
+        return none
+    tried = rng.permuted(np.tile(np.arange(len(gains)), (_TRIES, 1)), axis=1)[:, : how.size]
+    if task == ORDERING:
+        differ = np.ptp(gains[tried], axis=1) > 0
+        if not differ.any():
+            return none
+        tried = rng.permuted(np.tile(tried[differ.argmax()], (_TRIES, 1)), axis=1)
+    worth = utilities(task, gains, tried)
+    told_apart = worth[:, None] if not how.equal else np.sort(tried) if task == SET else tried
+    kept = np.sort(np.unique(told_apart, axis=0, return_index=True)[1])[: how.slates]
+    return tried[kept], worth[kept]
+
+
+def _sampled(duels: pd.DataFrame, how: Sampling) -> pd.DataFrame:
+    """Return the duels that are asked, named, with probes: identical slates, and repetitions."""
+    per_user = [USER, "task"]
+    probe = duels[_DRAWN] < 0
+    asked = duels[~probe].sort_values([*per_user, _DRAWN], kind="stable")
+    if how.by == "difficulty":
+        turn = asked.groupby([*per_user, _bins(asked)]).cumcount()
+        asked = asked.assign(turn=turn).sort_values([*per_user, "turn", _DRAWN], kind="stable")
+    of_user = asked.groupby(per_user, sort=False)
+    again = of_user.head(how.repeats)
+    if how.duels is not None:
+        asked = of_user.head(how.duels)
+        again = again[again.index.isin(asked.index)]
+    found = pd.concat([asked.sort_index(), duels[probe], again], ignore_index=True)
+    found["repeat"] = np.repeat([0, 1], [len(found) - len(again), len(again)])
+    found[DUEL] = found["first"] + "-" + found["second"].str.rpartition(".")[2]
+    found.loc[found["repeat"] > 0, DUEL] += ", again"
+    columns = [USER, DUEL, "task", *_SIDES, "repeat", "similarity"]
+    return found.sort_values(per_user, kind="stable", ignore_index=True)[columns]
+
+
+def _bins(duels: pd.DataFrame) -> pd.Series[int]:
+    """Return which third of the user's similarities in the task each duel is in, 0 … 2."""
+    similarity = duels["similarity"].fillna(0)
+    of_user = similarity.groupby([duels[USER], duels["task"]])
+    low, width = of_user.transform("min"), of_user.transform("max") - of_user.transform("min")
+    return ((similarity - low) / width.where(width > 0, 1) * _BINS).clip(0, _BINS - 1).astype(int)

@@ -1,0 +1,124 @@
+"""Logistic propensities: calibrated, and of each cluster by a model that was fitted without it.
+
+Clusters are split into folds at random. The model of a fold is a logistic regression on the other folds'
+standardised features. Its log odds are then calibrated (Platt 2000): a second logistic regression, of two
+parameters, on log odds of the other folds' rows, each by a model that was fitted without their fold either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+_C = 1e6  # next to no shrinkage: features are few and rows many
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogisticModel:
+    """Log odds of each fold, a linear function of the features."""
+
+    slopes: Floats
+    """Shape (folds, features)."""
+    intercepts: Floats
+    fold_of: Ints
+    """The fold of each cluster."""
+
+    def probability(self, features: Floats, cluster: Ints) -> Floats:
+        """Return the probability of each row, by the model that was fitted without its cluster."""
+        fold = self.fold_of[cluster]
+        odds = self.intercepts[fold]
+        for at in range(features.shape[1]):  # column by column: no copy of the features' size
+            odds = odds + features[:, at] * self.slopes[fold, at]
+        return np.clip(1 / (1 + np.exp(-odds)), _TINY, 1.0)
+
+
+def cross_fitted(
+    features: Floats, happened: Ints, weight: Floats, cluster: Ints, *, n_clusters: int, folds: int, seed: int
+) -> LogisticModel:
+    """Fit the probability that something happens.
+
+    Parameters
+    ----------
+    features
+        Shape (n, features).
+    happened
+        0 or 1.
+    weight
+        How many rows each row stands for; 0 leaves it out.
+    cluster
+        Of each row: those of one cluster are in one fold.
+    folds
+        Three or more.
+
+    Raises
+    ------
+    ValueError
+        If a fold leaves only rows of one outcome.
+    """
+    fold_of = np.random.default_rng([seed, 3]).permutation(n_clusters) % min(folds, n_clusters)
+    fold, kept = fold_of[cluster], weight > 0
+    count = int(fold_of.max()) + 1
+    odds = np.zeros((count, len(happened)))
+    for f, other in combinations(range(count), 2):
+        # Without either fold: so each is predicted as the calibration of the other one needs it.
+        slopes, intercept = _fit(features, happened, weight, kept & (fold != f) & (fold != other))
+        for left_out, of in ((f, other), (other, f)):
+            odds[left_out, fold == of] = features[fold == of] @ slopes + intercept
+    models = []
+    for f in range(count):
+        others = kept & (fold != f)
+        slopes, intercept = _fit(features, happened, weight, others)
+        (scale,), shift = _fit(odds[f][:, None], happened, weight, others)
+        models.append((slopes * scale, intercept * scale + shift))
+    return LogisticModel(np.array([m[0] for m in models]), np.array([m[1] for m in models]), fold_of)
+
+
+def _fit(features: Floats, happened: Ints, weight: Floats, rows: Ints) -> tuple[Floats, float]:
+    """Return slopes, of features as they are, and the intercept."""
+    from sklearn.linear_model import LogisticRegression
+
+    x, y, w = features[rows], happened[rows], weight[rows]
+    if len(np.unique(y)) < 2:
+        raise ValueError("the rows of a fold have one outcome")
+    mean = np.average(x, axis=0, weights=w)
+    spread = np.sqrt(np.average((x - mean) ** 2, axis=0, weights=w))
+    spread[spread < _TINY] = np.inf  # a feature that does not vary has no slope
+    model = LogisticRegression(C=_C, solver="newton-cholesky", tol=1e-8, max_iter=200)
+    model.fit((x - mean) / spread, y, sample_weight=w)
+    slopes = model.coef_[0] / spread
+    return slopes, float(model.intercept_[0] - slopes @ mean)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """What was predicted and what happened, in bins of the prediction, lowest first."""
+
+    predicted: Floats
+    happened: Floats
+    weight: Floats
+    auc: float
+
+
+def calibration_of(probability: Floats, happened: Ints, weight: Floats, bins: int = 10) -> Calibration:
+    """Hold predictions against what happened: means in bins of equal weight of what happened, and the AUC.
+
+    The bins are cut where equal numbers of what happened lie, for most of what did not has the least
+    probabilities.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    from metaeval.stats.regression.quantile_bins import quantile_bins
+
+    cut = quantile_bins(probability[happened == 1], bins)
+    of = cut.of(probability)
+    total = np.bincount(of, weight, cut.n).astype(np.float64)
+    predicted, observed = (np.bincount(of, weight * v, cut.n) / total for v in (probability, happened))
+    auc = float(roc_auc_score(happened, probability, sample_weight=weight))
+    return Calibration(predicted, observed, total, auc)

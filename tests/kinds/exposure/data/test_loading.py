@@ -1,0 +1,257 @@
+"""A log that is saved comes back the same; what is wrong with one on disk is named cell by cell."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+import metaeval as me
+from metaeval.base.errors import DataError
+from metaeval.cli.data import data as command
+from metaeval.kinds.exposure.data.loading import load, log_of, save
+
+ABOUT = {"name": "shop", "outcome": {"min": 0, "max": 1}}
+FRAMES = ("table", "ratings", "log", "items", "profiles", "runs", "test", "scores", "synthetic")
+
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5).filter(str.strip)
+nasty = names | st.sampled_from(["007", "1.0", "NaN", "null", '"', "a,b", "a\rb", "\u2028x", "=1+1", "\\N"])
+
+
+def tables():
+    """Two users, three items, a pair of each user."""
+    return {
+        "log": pd.DataFrame(
+            {
+                "user_id": ["u1", "u1", "u1", "u2", "u2"],
+                "item_id": ["a", "b", "b", "b", "c"],
+                "timestamp": [10.0, 20.0, 30.0, 15.0, 25.0],
+                "outcome": [1.0, 0.0, 1.0, 0.0, 0.0],
+                "position": [1.0, 1.0, 2.0, 1.0, 2.0],
+                "propensity": [0.5, 0.25, 0.25, 1.0, 0.125],
+                "device": ["phone", "", "phone", "web", "web"],
+            }
+        ),
+        "items": pd.DataFrame(
+            {"item_id": ["a", "b", "c"], "title": ["A", "B", ""], "price": [1.0, np.nan, 3.0]}
+        ),
+        "profiles": pd.DataFrame({"user_id": ["u1", "u2"], "age": ["30", ""]}),
+        "pairs": pd.DataFrame(
+            {
+                "user_id": ["u1", "u2"],
+                "pair": ["1", "1"],
+                "first": ["a", "b"],
+                "second": ["b", "c"],
+                "popularity": ["0", "1"],
+                "propensity_first": [0.5, 1.0],
+                "propensity_second": [0.25, 0.125],
+                "weight": [6.0, 9.0],
+            }
+        ),
+        "runs": pd.DataFrame(
+            {"system": ["s", "s"], "user_id": ["u1", "u1"], "item_id": ["c", "a"], "rank": [1, 2]}
+        ),
+        "test": pd.DataFrame({"user_id": ["u1"], "item_id": ["c"], "outcome": [1.0]}),
+        "scores": pd.DataFrame(
+            {
+                "user_id": ["u1"],
+                "pair": ["1"],
+                "order": ["second"],
+                "evaluator": ["e"],
+                "aspect": [""],
+                "score": [0.5],
+            }
+        ),
+        "synthetic": pd.DataFrame(
+            {"user_id": ["u1"], "item_id": ["c"], "step": [1], "source": ["genres"], "reason": ["x"]}
+        ),
+    }
+
+
+def test_units_are_both_orders_of_a_pair_and_the_truth_is_the_sign_of_the_mean_outcomes() -> None:
+    data = log_of(ABOUT, tables())
+    shown = data.table[["user_id", "pair", "order", "first", "second"]].to_numpy().tolist()
+    assert shown[:2] == [["u1", "1", "first", "a", "b"], ["u1", "1", "second", "b", "a"]]
+    assert data.table["propensity_first"].tolist() == [0.5, 0.25, 1.0, 0.125]
+    assert data.table["weight"].tolist() == [6.0, 6.0, 9.0, 9.0]
+    # u1 has an outcome of 1 for a, and of 0 and 1 for b.
+    assert data.ratings["rating"].tolist() == [1.0, -1.0, 0.0, 0.0]
+    assert data.counts["log row"] == 5
+    assert data.counts["pair"] == 2
+    assert data.positive == 1
+
+
+def test_without_a_user_nothing_of_the_user_is_left() -> None:
+    data = log_of(ABOUT, tables()).without("user_id", ["u1"])
+    assert set(data.log["user_id"]) == {"u2"}
+    assert len(data) == 2
+    assert [len(frame) for frame in (data.runs, data.test, data.synthetic, data.scores)] == [0] * 4
+
+
+def test_a_log_needs_no_users_and_no_pairs() -> None:
+    log = tables()["log"].drop(columns="user_id")
+    data = log_of(ABOUT, {"log": log, "items": tables()["items"]})
+    assert len(data) == 0
+    assert data.counts["user"] == 0
+
+
+def same(one, two) -> None:
+    assert one.fingerprint == two.fingerprint
+    for name in FRAMES:
+        left, right = getattr(one, name), getattr(two, name)
+        if left is None:
+            assert right is None
+        else:
+            assert_frame_equal(left, right, check_exact=True)
+    for name in ("outcome", "positive", "statement", "exposure", "name", "simulated", "extra"):
+        assert getattr(one, name) == getattr(two, name)
+
+
+@settings(max_examples=12)
+@given(st.data())
+def test_round_trip(data) -> None:
+    given = tables()
+    rows = data.draw(st.integers(1, 6))
+    many = {"min_size": rows, "max_size": rows}
+    given["log"] = pd.concat(
+        [
+            given["log"],
+            pd.DataFrame(
+                {
+                    "user_id": data.draw(st.lists(nasty, **many)),
+                    "item_id": data.draw(st.lists(nasty, **many)),
+                    "timestamp": data.draw(st.lists(st.floats(0, 2e9), **many)),
+                    "outcome": data.draw(st.lists(st.sampled_from([0.0, 1.0]), **many)),
+                    "position": data.draw(st.lists(st.integers(1, 9), **many)),
+                    "propensity": data.draw(st.lists(st.floats(1e-9, 1), **many)),
+                    "device": data.draw(st.lists(nasty | st.just(""), **many)),
+                }
+            ),
+        ],
+        ignore_index=True,
+    )
+    made = log_of({**ABOUT, "statement": data.draw(nasty).strip(), "exposure": "pair"}, given)
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("parquet", "csv", "jsonl"):
+            same(made, load(save(made, Path(folder) / kind, kind)))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return save(log_of(ABOUT, tables()), tmp_path / "shop", "csv")
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "says"),
+    [
+        (
+            "log.csv",
+            ",0.5,",
+            ",1.5,",
+            "log.csv, row 2, column 'propensity': the propensity 1.5 is not",
+        ),
+        ("log.csv", ",0.5,", ",0,", "log.csv, row 2, column 'propensity': the propensity 0 is not above 0"),
+        ("log.csv", ",0.5,", ",,", "log.csv, row 2, column 'propensity': is empty"),
+        ("log.csv", "u1,a,1,", "u1,a,2,", "row 2, column 'outcome': the outcome 2 is not on the scale"),
+        ("log.csv", "u1,a,1,", "u1,a,0.5,", "the outcome 0.5 is not on the scale; allowed are integers"),
+        ("log.csv", "u1,a,1,", "u1,a,x,", "row 2, column 'outcome': is 'x'; it may be a finite number"),
+        ("log.csv", "u1,a,1,1,", "u1,a,1,0,", "row 2, column 'position': the position 0 is no whole number"),
+        ("log.csv", "u1,b,", ",b,", "log.csv, row 3, column 'user_id': is empty"),
+        ("log.csv", "outcome", "outcom", "column 'outcome': is missing; did you mean 'outcom'?"),
+        (
+            "log.csv",
+            ",10,",
+            ",tomorrow,",
+            "row 2, column 'timestamp': is 'tomorrow'; it may be seconds",
+        ),
+        ("items.csv", "b,", "a,", "items.csv, row 3: the item (item_id 'a') is already in row 2"),
+        (
+            "pairs.csv",
+            "u1,1,a,b",
+            "u1,1,a,c",
+            "pairs.csv, row 2, column 'second': is 'c', of which the user",
+        ),
+        (
+            "pairs.csv",
+            "u1,1,a,b",
+            "u1,1,a,q",
+            "pairs.csv, row 2, column 'second': is 'q', of which the user",
+        ),
+        ("pairs.csv", "u1,1,a,b", "u1,1,a,a", "is the item of `first`; a pair has two different items"),
+        ("pairs.csv", "u2,1,b,c", "u9,1,b,c", "row 3, column 'user_id': the user 'u9' has no row in the log"),
+        ("pairs.csv", ",6", ",-6", "pairs.csv, row 2, column 'weight': the weight -6 is not above 0"),
+        ("runs.csv", ",1\n", ",3\n", "the rank is 3, and there are fewer"),
+        ("test.csv", ",1\n", ",\n", "test.csv, row 2, column 'outcome': is empty"),
+        (
+            "scores.csv",
+            "second",
+            "third",
+            "scores.csv, row 2, column 'order': is neither 'first' nor",
+        ),
+        ("scores.csv", "u1,1,", "u1,7,", "scores.csv, row 2, column 'pair': the user has no pair '7'"),
+        ("synthetic.csv", "genres", "", "synthetic.csv, row 2, column 'source': is empty"),
+        ("dataset.yaml", "outcome:", "positive: 2\noutcome:", "positive: 2 splits no outcomes"),
+        (
+            "dataset.yaml",
+            "outcome:",
+            "positve: 1\noutcome:",
+            "unknown key 'positve'; did you mean 'positive'",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_cell_by_cell(folder: Path, file: str, old: str, new: str, says: str) -> None:
+    replace(folder / file, old, new)
+    with pytest.raises(DataError) as error:
+        load(folder)
+    assert says in "\n".join(map(str, error.value.problems))
+    assert len(error.value.problems) == 1
+
+
+def test_synthetic_rows_in_a_log_are_refused(folder: Path) -> None:
+    (folder / "test.csv").write_text("user_id,item_id,outcome,step,source,reason\nu1,c,1,1,genres,x\n")
+    with pytest.raises(DataError, match="has the columns of synthetic rows, which no truth may hold"):
+        load(folder)
+
+
+def test_a_log_without_users_can_have_no_pairs(folder: Path) -> None:
+    (folder / "log.csv").write_text("item_id,outcome\na,1\n")
+    with pytest.raises(DataError, match=r"names users, which log\.csv does not"):
+        load(folder)
+
+
+def test_times_are_seconds_or_dates(folder: Path) -> None:
+    (folder / "log.csv").write_text(
+        "user_id,item_id,outcome,timestamp\nu1,a,1,1970-01-02\nu1,b,0,1970-01-01T01:00:00+01:00\n"
+        "u2,b,0,1970-01-01 00:00:01.5\nu2,c,1,\n"
+    )
+    times = load(folder).log["timestamp"].to_numpy()
+    np.testing.assert_array_equal(times, [86400, 0, 1.5, np.nan])
+    replace(folder / "log.csv", "1970-01-02", "2 January")
+    with pytest.raises(DataError, match="row 2, column 'timestamp': is '2 January'; it may be seconds"):
+        load(folder)
+    dates = pd.to_datetime(pd.Series(["1970-01-02", None]), utc=True)
+    log = pd.DataFrame({"item_id": ["a", "b"], "outcome": [1, 0], "timestamp": dates})
+    np.testing.assert_array_equal(log_of(ABOUT, {"log": log}).log["timestamp"], [86400, np.nan])
+
+
+def test_load_and_check(folder: Path) -> None:
+    assert me.load(folder).fingerprint == load(folder).fingerprint
+    done = CliRunner().invoke(command, ["check", str(folder)])
+    assert (done.exit_code, "5 log rows" in done.stdout) == (0, True)
+    replace(folder / "log.csv", ",0.5,", ",7,")
+    wrong = CliRunner().invoke(command, ["check", str(folder), "--json"])
+    assert wrong.exit_code == 1
+    (problem,) = json.loads(wrong.stdout)["problems"]
+    assert (problem["file"], problem["row"], problem["column"]) == ("log.csv", 2, "propensity")

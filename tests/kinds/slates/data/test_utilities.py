@@ -1,0 +1,65 @@
+"""Utilities: sums of rescaled ratings, and nDCG as other libraries compute it."""
+
+from __future__ import annotations
+
+import ir_measures
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import ndcg_score
+
+from metaeval.kinds.slates.data.utilities import by_position, ndcg, rescaled, total, utilities
+
+GAINS = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]), min_size=2, max_size=9)
+
+
+@given(GAINS, st.data())
+def test_ndcg_of_a_list_is_that_of_scikit_learn(gains: list[float], data: st.DataObject) -> None:
+    size = data.draw(st.integers(2, len(gains)))
+    shown = data.draw(st.permutations(range(len(gains))))[:size]
+    scores = np.zeros(len(gains))
+    scores[shown] = np.arange(size, 0, -1)  # the others follow; only the first K count
+    wanted = ndcg_score([gains], [scores], k=size)
+    assert ndcg(np.array([gains])[:, shown], np.array(gains))[0] == pytest.approx(wanted)
+
+
+def test_ndcg_is_that_of_ir_measures() -> None:
+    grades = {"a": 3, "b": 0, "c": 2, "d": 1, "e": 0}
+    order = ["b", "c", "a"]
+    run = [ir_measures.ScoredDoc("q", item, -place) for place, item in enumerate(order)]
+    qrels = [ir_measures.Qrel("q", item, grade) for item, grade in grades.items()]
+    wanted = ir_measures.calc_aggregate([ir_measures.nDCG @ 3], qrels, run)[ir_measures.nDCG @ 3]
+    found = ndcg(np.array([[grades[item] for item in order]]) / 3, np.array([*grades.values()]) / 3)
+    assert found[0] == pytest.approx(wanted)
+
+
+@given(GAINS)
+def test_the_best_order_is_worth_1_and_the_reverse_the_least(gains: list[float]) -> None:
+    best = np.sort(gains)[::-1]
+    found = ndcg(np.array([best, gains, best[::-1]]), np.array(gains))
+    if best[0] == 0:
+        assert found.tolist() == [0, 0, 0]
+        return
+    assert found[0] == 1
+    assert found[2] - 1e-12 <= found[1] <= 1
+
+
+@given(st.lists(st.integers(1, 5), min_size=2, max_size=6), st.randoms())
+def test_a_sum_of_rescaled_ratings_lies_in_0_to_1_and_knows_no_order(ratings: list[int], random) -> None:
+    shuffled = random.sample(ratings, len(ratings))
+    one, other = total(rescaled(np.array([ratings, shuffled], float), 1, 5))
+    assert one == other
+    assert one == pytest.approx(sum((r - 1) / 4 / len(ratings) for r in ratings))
+
+
+def test_a_place_in_a_reference_order_gives_a_gain_whatever_its_numbers() -> None:
+    assert by_position(np.array([30.0, 7.0, 8.0, 7.0])) == pytest.approx([1 / 3, 1, 2 / 3, 1])
+
+
+def test_an_order_is_measured_by_its_own_items_and_a_list_by_all_candidates() -> None:
+    gains = np.array([1.0, 0.5, 0.0, 0.2])
+    slates = np.array([[1, 2], [2, 1]])
+    assert utilities("T1", gains, slates).tolist() == [0.25, 0.25]
+    assert utilities("T2", gains, slates)[0] == 1
+    assert utilities("T3", gains, slates)[0] == pytest.approx(0.5 / (1 + 0.5 / np.log2(3)))
