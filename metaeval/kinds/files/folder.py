@@ -63,6 +63,8 @@ class DataFolder(Generic[D]):
         Makes a data set of a manifest and tables, or says every problem.
     frames
         Name of a table → its frame, or None, of a data set.
+    folders
+        Names of folders that may lie beside the tables.
     """
 
     manifest: type[DataManifest]
@@ -70,6 +72,7 @@ class DataFolder(Generic[D]):
     needed: tuple[str, ...]
     build: Callable[[Any, Mapping[str, Table]], tuple[D | None, list[Problem]]]
     frames: Callable[[D], Mapping[str, pd.DataFrame | None]]
+    folders: tuple[str, ...] = ()
 
     def read(self, folder: Path) -> tuple[D | None, list[Problem]]:
         """Return the data set in a folder and no problem, or None and every problem found."""
@@ -186,7 +189,7 @@ class DataFolder(Generic[D]):
         if not target.is_dir():
             raise DataError(f"{str(target)!r} is a file; give a folder that does not exist yet")
         names = {p.name for p in target.iterdir()}
-        foreign = sorted(names - {FILE, *(f"{k}.{f}" for k in self.tables for f in FORMATS)})
+        foreign = sorted(names - {FILE, *self.folders, *(f"{k}.{f}" for k in self.tables for f in FORMATS)})
         if foreign or (names and FILE not in names):
             held = foreign[0] if foreign else sorted(names)[0]
             raise DataError(
