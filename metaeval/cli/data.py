@@ -11,13 +11,16 @@ import click
 from metaeval.base.counts import counted
 from metaeval.cli.group import begin, talk, tell, tell_json
 from metaeval.cli.imports import import_
-from metaeval.cli.options import PATH, force, out_folder, rising
+from metaeval.cli.options import PATH, force, out_folder, resampled, rising
+from metaeval.cli.sheets import Sheets, prints_sheets
 
 if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.recorded import ScoreImport
     from metaeval.kinds.files.loading import Inspection
 
 _TOOLS = ("promptfoo", "inspect", "table")
+_SOURCES = click.Choice(["logged", "fitted"])
+_REFITS = "Resamples in which propensities are fitted anew, for intervals."
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
@@ -107,6 +110,21 @@ def check(folder: Path, as_json: bool) -> None:
     found = inspect(folder)
     _tell(found, as_json=as_json)
     raise SystemExit(1 if found.problems else 0)
+
+
+@data.command()
+@click.argument("folder", metavar="DIR", type=PATH)
+@click.option("--propensity", "source", type=_SOURCES, help="[default: logged, where there are any]")
+@click.option("--refits", type=click.IntRange(0, 10_000), default=20, show_default=True, help=_REFITS)
+@resampled(2_000)
+@prints_sheets()
+def overlap(folder: Path, *, source: str | None, refits: int, resamples: int, seed: int) -> Sheets:
+    """Say how far the log DIR overlaps with all items alike: propensities, weights, balance, by bin."""
+    from metaeval.kinds.exposure.propensity.options import PropensityOptions
+    from metaeval.kinds.exposure.propensity.report import overlap_report
+
+    options = PropensityOptions.model_validate({"source": source, "refits": refits, "seed": seed})
+    return overlap_report(folder, options, resamples=resamples, seed=seed)
 
 
 def _tell(found: ScoreImport | Inspection, *, as_json: bool) -> None:
