@@ -70,6 +70,12 @@ class Exposures:
         codes = pd.factorize(self.pair)[0]
         return np.bincount(codes)[codes].astype(np.int32)
 
+    def first_rows(self, rows: Ints) -> Ints:
+        """Return the first of these rows of each user and item, in the order of their names."""
+        order = np.lexsort((rows if self.time is None else self.time[rows], self.pair[rows]))
+        first: Ints = rows[order][np.diff(self.pair[rows][order], prepend=-1) != 0]
+        return first
+
     @cached_property
     def rows_of_item(self) -> Ints:
         """How many rows each item has: its popularity."""

@@ -128,11 +128,7 @@ def _sample(of: Exposures, features: Features, options: PropensityOptions) -> Sa
     many = np.cumsum(np.bincount(of.user, minlength=of.n_clusters)[chosen])
     drawn = np.zeros(of.n_clusters, dtype=bool)
     drawn[chosen[: 1 + int(np.searchsorted(many, CASES))]] = True
-    rows = np.flatnonzero(drawn[of.user])
-    # The first row of each user and item, in the order of their names.
-    order = np.lexsort((rows if of.time is None else of.time[rows], of.pair[rows]))
-    rows = rows[order]
-    rows = rows[np.diff(of.pair[rows], prepend=-1) != 0]
+    rows = of.first_rows(np.flatnonzero(drawn[of.user]))
     user, cases = of.user[rows].astype(np.int64), of.pair[rows]
     items = draw.integers(0, n_items, (len(rows), options.negatives))
     beside = np.repeat(np.arange(len(rows)), options.negatives)

@@ -16,7 +16,7 @@ from tests.kinds.exposure.data.test_loading import ABOUT as SHOP
 from tests.kinds.exposure.data.test_loading import tables
 from tests.kinds.exposure.propensity.logs import ABOUT, planted, planted_set
 
-FITTED = PropensityOptions(source="fitted", features=["item_popularity"], refits=0)
+FITTED = PropensityOptions(source="fitted", features=["item_popularity"], refits=0, folds=3)
 
 
 @settings(max_examples=3)
