@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, nearest, one_of
+from metaeval.base.files import replacing
 from metaeval.base.resources import to_read
 from metaeval.base.validation import model_of, read_model
 from metaeval.base.yaml_lines import YamlError, read_yaml
@@ -181,6 +182,25 @@ class DataFolder(Generic[D]):
                 if frame is not None:
                     _write(frame, temporary / f"{kind}.{format}")
         return target
+
+    def put(self, folder: Path, table: str, frame: pd.DataFrame, *, force: bool = False) -> Path:
+        """Write a table into a data set that is there, in the format of its first table; return the file.
+
+        Raises
+        ------
+        DataError
+            If there is such a table, and it is not to be replaced.
+        """
+        there, _ = self._find(folder, table)
+        if there is not None and not force:
+            raise DataError(f"{there} is there already; replace it with --force")
+        first, _ = self._find(folder, self.needed[0])
+        path = folder / f"{table}{first.suffix if first else '.csv'}"
+        with replacing(path) as temporary:
+            _write(frame, temporary)
+        if there is not None and there != path:
+            there.unlink()
+        return path
 
     def refuse_if_in_the_way(self, target: Path, *, force: bool) -> None:
         """Raise `DataError` if a data set may not be written to ``target``; called before long work, too."""

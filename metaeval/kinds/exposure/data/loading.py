@@ -35,3 +35,4 @@ refuse_if_in_the_way = _FOLDER.refuse_if_in_the_way
 save = _FOLDER.save
 load = _FOLDER.load
 log_of = _FOLDER.make
+put = _FOLDER.put
