@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,9 +13,10 @@ import pandas as pd
 from metaeval.engine.board import Board, BoardDimension
 from metaeval.engine.comparison import comparisons
 from metaeval.engine.sentences import interval_sentence
-from metaeval.stats.resampling.bootstrap import bootstrap
-from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
+from metaeval.stats.resampling.bootstrap import Estimate, bootstrap, each
+from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, ratio
 from metaeval.stats.resampling.paired import paired_test
+from metaeval.stats.resampling.threads import one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from metaeval.engine.comparison import Comparisons, Tests
     from metaeval.engine.intervals import Bootstrap
     from metaeval.stats.coefficients.tables import Floats
+    from metaeval.stats.resampling.bootstrap import Statistic
     from metaeval.stats.weighted.sums import Clusters
 
 
@@ -69,6 +72,10 @@ class MeasuredUnits:
     clusters: Clusters
     """Those that these units are in."""
 
+    def among(self, chosen: Bools) -> MeasuredUnits:
+        """Return some of the units, in as many clusters; ``chosen`` has shape (n,)."""
+        return MeasuredUnits(self.scores[:, chosen], self.truth[chosen], self.clusters.take(chosen))
+
     def sums(self, measure: Measure) -> Floats:
         """Return what a measure sums up, by cluster, shape (sums, E, clusters)."""
         of_unit, n = self.clusters.of_unit, self.clusters.n
@@ -79,7 +86,7 @@ class MeasuredUnits:
         found[np.isnan(self.scores).any(axis=1)] = np.nan
         if measure.alike:
             found /= np.where(found[:, -1:] > 0, found[:, -1:], 1.0)
-        return found.swapaxes(0, 1)
+        return np.ascontiguousarray(found.swapaxes(0, 1))
 
 
 class MeasuredCells:
@@ -107,7 +114,7 @@ class MeasuredCells:
     def __init__(self, matched: Matched, measures: Sequence[Measure], *, intervals: Bootstrap | None) -> None:
         self.matched, self.intervals = matched, intervals
         self.measures = {m.name: m for m in measures}
-        self._units: dict[str, MeasuredUnits] = {}
+        self._resampler = intervals.resampler() if intervals else None
 
     @cached_property
     def parts(self) -> Mapping[str, tuple[int, Bools | slice]]:
@@ -117,30 +124,59 @@ class MeasuredCells:
     @property
     def order(self) -> Cell:
         """The first measure of the first part."""
-        return {self.by: next(iter(self.parts)), "measure": next(iter(self.measures))}
+        return self.every[0]
+
+    @property
+    def every(self) -> list[Cell]:
+        """All cells."""
+        return [{self.by: value, "measure": m} for value in self.parts for m in self.measures]
 
     def units(self, value: str) -> MeasuredUnits:
         """Return the units of a value of the first dimension that enter."""
-        if value not in self._units:
-            (aspect, _), use, clusters = self.parts[value], self._use(value), self._clusters
-            self._units[value] = MeasuredUnits(
-                self.matched.aligned.scores[:, aspect, use],
-                self.matched.aligned.truth[aspect, use],
-                clusters.among(use).take(use),
-            )
-        return self._units[value]
+        (aspect, _), use = self.parts[value], self.use(value)
+        return MeasuredUnits(
+            self.matched.aligned.scores[:, aspect, use],
+            self.matched.aligned.truth[aspect, use],
+            self._clusters.among(use).take(use),
+        )
+
+    def use(self, value: str) -> Bools:
+        """Say of all units which enter for a value of the first dimension."""
+        aspect, units = self.parts[value]
+        use = np.zeros(self.matched.aligned.truth.shape[1], dtype=bool)
+        use[units] = self.matched.prepared.entering[:, aspect, units].any(axis=0)
+        return use
+
+    @one_thread()
+    def estimate(
+        self,
+        statistic: Statistic,
+        units: MeasuredUnits,
+        bounds: tuple[float, float] | Sequence[tuple[float, float]] = (-np.inf, np.inf),
+        *,
+        intervals: bool = True,
+    ) -> Estimate[Floats]:
+        """Estimate a statistic of the clusters of units; intervals are NaN if none are wanted."""
+        n = units.clusters.n
+        if self._resampler and intervals and n:
+            return bootstrap(statistic, self._resampler.of(n), bounds=bounds)
+        value = statistic.at(np.ones((n, 1)))[:, 0]
+        return Estimate(value, value * np.nan, value * np.nan, n)
 
     def board(self, cell: Cell | None = None, *, intervals: bool = True) -> Board:
         """Return the estimates of all evaluators in one cell; in all, if it is left out."""
-        options = self.intervals if intervals else None
         values = [cell[self.by]] if cell else list(self.parts)
         chosen = [self.measures[cell["measure"]]] if cell else list(self.measures.values())
-        rows = [row for value in values for m in chosen for row in self._rows(value, m, options)]
-        made = options and {
-            **options.model_dump(),
-            "cluster": self.matched.prepared.cluster_name(),
-            "n_clusters": self._clusters.n,
-        }
+        rows = [row for value in values for row in self._rows(value, chosen, intervals=intervals)]
+        made = (
+            {
+                **self.intervals.model_dump(),
+                "cluster": self.matched.prepared.cluster_name(),
+                "n_clusters": self._clusters.n,
+            }
+            if intervals and self.intervals
+            else {}
+        )
         shares = all(m.bounds == (0.0, 1.0) for m in self.measures.values())
         scores = self.matched.scores
         return Board(
@@ -157,7 +193,7 @@ class MeasuredCells:
             form=self.form or ("share" if shares else "number"),
             columns=(self.by, "measure"),
             counts={"n_missing": "missing scores"},
-            intervals=interval_sentence(made or {}),
+            intervals=interval_sentence(made),
             notes=("A unit is left out where a score or the truth is missing.",),
             kinds=scores.kinds,
             simulated=scores.simulation,
@@ -172,10 +208,10 @@ class MeasuredCells:
         corrected_with: int = 0,
     ) -> Comparisons:
         """Test every two evaluators, all if they are left out."""
-        names = list(evaluators or self.matched.scores.evaluators)
+        names = list(evaluators or self.evaluators)
         measure, units = self.measures[cell["measure"]], self.units(cell[self.by])
         sums = units.sums(measure)
-        at = map(self._names.index, names)
+        at = map(self.evaluators.index, names)
         statistics = [ClusterSums(sums[:, e], lambda of: measure.of_sums(of)[None]) for e in at]
         found = comparisons(
             cell,
@@ -196,7 +232,7 @@ class MeasuredCells:
         """Say whether two evaluators gave the same score to every unit."""
         aspect, units = self.parts[cell[self.by]]
         scores = self.matched.aligned.scores[:, aspect, units]
-        first, second = (scores[self._names.index(name)] for name in (one, other))
+        first, second = (scores[self.evaluators.index(name)] for name in (one, other))
         return bool(np.array_equal(first, second, equal_nan=True))
 
     def entering(self, cell: Cell) -> int | None:
@@ -204,37 +240,29 @@ class MeasuredCells:
         return len(self.units(cell[self.by]).truth)
 
     @property
-    def _names(self) -> list[str]:
+    def evaluators(self) -> list[str]:
+        """Their names, in the order of the scores."""
         return self.matched.aligned.evaluators
 
     @cached_property
     def _clusters(self) -> Clusters:
         return self.matched.prepared.clusters(self.matched.prepared.cluster_name())
 
-    def _use(self, value: str) -> Bools:
-        aspect, units = self.parts[value]
-        use = np.zeros(self.matched.aligned.truth.shape[1], dtype=bool)
-        use[units] = self.matched.prepared.entering[:, aspect, units].any(axis=0)
-        return use
-
-    def _rows(self, value: str, measure: Measure, options: Bootstrap | None) -> Iterator[dict[str, Any]]:
-        units, (aspect, rated) = self.units(value), self.parts[value]
-        statistic = ClusterSums(units.sums(measure), measure.of_sums)
-        estimates = statistic.at(np.ones((units.clusters.n, 1)))[:, 0]
-        low, high = np.full((2, len(estimates)), np.nan)
-        if options:
-            found = bootstrap(statistic, options.resampler(units.clusters.n), bounds=measure.bounds)
-            low, high = found.low, found.high
+    def _rows(self, value: str, measures: Sequence[Measure], *, intervals: bool) -> Iterator[dict[str, Any]]:
+        units, (aspect, rated), names = self.units(value), self.parts[value], self.evaluators
+        statistic = Stack([ClusterSums(units.sums(m), m.of_sums) for m in measures])
+        bounds = [m.bounds for m in measures for _ in names]
+        found = each(self.estimate(statistic, units, bounds, intervals=intervals))
         asked = ~np.isnan(self.matched.aligned.truth[aspect, rated])
         missing = np.isnan(self.matched.aligned.scores[:, aspect, rated][:, asked]).sum(axis=1)
-        for e, name in enumerate(self._names):
+        for (measure, e), estimate in zip(product(measures, range(len(names))), found, strict=True):
             yield {
-                "evaluator": name,
+                "evaluator": names[e],
                 self.by: value,
                 "measure": measure.name,
-                "estimate": float(estimates[e]),
-                "ci_low": float(low[e]),
-                "ci_high": float(high[e]),
+                "estimate": estimate.value,
+                "ci_low": estimate.low,
+                "ci_high": estimate.high,
                 "n_units": len(units.truth),
                 "n_missing": int(missing[e]),
             }

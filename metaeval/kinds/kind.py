@@ -73,6 +73,17 @@ class StudyKind(ABC):
             If it cannot be read.
         """
 
+    def chosen(self, study: Any, data: DataOfKind) -> DataOfKind:  # noqa: ANN401 - a `Study` of the kind
+        """Return the part of the data that a study is about, where keys of the kind's own say so.
+
+        Raises
+        ------
+        StudyError
+            By ``study.error``, for what the data do not have.
+        """
+        del study
+        return data
+
     def resolve(self, study: Any, data: DataOfKind) -> Any:  # noqa: ANN401 - a `Study` of the kind
         """Return the study with what it leaves open filled in.
 

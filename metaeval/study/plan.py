@@ -87,7 +87,7 @@ def plan(
     known = {**COMMON, **kind.evaluators}
     place = study.dataset if study.dataset.startswith("hf://") else _find(study)
     with progress("loading the data"):
-        data = _without(study, kind.load(place))
+        data = kind.chosen(study, _without(study, kind.load(place)))
     aspects = tuple(study.aspects or data.aspects)
     for at, aspect in enumerate(aspects):
         if aspect not in data.aspects:

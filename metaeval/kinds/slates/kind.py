@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.slates.data.loading import load
+from metaeval.kinds.slates.data.slate_set import utilities_of
+from metaeval.kinds.slates.files import FILES, TEXTS
+from metaeval.kinds.slates.regret import DuelCells
 from metaeval.kinds.slates.study import SlatesStudy
+from metaeval.kinds.study import unknown_word
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from metaeval.engine.board import Board
+    from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.results import Results
+    from metaeval.engine.sheet import Sheet
+    from metaeval.kinds.scored import Scored
     from metaeval.kinds.slates.data.slate_set import SlateSet
 
 
@@ -21,10 +31,74 @@ class SlatesKind(StudyKind):
 
     name = "slates"
     study = SlatesStudy
+    evaluators = {  # noqa: RUF012 - as a reader would write it
+        "FirstPosition": "metaeval.kinds.slates.baselines:FirstPosition",
+        "Longer": "metaeval.kinds.slates.baselines:Longer",
+        "Oracle": "metaeval.kinds.slates.baselines:Oracle",
+        "Popularity": "metaeval.kinds.slates.baselines:PopularSlate",
+        "Random": "metaeval.kinds.slates.baselines:Coin",
+    }
+    files = FILES
+    texts = TEXTS
 
     def load(self, place: str | Path) -> SlateSet:
         """Load the folder of a data set."""
         return load(place)
+
+    def chosen(self, study: SlatesStudy, data: SlateSet) -> SlateSet:
+        """Leave out the duels of tasks that the study does not name."""
+        have = sorted(data.table["task"].astype(str).unique())
+        for at, task in enumerate(study.tasks or ()):
+            if task not in have:
+                raise study.error(unknown_word("task", task, have), "tasks", at)
+        if study.tasks is None:
+            return data
+        table = data.table[data.table["task"].isin(study.tasks)].reset_index(drop=True)
+        scores = data.scores
+        if scores is not None:
+            scores = scores.merge(table[list(data.keys)].drop_duplicates())
+        return replace(data, table=table, ratings=utilities_of(table), scores=scores)
+
+    def resolve(self, study: SlatesStudy, data: SlateSet) -> SlatesStudy:
+        """Fill in the tasks and the cell that orders the leaderboard."""
+        tasks = study.tasks or sorted(data.table["task"].astype(str).unique())
+        wanted = study.order_by.task or tasks[0]
+        if wanted not in tasks:
+            raise study.error(unknown_word("task", wanted, tasks), "order_by", "task")
+        for judge, rater in study.ratings.items():
+            for name in (judge, rater):
+                if name not in study.specs:
+                    raise study.error(unknown_word("evaluator", name, list(study.specs)), "ratings", judge)
+        order = study.order_by.model_copy(update={"task": wanted})
+        return study.model_copy(update={"tasks": tasks, "order_by": order})
+
+    def cells(self, scored: Scored[SlatesStudy]) -> DuelCells:
+        """Measure regret and accuracy."""
+        return DuelCells(scored)
+
+    def results(self, scored: Scored[SlatesStudy]) -> Results:
+        """Measure regret, accuracy and coherence."""
+        from metaeval.kinds.slates.results import results
+
+        return results(scored)
+
+    def details(self, scored: Scored[SlatesStudy]) -> Sequence[Sheet]:
+        """Return regret, coherence and agreement; measures of ratings on a scale say nothing of verdicts."""
+        from metaeval.kinds.slates.results import sheets
+
+        return list(sheets(scored))
+
+    def figures(
+        self,
+        scored: Scored[SlatesStudy],
+        board: Board,
+        names: Sequence[str] = (),
+        first: Mapping[str, str] | None = None,
+    ) -> Sequence[Figure]:
+        """Draw regret and coherence."""
+        from metaeval.kinds.slates.results import figures
+
+        return figures(scored, board, names, first)
 
     def unit_view(self, data: SlateSet, aspects: Sequence[str]) -> UnitView:
         """Show the names of the two slates."""

@@ -20,7 +20,7 @@ PRIOR = 1.0
 """Ties of every player with an opponent of fixed strength, so that no strength is infinite."""
 ELO_START, ELO_K, ELO_SCALE = 1000.0, 4.0, 400.0
 
-_STEP = 1.0  # longest step of a log strength: a full Newton step may overshoot
+_STEP = 3.0  # longest step of a log strength: a full Newton step may overshoot
 _TOLERANCE = 1e-10
 _MOST_STEPS = 500
 _CELLS = 2**22  # of the matrices that are solved at a time
@@ -64,7 +64,7 @@ class Games:
         return total.reshape(n_groups, n, n)
 
 
-def bradley_terry(points: ArrayLike) -> Floats:
+def bradley_terry(points: ArrayLike, *, tolerance: float = _TOLERANCE) -> Floats:
     """Return the log strengths of Bradley and Terry's model (1952, Biometrika 39, 324).
 
     The chance that i beats j is 1 / (1 + exp(s_j - s_i)). Each player also has ``PRIOR`` ties with an
@@ -75,6 +75,9 @@ def bradley_terry(points: ArrayLike) -> Floats:
     ----------
     points
         Shape (…, players, players): points of the row's player against the column's, a tie half a point each.
+        Of single precision, strengths are so too.
+    tolerance
+        The step of a log strength below which Newton's method ends; the error is about its square.
 
     Returns
     -------
@@ -86,40 +89,45 @@ def bradley_terry(points: ArrayLike) -> Floats:
     ValueError
         If ``points`` is not square.
     """
-    given = np.asarray(points, dtype=np.float64)
+    given = np.asarray(points)
+    given = given if given.dtype == np.float32 else given.astype(np.float64, copy=False)
     if given.ndim < 2 or given.shape[-1] != given.shape[-2]:
         raise ValueError(f"points must be square in its last two axes, not of shape {given.shape}")
     n = given.shape[-1]
     flat = given.reshape(-1, n, n)
     step = max(1, _CELLS // max(1, n * n))
-    parts = [_newton(flat[at : at + step]) for at in range(0, len(flat), step)]
-    return np.concatenate([np.zeros((0, n)), *parts]).reshape(given.shape[:-1])
+    parts = [_newton(flat[at : at + step], tolerance) for at in range(0, len(flat), step)]
+    return np.concatenate([np.zeros((0, n), given.dtype), *parts]).reshape(given.shape[:-1])
 
 
-def _newton(points: Floats) -> Floats:
+def _newton(points: Floats, tolerance: float) -> Floats:
     """Return strengths, shape (sets, players), for points of shape (sets, players, players)."""
-    from scipy.special import expit
+    from scipy.special import expit, logit
 
-    n = points.shape[-1]
-    own = np.arange(n)
+    own = np.arange(points.shape[-1])
     games = points + np.swapaxes(points, -1, -2)
-    gained = points.sum(axis=-1)
-    strengths = np.zeros(points.shape[:-1])
-    todo = np.arange(len(points))
+    gained, played = points.sum(axis=-1), games.sum(axis=-1)
+    # The start is right where all opponents have strength 0.
+    found = strengths = logit((gained + PRIOR / 2) / (played + PRIOR))
+    todo, there = np.arange(len(points)), played > 0
     for _ in range(_MOST_STEPS):
-        now, played = strengths[todo], games[todo]
-        expected, prior_expected = expit(now[..., :, None] - now[..., None, :]), expit(now)
-        gradient = gained[todo] - (played * expected).sum(axis=-1) + PRIOR * (0.5 - prior_expected)
-        curvature = played * expected * (1 - expected)
-        system = -curvature
-        system[..., own, own] += curvature.sum(axis=-1) + PRIOR * prior_expected * (1 - prior_expected)
+        power = np.exp(strengths)
+        chance = power[..., None] / (power[..., None] + power[..., None, :])
+        expected, prior_expected = games * chance, expit(strengths)
+        gradient = gained - expected.sum(axis=-1) + PRIOR * (0.5 - prior_expected)
+        chance -= 1
+        system = np.multiply(expected, chance, out=chance)
+        system[..., own, own] += PRIOR * prior_expected * (1 - prior_expected) - system.sum(axis=-1)
         step = np.linalg.solve(system, gradient[..., None])[..., 0]
         longest = np.abs(step).max(axis=-1, initial=0.0)
-        strengths[todo] += step * np.minimum(1.0, _STEP / np.maximum(longest, _TOLERANCE))[..., None]
-        todo = todo[longest > _TOLERANCE]
-        if not len(todo):
+        strengths = strengths + step * np.minimum(1.0, _STEP / np.maximum(longest, _TOLERANCE))[..., None]
+        found[todo] = strengths
+        left = longest > tolerance
+        if not left.any():
             break
-    return _centred(np.where(games.sum(axis=-1) > 0, strengths, np.nan))
+        if not left.all():
+            todo, games, gained, strengths = todo[left], games[left], gained[left], strengths[left]
+    return _centred(np.where(there, found, np.nan))
 
 
 def _centred(values: Floats) -> Floats:

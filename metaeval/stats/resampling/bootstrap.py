@@ -38,7 +38,7 @@ from metaeval.stats.resampling.weights import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from metaeval.stats.coefficients.tables import Floats
 
@@ -140,7 +140,7 @@ def bootstrap(
     statistic: Statistic,
     resampler: Resampler,
     *,
-    bounds: tuple[float, float] = (-np.inf, np.inf),
+    bounds: tuple[float, float] | Sequence[tuple[float, float]] = (-np.inf, np.inf),
     stretch: bool = True,
 ) -> Estimate[Floats]:
     """Estimate a statistic, with an interval of each of its values.
@@ -150,9 +150,9 @@ def bootstrap(
     resampler
         The clusters, the number of resamples, and the kind of interval.
     bounds
-        The smallest and the largest possible value, such as -1 and 1 of a correlation. With 0 and 1, values
-        are shares: one that is 0 or 1 in every resample gets the exact binomial interval of so many clusters
-        (Clopper & Pearson 1934).
+        The smallest and the largest possible value, such as -1 and 1 of a correlation, of all values or of
+        each. With 0 and 1, values are shares: one that is 0 or 1 in every resample gets the exact binomial
+        interval of so many clusters (Clopper & Pearson 1934).
     stretch
         Whether a resampler that expands intervals also widens them where the jackknife's variance is larger
         (`metaeval.stats.resampling.weights.interval`); otherwise they are percentiles.
@@ -174,12 +174,15 @@ def bootstrap(
         )
     else:
         low, high = percentile_interval(drawn, resampler.level)
-    if bounds == (0.0, 1.0) and n > 1:
+    least, most = np.moveaxis(np.asarray(bounds, dtype=np.float64), -1, 0)
+    shares = (least == 0) & (most == 1)
+    if n > 1 and shares.any():
         rare = 1 - ((1 - resampler.confidence) / 2) ** (1 / n)
         alike = np.nanmin(drawn, axis=1, initial=np.inf) == np.nanmax(drawn, axis=1, initial=-np.inf)
+        alike &= shares
         high = np.where(alike & (value == 0), rare, high)
         low = np.where(alike & (value == 1), 1 - rare, low)
-    return Estimate(value, np.clip(low, *bounds), np.clip(high, *bounds), n)
+    return Estimate(value, np.clip(low, least, most), np.clip(high, least, most), n)
 
 
 def _over(statistic: Statistic, blocks: Iterable[Floats]) -> Floats:

@@ -18,6 +18,7 @@ array([[1.41421356, 1.        ]])
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,10 @@ class ClusterSums:
 
     def sums(self, weights: Floats) -> Floats:
         """Return the weighted sums, shape (…, columns)."""
-        return np.asarray(self.by_cluster @ weights)
+        *shape, n_clusters = self.by_cluster.shape
+        # One product of two matrices takes a third of the time of many small ones.
+        flat = self.by_cluster.reshape(math.prod(shape), n_clusters)
+        return np.asarray(flat @ weights).reshape(*shape, weights.shape[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

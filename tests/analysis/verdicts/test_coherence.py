@@ -7,11 +7,15 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from metaeval.analysis.verdicts import pairs
 from metaeval.analysis.verdicts.coherence import COLUMNS, coherence, orders_of
 from metaeval.base.errors import DataError
 from metaeval.sources.verdict_orders import read_orders
 from metaeval.study.commands.pairwise import coherence_of
+from tests.analysis.verdicts.looped import kept_and_asked
 
 NAMES = [f"slate{i}" for i in range(6)]
 
@@ -81,6 +85,50 @@ def test_chance_is_what_a_random_judge_reaches(ties):
     evens = [shares(asked(lambda _o, _p: rng.choice(sides[:2]), groups=1)) for _ in range(60)]
     chance = shares(asked(lambda _o, _p: "first", groups=1), "chance")["irreflexivity"]
     assert np.mean([e["irreflexivity"] for e in evens]) == pytest.approx(chance, abs=0.06)
+
+
+asked_rows = st.lists(
+    st.fixed_dictionaries(
+        {
+            "cluster": st.sampled_from("xy"),
+            "group": st.sampled_from("gh"),
+            "repeat": st.sampled_from([1, 2]),
+            "first": st.sampled_from("abcd"),
+            "second": st.sampled_from("abcd"),
+            "winner": st.sampled_from(["first", "second", "first", "second", "tie", ""]),
+        }
+    ),
+    min_size=1,
+    max_size=80,
+)
+
+
+@settings(max_examples=50)
+@given(rows=asked_rows, block=st.sampled_from([1, 10, 10**6]), seed=st.integers(0, 10))
+def test_counts_are_those_of_loops(rows, block, seed):
+    frame = pd.DataFrame(rows).assign(evaluator="judge", task="all")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs, "_ROWS", block)
+        found = coherence(frame, resamples=20).set_index("axiom")
+    expected = kept_and_asked(rows)
+    assert found["n"].to_dict() == {axiom: of for axiom, (_, of) in expected.items()}
+    for axiom, (kept, of) in expected.items():
+        share = 1 - abs(2 * kept / of - 1) if axiom == "irreflexivity" else kept / of
+        assert found["estimate"][axiom] == pytest.approx(share)
+    mixed = coherence(frame.sample(frac=1, random_state=seed), resamples=20).set_index("axiom")
+    pd.testing.assert_frame_equal(mixed.loc[found.index], found)
+
+
+def test_an_even_share_is_within_its_interval():
+    """A fair coin on identical sides keeps to irreflexivity in full, though no sample shows it."""
+    rng = np.random.default_rng(1)
+    held = []
+    for _ in range(100):
+        rows = pd.DataFrame({"cluster": range(40), "group": 0, "repeat": 0, "first": "a", "second": "a"})
+        rows = rows.assign(evaluator="j", task="all", winner=rng.choice(["first", "second"], 40))
+        (found,) = coherence(rows, resamples=200).itertuples()
+        held.append(found.ci_low <= 1 <= found.ci_high)
+    assert 0.88 <= np.mean(held) <= 1
 
 
 def test_missing_verdicts_are_left_out_and_counted():

@@ -1,0 +1,148 @@
+"""The axioms of a preference, counted for one judge: how much of what was asked keeps to each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from metaeval.analysis.verdicts.pairs import NEITHER, ONE, OTHER, PARTS, Groups
+from metaeval.stats.ranking.triads import CYCLES_BY_CHANCE, triads
+from metaeval.stats.resampling.threads import in_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+    from metaeval.analysis.verdicts.pairs import Pairs
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+TRANSITIVITY, BOTH_ORDERS = "transitivity", "transitivity_both_orders"
+ASYMMETRY, REPEATABILITY = "asymmetry", "repeatability"
+IRREFLEXIVITY, FIRST_POSITION = "irreflexivity", "first_position"
+_OF_TRIPLES = (TRANSITIVITY, BOTH_ORDERS)
+_AXIOMS = (*_OF_TRIPLES, ASYMMETRY, REPEATABILITY, IRREFLEXIVITY, FIRST_POSITION)
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What was asked of an axiom, and how much of it keeps to it."""
+
+    axiom: str
+    kept: Floats
+    """Of each unit that is resampled: a cluster, or some pairs."""
+    of: Floats
+    chance: float
+    expected: float
+    """Of triples: the share that Bradley and Terry's model expects; else NaN."""
+    in_cycles: float
+    """Of triples: the share of players that are in a cycle; else NaN."""
+
+    @property
+    def cells(self) -> dict[str, Any]:
+        """What a table says of it, beside the share."""
+        counts = {"n": round(float(self.of.sum())), "n_clusters": len(self.of)}
+        told = {"axiom": self.axiom, "chance": self.chance}
+        return {**told, **counts, "expected": self.expected, "in_cycles": self.in_cycles}
+
+
+class _Count(NamedTuple):
+    """The same of some groups."""
+
+    axiom: str
+    unit: Ints
+    kept: Floats
+    of: Floats
+    facts: tuple[float, ...]
+    """Of triples: cycles expected, players in cycles, players. Else, verdicts: `ONE`, `OTHER`, `NEITHER`."""
+
+
+def tallies(frame: pd.DataFrame) -> list[Tally]:
+    """Count the axioms for which something was asked, of verdicts as `coherence` takes them."""
+    groups = Groups.of(frame)
+    of_pairs = groups.n_clusters if groups.n_clusters > 1 else PARTS
+    sums = {a: np.zeros((2, groups.n_clusters if a in _OF_TRIPLES else of_pairs)) for a in _AXIOMS}
+    facts = {axiom: np.zeros(3) for axiom in _AXIOMS}
+    for block in in_threads(lambda block: [*_counted(groups.pairs(block))], groups.blocks):
+        for count in block:
+            both = sums[count.axiom]
+            both += [np.bincount(count.unit, values, both.shape[1]) for values in (count.kept, count.of)]
+            facts[count.axiom] += count.facts
+    ties = facts[FIRST_POSITION][NEITHER] / max(1.0, facts[FIRST_POSITION].sum())
+    same = (1 - ties) ** 2 / 2 + ties**2
+    chance = dict.fromkeys(_OF_TRIPLES, 1 - CYCLES_BY_CHANCE)
+    chance |= {ASYMMETRY: same, REPEATABILITY: same, FIRST_POSITION: 0.5}
+    chance |= {IRREFLEXIVITY: _even_by_chance(*map(int, facts[IRREFLEXIVITY]))}
+    found = []
+    for axiom, (kept, of) in sums.items():
+        if (there := of > 0).any():
+            shares = (np.nan, np.nan)
+            if axiom in _OF_TRIPLES:
+                expected, cyclic, players = facts[axiom]
+                shares = 1 - expected / of.sum(), cyclic / players
+            found.append(Tally(axiom, kept[there], of[there], chance[axiom], *shares))
+    return found
+
+
+def _counted(block: Pairs) -> Iterator[_Count]:
+    """Count all axioms."""
+    apart = block.one != block.other
+    pairs = block.only(apart)
+    yield from _transitivity(pairs)
+    yield from _of_pairs(pairs)
+    alike = block.only(~apart)
+    first, second, neither = alike.counts[0]
+    yield _Count(IRREFLEXIVITY, alike.unit, first + neither / 2, first + second + neither, _said(alike))
+
+
+def _said(pairs: Pairs) -> tuple[float, ...]:
+    return tuple(pairs.counts.sum(axis=(0, 2)).tolist())
+
+
+def _transitivity(pairs: Pairs) -> Iterator[_Count]:
+    """Count triples of a group that are no cycle, of decided pairs: all verdicts name the same winner."""
+    one, other, neither = pairs.counts.sum(axis=0)
+    decided = (neither == 0) & ((one == 0) != (other == 0))
+    both = decided & pairs.counts.any(axis=1).all(axis=0)
+    found = None
+    for axiom, use in ((TRANSITIVITY, decided), (BOTH_ORDERS, both)):
+        if found is None or not np.array_equal(use, decided):
+            sides, turned = np.stack([pairs.one[use], pairs.other[use]]), other[use] > 0
+            found = triads(np.where(turned, *sides[::-1]), np.where(turned, *sides), pairs.group)
+        there = found.triples > 0
+        facts = found.expected.sum(), found.in_cycles[there].sum(), found.players[there].sum()
+        yield _Count(axiom, pairs.cluster, found.triples - found.cycles, found.triples, facts)
+
+
+def _of_pairs(pairs: Pairs) -> Iterator[_Count]:
+    """Count what is asked of a pair: verdicts in both orders, and again in the same order."""
+    asked = pairs.asked.sum(axis=1)
+    both = asked.all(axis=0)
+    first, swapped = pairs.asked[..., both]
+    # As often as a verdict in the one order and one in the other agree: mostly there is one of each.
+    kept = (first * swapped).sum(axis=0) / asked[:, both].prod(axis=0)
+    yield _Count(ASYMMETRY, pairs.unit[pairs.of_asked[both]], kept, np.ones(len(kept)), _said(pairs))
+    counts = pairs.counts
+    again = (counts.sum(axis=1) > 1).any(axis=0)
+    kept, of = (_two_of(n[..., again]).sum(axis=(0, 1)) for n in (counts, counts.sum(axis=1, keepdims=True)))
+    yield _Count(REPEATABILITY, pairs.unit[again], kept, of, _said(pairs))
+    for_first, for_second = counts[0, ONE] + counts[1, OTHER], counts[0, OTHER] + counts[1, ONE]
+    yield _Count(FIRST_POSITION, pairs.unit, for_first, for_first + for_second, _said(pairs))
+
+
+def _two_of(n: Ints) -> Ints:
+    """Return in how many ways two can be taken of ``n``."""
+    return n * (n - 1) // 2
+
+
+def _even_by_chance(first: int, second: int, ties: int) -> float:
+    """Return the expectation of 1 - |2p - 1|, p the share of the first, of fair coins and as many ties.
+
+    Heads and tails of 2m coins, or of one coin less, differ by 2m · C(2m, m) / 4^m on average.
+    """
+    m = (first + second + 1) // 2
+    apart = 2 * m * math.exp(math.lgamma(2 * m + 1) - 2 * math.lgamma(m + 1) - m * math.log(4))
+    return 1 - apart / max(1, first + second + ties)
