@@ -37,6 +37,8 @@ class SlatesKind(StudyKind):
         "Oracle": "metaeval.kinds.slates.baselines:Oracle",
         "Popularity": "metaeval.kinds.slates.baselines:PopularSlate",
         "Random": "metaeval.kinds.slates.baselines:Coin",
+        "SlateRating": "metaeval.kinds.slates.judge.rating:SlateRating",
+        "Slates": "metaeval.kinds.slates.judge.judge:Slates",
     }
     files = FILES
     texts = TEXTS
