@@ -27,11 +27,14 @@ The parameter ``simulate`` says what else it is to give, see ``instructions``. W
 many numbers on a scale: ``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5 without the parameter.
 
 With ``"like": true`` in it an answer follows, in place of length and variety, how like the history of an
-earlier message the item of the last one is, each between tags (``metaeval.llm.providers.likeness``).
+earlier message the item of the last one is, each between tags (``metaeval.llm.providers.likeness``). With
+``"like": "lines"`` it follows how like what is rated highly there the lines of a list are, whatever their
+order.
 
 With ``"pair": true`` in it the model compares the last two texts that stand between tags on lines of their
 own. A number from 0 to 2 is 0 for neither, 1 for the first and 2 for the second; so are the three values of a
-choice, in their order.
+choice, in their order. With ``"forced": true`` there are two values and no tie; a coin decides where nothing
+else does.
 
 Asked for ``logprobs``, it tells of each whole number how likely each point of the scale was.
 """
@@ -50,7 +53,7 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.llm.calls.client import RetryableError
 from metaeval.llm.calls.request import Reply
 from metaeval.llm.prompts.fences import fenced_parts
-from metaeval.llm.providers.likeness import likeness
+from metaeval.llm.providers.likeness import likeness, likenesses
 from metaeval.llm.replies.logprobs.probabilities import keep_numbers
 
 if TYPE_CHECKING:
@@ -67,6 +70,7 @@ SETTINGS = dict.fromkeys(
     ("noise", "bias", "weight", "length_bias", "first_bias", "tie", *_SHARES, "latency", "text"), 0.0
 ) | {"noise": 0.15, "weight": 1.0, "tie": 0.02}
 _NOT_NEGATIVE = {"noise", "latency", "tie"}
+_LINES = "lines"
 _MOST_POINTS = 100  # of a scale, on which each has a probability
 _LAST_LINES = 3  # the opening tag, the text, the closing tag
 _USUAL_LENGTH = 90.0  # characters of a short paragraph: the answer is in the middle of the scale there
@@ -235,12 +239,11 @@ def _text(request: Request, settings: Mapping[str, float], outcome: Outcome) -> 
     off_scale = outcome == "out_of_range"
     told = request.parameters.get("simulate", {})
     if told.get("pair"):
-        texts = [text for _, text in fenced_parts(last)][-2:]
-        level, other = [_level(text, settings) for text in texts] if len(texts) == 2 else (0.5, 0.5)
-        answer: _Answer = _Verdict(request.key, level - other, settings, off_scale)
+        levels = _levels(request, told, settings)[-2:]
+        level, other = levels if len(levels) == 2 else (0.5, 0.5)
+        answer: _Answer = _Verdict(request.key, level - other, settings, off_scale, told.get("forced", False))
     else:
-        like = likeness(request) if told.get("like") else None
-        level = _level(last, settings) if like is None else 0.5 + settings["weight"] * (like - 0.5)
+        level = _levels(request, told, settings)[-1]
         answer = _Answer(request.key, level + settings["bias"], settings["noise"], off_scale)
     schema = request.schema or told.get("schema")
     if schema is None:
@@ -260,6 +263,20 @@ def _text(request: Request, settings: Mapping[str, float], outcome: Outcome) -> 
     else:
         text = f"Read as a whole it {_verdict(level)}.\nSummary: {' '.join(map(str, _numbers(value)))}"
     return text[: max(len(text) // 2, 1)] if outcome == "truncated" else text, answer
+
+
+def _levels(request: Request, told: Mapping[str, Any], settings: Mapping[str, float]) -> list[float]:
+    """Return where on the scale answers about the parts of the last message are, without noise."""
+    likes: list[float] | None = None
+    if told.get("like") == _LINES:
+        likes = likenesses(request)
+    elif told.get("like") and (like := likeness(request)) is not None:
+        likes = [like]
+    if likes:
+        return [0.5 + settings["weight"] * (like - 0.5) for like in likes]
+    last = request.messages[-1].content if request.messages else ""
+    texts = [text for _, text in fenced_parts(last)] if told.get("pair") else [last]
+    return [_level(text, settings) for text in texts]
 
 
 def _quoted(message: str, tags: Sequence[str]) -> str:
@@ -354,18 +371,23 @@ class _Answer:
 class _Verdict(_Answer):
     """Which of two texts is better: 1 the first, 2 the second, 0 neither."""
 
-    def __init__(self, key: str, difference: float, settings: Mapping[str, float], off_scale: bool) -> None:
+    def __init__(
+        self, key: str, difference: float, settings: Mapping[str, float], off_scale: bool, forced: bool
+    ) -> None:
         super().__init__(key, 0.5, settings["noise"], off_scale)
-        self._difference, self._settings = difference, settings
+        self._difference, self._settings, self._forced = difference, settings, forced
 
     def _drawn(self, path: str) -> float:
-        """Return the verdict as a place on the scale 0, 1, 2."""
+        """Return the verdict as a place on the scale 0, 1, 2; of a forced choice, on the scale 1, 2."""
+        first = 0.0 if self._forced else 0.5
         bias = self._settings["first_bias"]
         if uniform(self._key, f"{path} by place") < abs(bias):
-            return 0.5 if bias > 0 else 1.0
+            return first if bias > 0 else 1.0
         # Each text has noise of its own, as it has where texts are rated one by one.
         shift = self._noise * math.sqrt(2) * NormalDist().inv_cdf(uniform(self._key, path))
         difference = self._difference + shift
-        if abs(difference) <= self._settings["tie"]:
+        if self._forced:
+            difference = difference or uniform(self._key, f"{path} by chance") - 0.5
+        elif abs(difference) <= self._settings["tie"]:
             return 0.0
-        return 0.5 if difference > 0 else 1.0
+        return first if difference > 0 else 1.0
