@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.kinds.kind import StudyKind
+from metaeval.kinds.slates import reading
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.slate_set import utilities_of
 from metaeval.kinds.slates.files import FILES, TEXTS
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from metaeval.engine.board import Board
+    from metaeval.engine.drilldown import UnitView
     from metaeval.engine.figures.figure import Figure
     from metaeval.engine.results import Results
     from metaeval.engine.sheet import Sheet
@@ -37,6 +38,8 @@ class SlatesKind(StudyKind):
         "Oracle": "metaeval.kinds.slates.baselines:Oracle",
         "Popularity": "metaeval.kinds.slates.baselines:PopularSlate",
         "Random": "metaeval.kinds.slates.baselines:Coin",
+        "SlateRating": "metaeval.kinds.slates.judge.rating:SlateRating",
+        "Slates": "metaeval.kinds.slates.judge.judge:Slates",
     }
     files = FILES
     texts = TEXTS
@@ -101,10 +104,8 @@ class SlatesKind(StudyKind):
         return figures(scored, board, names, first)
 
     def unit_view(self, data: SlateSet, aspects: Sequence[str]) -> UnitView:
-        """Show the names of the two slates."""
-        columns = tuple(UnitColumn(k, data.nouns[k], data.units[k].tolist()) for k in data.keys)
-        texts = tuple(UnitText(side, data.table[side].tolist()) for side in ("first", "second"))
-        return UnitView(columns, texts, tuple(Rated(a, data.aspects.get(a, "")) for a in aspects))
+        """Show both slates side by side, the task, and what is known of the user."""
+        return reading.unit_view(data, aspects)
 
 
 SLATES = SlatesKind()

@@ -13,6 +13,7 @@ from metaeval.kinds.slates import files
 from metaeval.kinds.slates.against import against_table
 from metaeval.kinds.slates.agreement import agreement_table
 from metaeval.kinds.slates.figures import FIGURES, slate_figures
+from metaeval.kinds.slates.reading import duel_groups
 from metaeval.kinds.slates.regret import DuelCells
 from metaeval.kinds.slates.sheets import slate_sheets
 from metaeval.kinds.slates.tables import difficulty_table, majority_table, regret_table
@@ -41,8 +42,8 @@ def results(scored: Scored[SlatesStudy]) -> Results:
         tests = next((found for found in compared if found.by == study.by), None)
         ranked = [RankedCell.of(board, found) for found in compared]
     scored.own.update(_tables(scored, cells, board))
-    drawn = figures(scored, board)
-    return Results(board, study.by, tests, ranked, figures=drawn, files=dict(scored.own))
+    drawn, groups = figures(scored, board), duel_groups(cells)
+    return Results(board, study.by, tests, ranked, figures=drawn, groups=groups, files=dict(scored.own))
 
 
 def _tables(scored: Scored[SlatesStudy], cells: DuelCells, board: Board) -> dict[str, pd.DataFrame]:
