@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.kinds.files.loading import Imported
-    from metaeval.kinds.relevance.data.imports.collecting import ImportedCollection
 
 
 class _Lists(click.Command):
@@ -180,6 +179,6 @@ def import_coat(folder: Path, *, kind: str, out: Path, **options: Any) -> None:
     _tell(run(folder, out, **options))
 
 
-def _tell(found: Imported[Any] | ImportedCollection) -> None:
+def _tell(found: Imported[Any]) -> None:
     for line in found.lines():
         click.echo(line)

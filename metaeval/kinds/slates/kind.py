@@ -10,13 +10,16 @@ from metaeval.kinds.slates import reading
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.slate_set import utilities_of
 from metaeval.kinds.slates.files import FILES, TEXTS
-from metaeval.kinds.slates.regret import DuelCells
+from metaeval.kinds.slates.regret import DuelCells, units_of_study
 from metaeval.kinds.slates.study import SlatesStudy
+from metaeval.kinds.slates.verdicts import verdict_rows
 from metaeval.kinds.study import unknown_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    import pandas as pd
 
     from metaeval.engine.board import Board
     from metaeval.engine.drilldown import UnitView
@@ -102,6 +105,10 @@ class SlatesKind(StudyKind):
         from metaeval.kinds.slates.results import figures
 
         return figures(scored, board, names, first)
+
+    def orders(self, scored: Scored[SlatesStudy]) -> pd.DataFrame:
+        """Take the verdicts of every evaluator: its scores."""
+        return verdict_rows(scored.matched.aligned, units_of_study(scored))
 
     def unit_view(self, data: SlateSet, aspects: Sequence[str]) -> UnitView:
         """Show both slates side by side, the task, and what is known of the user."""
