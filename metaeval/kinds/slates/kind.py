@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.kinds.kind import StudyKind
+from metaeval.kinds.slates import reading
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.slate_set import utilities_of
 from metaeval.kinds.slates.files import FILES, TEXTS
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.engine.board import Board
+    from metaeval.engine.drilldown import UnitView
     from metaeval.engine.figures.figure import Figure
     from metaeval.engine.results import Results
     from metaeval.engine.sheet import Sheet
@@ -110,10 +111,8 @@ class SlatesKind(StudyKind):
         return verdict_rows(scored.matched.aligned, units_of_study(scored))
 
     def unit_view(self, data: SlateSet, aspects: Sequence[str]) -> UnitView:
-        """Show the names of the two slates."""
-        columns = tuple(UnitColumn(k, data.nouns[k], data.units[k].tolist()) for k in data.keys)
-        texts = tuple(UnitText(side, data.table[side].tolist()) for side in ("first", "second"))
-        return UnitView(columns, texts, tuple(Rated(a, data.aspects.get(a, "")) for a in aspects))
+        """Show both slates side by side, the task, and what is known of the user."""
+        return reading.unit_view(data, aspects)
 
 
 SLATES = SlatesKind()
