@@ -54,7 +54,8 @@ def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> No
 def coherence(path: Path, *, map_file: Path | None, resamples: int, seed: int) -> Sheets:
     """Say whether verdicts are the same with sides swapped and when asked again, and have no cycles.
 
-    FILE is a table with a row per verdict; RUN is the folder of a run with pairwise evaluators.
+    FILE is a table with a row per verdict; RUN is the folder of a run with pairwise evaluators, or of
+    kind slates.
     """
     from metaeval.study.commands.pairwise import coherence_of
 

@@ -143,6 +143,16 @@ class StudyKind(ABC):
         """
         return []
 
+    def orders(self, scored: Scored[Any]) -> pd.DataFrame | None:
+        """Return the verdicts on pairs as `coherence` (`metaeval.analysis.verdicts`) takes them.
+
+        None if there are none: no evaluator is a pairwise one.
+        """
+        from metaeval.analysis.verdicts.coherence import orders_of
+
+        verdicts = scored.scores.verdicts
+        return None if verdicts is None else orders_of(verdicts)
+
     @abstractmethod
     def unit_view(self, data: DataOfKind, aspects: Sequence[str]) -> UnitView:
         """Return how the units of a data set are shown to a reader."""

@@ -10,12 +10,14 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.results import RankedCell, Results
 from metaeval.engine.sentences import interval_sentence
 from metaeval.kinds.slates import files
+from metaeval.kinds.slates.against import against_table
 from metaeval.kinds.slates.agreement import agreement_table
 from metaeval.kinds.slates.figures import FIGURES, slate_figures
+from metaeval.kinds.slates.reading import duel_groups
 from metaeval.kinds.slates.regret import DuelCells
 from metaeval.kinds.slates.sheets import slate_sheets
 from metaeval.kinds.slates.tables import difficulty_table, majority_table, regret_table
-from metaeval.kinds.slates.verdicts import coherence_table
+from metaeval.kinds.slates.verdicts import coherence_table, rated_verdicts, raters_of, verdict_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,18 +42,21 @@ def results(scored: Scored[SlatesStudy]) -> Results:
         tests = next((found for found in compared if found.by == study.by), None)
         ranked = [RankedCell.of(board, found) for found in compared]
     scored.own.update(_tables(scored, cells, board))
-    drawn = figures(scored, board)
-    return Results(board, study.by, tests, ranked, figures=drawn, files=dict(scored.own))
+    drawn, groups = figures(scored, board), duel_groups(cells)
+    return Results(board, study.by, tests, ranked, figures=drawn, groups=groups, files=dict(scored.own))
 
 
 def _tables(scored: Scored[SlatesStudy], cells: DuelCells, board: Board) -> dict[str, pd.DataFrame]:
     """Return the tables that only this kind has, without empty ones."""
-    study, units = scored.study, cells.table
+    study, data = scored.study, scored.matched.aligned
+    verdicts = verdict_rows(data, cells.table)
+    rated = [*rated_verdicts(data, cells.table, raters_of(scored))]
     found = {
-        files.UNITS: units,
+        files.UNITS: cells.table,
         files.REGRET: regret_table(cells, board, study.tests),
         files.DIFFICULTY: difficulty_table(cells, study.difficulty),
-        files.COHERENCE: coherence_table(scored, units),
+        files.COHERENCE: coherence_table(verdicts, rated, study.bootstrap),
+        files.AGAINST: against_table(cells, verdicts, rated),
         files.AGREEMENT: agreement_table(cells),
         files.MAJORITY: majority_table(cells, _majorities(study.specs), study.tests),
     }

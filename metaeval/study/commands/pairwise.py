@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from metaeval.analysis.verdicts.coherence import coherence, orders_of
+from metaeval.analysis.verdicts.coherence import coherence
 from metaeval.analysis.verdicts.coherence_sheet import coherence_sheet
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.simulation import REAL
+from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import open_run
 from metaeval.sources.verdict_orders import read_orders
 from metaeval.sources.verdicts import read_verdicts
@@ -31,6 +32,8 @@ def coherence_of(
 ) -> Sheet:
     """Say whether recorded verdicts, or those of a finished run, are coherent.
 
+    A run has verdicts of its pairwise evaluators, or of all, if its units are pairs, as duels of slates are.
+
     Raises
     ------
     MetaevalError
@@ -39,9 +42,10 @@ def coherence_of(
     simulated = REAL
     if Path(path).is_dir():
         run = open_run(path)
-        if run.verdicts is None:
+        known = kind_named(run.scored.study.kind).orders(run.scored)
+        if known is None:
             raise MetaevalError(f"the run in {path} has no verdicts on pairs")
-        verdicts, simulated = orders_of(run.verdicts), run.scores.simulation
+        verdicts, simulated = known, run.scores.simulation
     elif map_path is None:
         raise MetaevalError(f"{path} needs a map that says which column is what; give one with --map")
     else:

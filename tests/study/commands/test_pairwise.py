@@ -14,7 +14,8 @@ from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.llm.store.replies import Store
 from metaeval.runs.finished import open_run
 from metaeval.runs.replies import export_run
-from metaeval.study.commands.pairwise import pairwise_of
+from metaeval.study.commands.pairwise import coherence_of, pairwise_of
+from tests.conftest import ROOT
 from tests.kinds.explanations.judge.test_judge import KEY
 from tests.llm.server import Act, serving
 from tests.study.runs import tiny_run
@@ -52,6 +53,31 @@ def test_a_run_holds_its_verdicts(tiny: Path) -> None:
         pairwise_of(folder)
     with pytest.raises(MetaevalError, match="evaluator 'pare'; did you mean 'pair'"):
         pairwise_of(again, ["pare"])
+
+
+def test_coherence_of_a_run_is_that_of_its_verdicts(tiny: Path) -> None:
+    run = tiny_run(tiny.parent, "run", evaluators=f'{{length: Length(), pair: "{PAIR}"}}')
+    found = coherence_of(run, resamples=50).frame.set_index(["task", "axiom"])
+    assert set(found["evaluator"]) == {"pair"}
+    assert found["n"]["clear", "asymmetry"] == found["n"]["fitting", "asymmetry"] == 6 * 3
+    other = tiny_run(tiny.parent, "other", evaluators="{length: Length()}")
+    with pytest.raises(MetaevalError, match="no verdicts on pairs"):
+        coherence_of(other)
+
+
+def test_coherence_of_a_run_of_slates_is_that_of_its_scores(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(
+        f"kind: slates\ndataset: {json.dumps(str(ROOT / 'data' / 'slates'))}\ntasks: [T1, T3]\n"
+        "evaluators: {cyclic: Recorded('cyclic'), leaning: Recorded('leaning')}\n"
+        "bootstrap: {resamples: 50}\n"
+    )
+    me.run(tmp_path / "study.yaml", out=tmp_path / "run")
+    found = coherence_of(tmp_path / "run", resamples=50).frame
+    written = pd.read_csv(tmp_path / "run" / "coherence.csv")
+    pd.testing.assert_frame_equal(found, written, check_dtype=False)
+    shares = found.set_index(["evaluator", "task", "axiom"])["estimate"]
+    assert shares["cyclic", "T1", "transitivity"] < shares["leaning", "T1", "transitivity"]
+    assert shares["leaning", "T1", "first_position"] > 0.55
 
 
 def test_flips_are_what_the_evaluator_says(tiny: Path) -> None:
