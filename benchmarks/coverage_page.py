@@ -19,6 +19,7 @@ _NAMES = {
     "soft_pairwise_accuracy": "soft pairwise accuracy",
     "tau": "τ",
     "bootstrap": "τ, bootstrap",
+    "first_position": "first position",
 }
 
 
@@ -29,6 +30,7 @@ _SECTIONS = (
     ("Generators", ("rankings of", "means of", "equal generators", "prediction-powered")),
     ("Orders of systems", ("order of",)),
     ("Whether a judge can be trusted", ("calibration", "shares of", "biases", "gate", "panel")),
+    ("Coherence of verdicts", ("coherence",)),
 )
 
 
