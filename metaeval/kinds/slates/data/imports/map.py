@@ -15,7 +15,7 @@ Instead of ``rating`` a column may be the ``gain`` (0 or more; the greatest, or 
 counts as 1) or the ``position`` in a reference order (the smallest is the best). A user's newest items are
 the candidates, and those before them the history, by ``timestamp``, which is a number or a date, else by
 ``position``; without both there is no history.
-``draw`` takes the options of `Sampling`, which are those of the other imports.
+``draw`` takes the options of the other imports.
 
 ::
 
