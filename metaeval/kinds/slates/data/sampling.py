@@ -57,7 +57,7 @@ class Sampling(Options):
     equal: Switch = False
     identical: _Probes = 0
     repeats: _Probes = 0
-    users: Count | None = Field(default=100, description="a whole number, 1 or more")
+    users: int = Field(default=100, ge=0, description="a whole number; 0 for all")
     candidates: int = Field(default=20, description="a whole number that is not below the size of a slate")
     history: int = Field(default=20, ge=0, description="a whole number, 0 or more")
     embeddings: str | None = Field(default=None, description="the name of a model of sentence-transformers")
