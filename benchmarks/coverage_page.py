@@ -18,6 +18,9 @@ _NAMES = {
     "false_positives": "false positives",
     "soft_pairwise_accuracy": "soft pairwise accuracy",
     "tau": "τ",
+    "ips": "IPS",
+    "snips": "SNIPS",
+    "dr": "DR",
     "bootstrap": "τ, bootstrap",
 }
 
@@ -29,6 +32,7 @@ _SECTIONS = (
     ("Generators", ("rankings of", "means of", "equal generators", "prediction-powered")),
     ("Orders of systems", ("order of",)),
     ("Whether a judge can be trusted", ("calibration", "shares of", "biases", "gate", "panel")),
+    ("Off-policy values", ("off-policy",)),
 )
 
 

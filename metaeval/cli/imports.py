@@ -248,6 +248,26 @@ def import_coat(folder: Path, *, kind: str, out: Path, **options: Any) -> None:
     _tell(run(folder, out, **options))
 
 
+@import_.command("obd")
+@click.argument("folder", type=PATH)
+@click.option("--campaign", type=click.Choice(["men", "women", "all"]), default="men", show_default=True)
+@click.option(
+    "--policy",
+    type=click.Choice(["random", "bts"]),
+    default="random",
+    show_default=True,
+    help="The one that made the log.",
+)
+@click.option("--name", help="Of the data set.  [default: obd, campaign and policy]")
+@out_folder
+@force
+def import_obd(folder: Path, *, out: Path, name: str | None, **options: Any) -> None:
+    """Import a log of the Open Bandit Dataset, and the policies of its platform."""
+    from metaeval.kinds.exposure.data.imports.obd import import_obd as run
+
+    _tell(run(folder, out, name=name or "", **options))
+
+
 def _tell(found: Imported[Any]) -> None:
     for line in found.lines():
         click.echo(line)

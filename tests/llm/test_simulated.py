@@ -217,8 +217,10 @@ def test_of_two_lists_it_prefers_the_one_with_more_of_what_was_rated_highly() ->
     good, bad = "1. genre: horror\n2. genre: war", "1. genre: love\n2. genre: war"
     assert (said(good, bad), said(bad, good)) == ("A", "B")
     assert said(good, bad, forced=False) == "A"
-    turned = "\n".join(reversed(good.split("\n")))
-    assert {said(good, turned, key) for key in range(20)} == {"A", "B"}
-    assert said(good, turned, forced=False) == "TIE"
+    turned = "1. genre: war\n2. genre: horror"
+    assert (said(good, turned), said(turned, good)) == ("A", "B")
+    sets = [text.replace("1.", "-").replace("2.", "-") for text in (good, turned)]
+    assert {said(*sets, key) for key in range(20)} == {"A", "B"}
+    assert said(*sets, forced=False) == "TIE"
     assert {said(bad, good, key, bias=1) for key in range(5)} == {"A"}
     assert {said(good, bad, key, bias=-1) for key in range(5)} == {"B"}

@@ -20,6 +20,7 @@ from metaeval.evaluators.verdicts import pair_keys
 from metaeval.sources.verdict_orders import ALL
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import mean_of
+from metaeval.stats.resampling.threads import one_thread
 
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats
@@ -30,6 +31,7 @@ COLUMNS = (
 )
 
 
+@one_thread()
 def coherence(verdicts: pd.DataFrame, *, resamples: int = 10_000, seed: int = 0) -> pd.DataFrame:
     """Measure the axioms, for each judge and task.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 import statistics
 from collections import Counter
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING
 from metaeval.llm.prompts.fences import fenced_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from metaeval.llm.calls.request import Request
 
 _WORDS = re.compile(r"\w+")
+_NUMBERED = re.compile(r"[0-9]+\. ")
 _RATED = re.compile(r"; rated (-?[0-9.]+)$")
 
 
@@ -37,6 +39,8 @@ def likeness(request: Request) -> float | None:
 def likenesses(request: Request) -> list[float] | None:
     """Return from 0 to 1 how like what the user liked each list of the last message is, its lines on average.
 
+    Numbered lines count less the later they come, as in nDCG; others count alike.
+
     A line of the history is liked if its rating, at its end, is at least the mean. Words count by how much
     more frequent they are among those lines than among the others. Without ratings all lines are liked. None
     without a history.
@@ -46,10 +50,12 @@ def likenesses(request: Request) -> list[float] | None:
     if known is None:
         return None
     weights, place = known
-    return [
-        statistics.fmean(place.cdf(_typical(_words(line), weights)) for line in text.split("\n"))
-        for _, text in fenced_parts(last)
-    ]
+
+    def mean(lines: Sequence[str]) -> float:
+        counts = [1 / math.log2(i + 1) if _NUMBERED.match(line) else 1.0 for i, line in enumerate(lines, 1)]
+        return statistics.fmean((place.cdf(_typical(_words(line), weights)) for line in lines), counts)
+
+    return [mean(text.split("\n")) for _, text in fenced_parts(last)]
 
 
 @functools.lru_cache(maxsize=4)

@@ -28,8 +28,8 @@ many numbers on a scale: ``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5 
 
 With ``"like": true`` in it an answer follows, in place of length and variety, how like the history of an
 earlier message the item of the last one is, each between tags (``metaeval.llm.providers.likeness``). With
-``"like": "lines"`` it follows how like what is rated highly there the lines of a list are, whatever their
-order.
+``"like": "lines"`` it follows how like what is rated highly there the lines of a list are; of a numbered list
+the first ones count most.
 
 With ``"pair": true`` in it the model compares the last two texts that stand between tags on lines of their
 own. A number from 0 to 2 is 0 for neither, 1 for the first and 2 for the second; so are the three values of a

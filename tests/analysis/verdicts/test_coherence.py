@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from metaeval.analysis.verdicts import pairs
 from metaeval.analysis.verdicts.coherence import COLUMNS, coherence, orders_of
@@ -70,21 +71,39 @@ def test_a_cyclic_judge_has_nothing_but_cycles():
     assert found["estimate"]["asymmetry"] == 1.0
 
 
-@pytest.mark.parametrize("ties", [0.0, 0.4])
-def test_chance_is_what_a_random_judge_reaches(ties):
-    rng = np.random.default_rng(3)
-    sides = ["first", "second", "tie"]
+@pytest.mark.parametrize("shown", [itertools.combinations, itertools.permutations])  # one order, or both
+@pytest.mark.parametrize("repeats", [1, 2])
+@pytest.mark.parametrize("ties", [0.0, 0.3])
+def test_chance_is_what_a_random_judge_reaches(ties, repeats, shown):
+    rng = np.random.default_rng(repeats)
+    group, repeat = (pd.DataFrame({name: range(n)}) for name, n in (("cluster", 250), ("repeat", repeats)))
+    pairs_shown = pd.DataFrame([*shown(NAMES[:5], 2)], columns=["first", "second"])
+    rows = group.merge(repeat, how="cross").merge(pairs_shown, how="cross").assign(group="")
+    winner = rng.choice(["first", "second", "tie"], len(rows), p=[(1 - ties) / 2, (1 - ties) / 2, ties])
+    found = coherence(rows.assign(evaluator="coin", task="all", winner=winner), resamples=400)
+    found = found[found["n"] >= 100].set_index("axiom")  # few triples are decided that are asked again
+    assert ("asymmetry" in found.index) == (shown is itertools.permutations)
+    assert ("repeatability" in found.index) == (repeats > 1)
+    assert "transitivity" in found.index or ties or (shown is itertools.permutations and repeats > 1)
+    error = (found["ci_high"] - found["ci_low"]) / (2 * 1.96)  # the Monte Carlo error of each share
+    assert (error.drop(["transitivity", "transitivity_both_orders"], errors="ignore") < 0.02).all()
+    assert ((found["estimate"] - found["chance"]).abs() < 4 * error).all()
+
+
+@pytest.mark.parametrize(("n", "ties"), [(1, 0.0), (6, 0.0), (7, 0.0), (40, 0.0), (9, 0.5)])
+def test_identical_sides_are_even_by_chance_as_the_formula_says(n, ties):
+    """The estimate of a coin is below 1, for no sample is even."""
+    rng = np.random.default_rng(n)
+    rows = pd.DataFrame({"cluster": np.arange(120 * n) % n, "group": 0, "repeat": 0})
+    rows = rows.assign(evaluator=np.arange(120 * n) // n, task="all", first="a", second="a")
     p = [(1 - ties) / 2, (1 - ties) / 2, ties]
-    names = [f"slate{i:02}" for i in range(25)]
-    frame = asked(lambda _one, _other: rng.choice(sides, p=p), groups=4, names=names)
-    found = coherence(frame, resamples=100).set_index("axiom")
-    for axiom in ("asymmetry", "repeatability", "first_position"):
-        assert found["estimate"][axiom] == pytest.approx(found["chance"][axiom], abs=0.04)
-    once = frame[(frame["repeat"] == 0) & (frame["first"] < frame["second"])]  # each pair decided by one coin
-    assert shares(once)["transitivity"] == pytest.approx(0.75, abs=0.03)
-    evens = [shares(asked(lambda _o, _p: rng.choice(sides[:2]), groups=1)) for _ in range(60)]
-    chance = shares(asked(lambda _o, _p: "first", groups=1), "chance")["irreflexivity"]
-    assert np.mean([e["irreflexivity"] for e in evens]) == pytest.approx(chance, abs=0.06)
+    found = coherence(rows.assign(winner=rng.choice(["first", "second", "tie"], len(rows), p=p)), resamples=1)
+    apart = found["estimate"] - found["chance"]
+    assert abs(apart.mean()) <= 4 * apart.std() / np.sqrt(len(apart)) + 1e-9
+    coins = stats.binom(n, 0.5)
+    if not ties:
+        exact = coins.expect(lambda heads: 1 - np.abs(2 * heads / n - 1))
+        assert found["chance"].to_numpy() == pytest.approx(exact)
 
 
 asked_rows = st.lists(
@@ -213,14 +232,15 @@ def test_verdicts_of_a_run_are_laid_out_as_they_were_shown():
     assert set(found["task"]) == {"all"}
 
 
-def test_order_effects_are_those_that_were_published(real_data, tmp_path):
+def test_order_effects_are_those_that_were_published_beside_repeatability(real_data, tmp_path):
     """Read from the raw replies; two of gemini-pro's, which the source lost, are read too."""
     (tmp_path / "map.yaml").write_text(
-        "columns: {judge: [judge, repeat], group: question, first: first, second: second, reply: reply}\n"
-        "choices: {first: A, second: B, tie: C}\n"
+        "columns: {judge: judge, repeat: repeat, group: question, first: first, second: second,"
+        " reply: reply}\nchoices: {first: A, second: B, tie: C}\n"
     )
-    sheet = coherence_of(real_data / "position_bias" / "verdicts.csv", tmp_path / "map.yaml", resamples=50)
-    found = sheet.frame[sheet.frame["axiom"] == "asymmetry"].set_index("evaluator")
+    rows = read_orders(real_data / "position_bias" / "verdicts.csv", tmp_path / "map.yaml")
+    alone = coherence(rows.assign(evaluator=rows["evaluator"] + " " + rows["repeat"]), resamples=50)
+    found = alone[alone["axiom"] == "asymmetry"].set_index("evaluator")
     assert (found["estimate"] * 144).round().astype(int).to_dict() == {
         **{f"claude-3-haiku-20240307 {r}": n for r, n in zip("123", (26, 22, 32), strict=True)},
         **{f"gpt-4-0613 {r}": n for r, n in zip("123", (122, 118, 122), strict=True)},
@@ -229,3 +249,29 @@ def test_order_effects_are_those_that_were_published(real_data, tmp_path):
     }
     assert set(found["n"]) == {72}
     assert set(found["n_missing"]) == {0}
+    # The repeats together: every judge says the same again more often than it does with the sides swapped.
+    both = coherence(rows, resamples=1_000).set_index(["axiom", "evaluator"])
+    counts = (both["estimate"] * both["n"]).round().astype(int)
+    swapped, again = both.loc["asymmetry"], both.loc["repeatability"]
+    assert set(swapped["n"]) == {3 * 72}
+    assert set(again["n"]) == {3 * 144}
+    assert counts["asymmetry"].to_dict() == {
+        "claude-3-haiku-20240307": 40,
+        "gpt-4-0613": 181,
+        "gpt-3.5-turbo-1106": 166,
+        "gemini-pro": 135,
+    }
+    assert counts["repeatability"].to_dict() == {
+        "claude-3-haiku-20240307": 348,
+        "gpt-4-0613": 406,
+        "gpt-3.5-turbo-1106": 420,
+        "gemini-pro": 304,
+    }
+    assert (again["estimate"] > swapped["estimate"]).all()
+    claude = "claude-3-haiku-20240307"
+    assert again["ci_low"][claude] > 0.7
+    assert swapped["ci_high"][claude] < 0.3
+    # By hand: two of the three verdicts on a pair in one order that are the same.
+    wins = rows.groupby(["evaluator", "group", "first", "second"])["winner"].agg(list)
+    same = wins.map(lambda w: sum(a == b for a, b in itertools.combinations(w, 2)))
+    assert same.groupby(level=0).sum().to_dict() == counts["repeatability"].to_dict()

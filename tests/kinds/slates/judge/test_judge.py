@@ -404,7 +404,6 @@ def test_what_it_would_cost_is_told_before() -> None:
 def test_a_simulated_judge_follows_the_history_with_noise_and_a_lean(form: str, *, tie: bool) -> None:
     data = slates(users=30, duels=6)
     truth = np.sign(data.ratings["rating"].to_numpy())
-    ordered = (data.table["task"] == "T2").to_numpy()
 
     def judged(model: str) -> Any:
         with judging():
@@ -421,6 +420,4 @@ def test_a_simulated_judge_follows_the_history_with_noise_and_a_lean(form: str, 
     assert abs(accuracy(coin) - 0.5) < 0.1
     assert abs((good == 1).mean() - (good == -1).mean()) < 0.1
     assert (lean == 1).mean() > 0.7
-    if not tie:
-        assert abs((good[ordered] == 1).mean() - 0.5) < 0.12  # a coin: the items are the same
-        assert 0 not in good
+    assert tie == (0 in good)
