@@ -7,9 +7,9 @@ import itertools
 import json
 import sys
 
-from benchmarks import coverage, engine, ensembles, inference, judging, llm
+from benchmarks import coherence, coverage, engine, ensembles, inference, judging, llm
 
-PARTS = (engine, inference, ensembles, llm, judging)
+PARTS = (engine, inference, ensembles, coherence, llm, judging)
 
 
 def main() -> int:

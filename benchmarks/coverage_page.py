@@ -22,6 +22,7 @@ _NAMES = {
     "snips": "SNIPS",
     "dr": "DR",
     "bootstrap": "τ, bootstrap",
+    "first_position": "first position",
 }
 
 
@@ -32,6 +33,7 @@ _SECTIONS = (
     ("Generators", ("rankings of", "means of", "equal generators", "prediction-powered")),
     ("Orders of systems", ("order of",)),
     ("Whether a judge can be trusted", ("calibration", "shares of", "biases", "gate", "panel")),
+    ("Coherence of verdicts", ("coherence",)),
     ("Off-policy values", ("off-policy",)),
 )
 

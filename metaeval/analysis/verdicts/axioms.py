@@ -62,17 +62,21 @@ class _Count(NamedTuple):
     """Of triples: cycles expected, players in cycles, players. Else, verdicts: `ONE`, `OTHER`, `NEITHER`."""
 
 
-def tallies(frame: pd.DataFrame) -> list[Tally]:
-    """Count the axioms for which something was asked, of verdicts as `coherence` takes them."""
+def tallies(frame: pd.DataFrame) -> tuple[list[Tally], int]:
+    """Count the axioms for which something was asked, and verdicts, in rows as `coherence` takes them."""
     groups = Groups.of(frame)
     of_pairs = groups.n_clusters if groups.n_clusters > 1 else PARTS
     sums = {a: np.zeros((2, groups.n_clusters if a in _OF_TRIPLES else of_pairs)) for a in _AXIOMS}
     facts = {axiom: np.zeros(3) for axiom in _AXIOMS}
-    for block in in_threads(lambda block: [*_counted(groups.pairs(block))], groups.blocks):
-        for count in block:
-            both = sums[count.axiom]
-            both += [np.bincount(count.unit, values, both.shape[1]) for values in (count.kept, count.of)]
+    before = 0
+    for n_pairs, counts in in_threads(lambda block: _counted(groups.pairs(block)), groups.blocks):
+        for count in counts:
+            both, unit = sums[count.axiom], count.unit
+            if groups.n_clusters == 1 and count.axiom not in _OF_TRIPLES:
+                unit = (unit + before) % PARTS
+            both += [np.bincount(unit, values, both.shape[1]) for values in (count.kept, count.of)]
             facts[count.axiom] += count.facts
+        before += n_pairs
     ties = facts[FIRST_POSITION][NEITHER] / max(1.0, facts[FIRST_POSITION].sum())
     same = (1 - ties) ** 2 / 2 + ties**2
     chance = dict.fromkeys(_OF_TRIPLES, 1 - CYCLES_BY_CHANCE)
@@ -86,18 +90,16 @@ def tallies(frame: pd.DataFrame) -> list[Tally]:
                 expected, cyclic, players = facts[axiom]
                 shares = 1 - expected / of.sum(), cyclic / players
             found.append(Tally(axiom, kept[there], of[there], np.flatnonzero(there), chance[axiom], *shares))
-    return found
+    return found, int(facts[FIRST_POSITION].sum() + facts[IRREFLEXIVITY].sum())
 
 
-def _counted(block: Pairs) -> Iterator[_Count]:
-    """Count all axioms."""
+def _counted(block: Pairs) -> tuple[int, list[_Count]]:
+    """Return how many pairs there are, and the counts of all axioms."""
     apart = block.one != block.other
-    pairs = block.only(apart)
-    yield from _transitivity(pairs)
-    yield from _of_pairs(pairs)
-    alike = block.only(~apart)
+    pairs, alike = block.only(apart), block.only(~apart)
     first, second, neither = alike.counts[0]
-    yield _Count(IRREFLEXIVITY, alike.unit, first + neither / 2, first + second + neither, _said(alike))
+    even = _Count(IRREFLEXIVITY, alike.unit, first + neither / 2, first + second + neither, _said(alike))
+    return len(block.one), [*_transitivity(pairs), *_of_pairs(pairs), even]
 
 
 def _said(pairs: Pairs) -> tuple[float, ...]:

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from metaeval.analysis.verdicts.axioms import IRREFLEXIVITY, Tally, tallies
-from metaeval.analysis.verdicts.pairs import WINNERS
 from metaeval.base.progress import progress
 from metaeval.base.records import FIRST, SECOND
 from metaeval.evaluators.verdicts import pair_keys
@@ -58,10 +57,10 @@ def coherence(verdicts: pd.DataFrame, *, resamples: int = 10_000, seed: int = 0)
     found: list[Tally] = []
     with progress("coherence", parts.ngroups) as advance:
         for (evaluator, task), part in those:
-            missing = int((~part["winner"].isin(WINNERS)).sum())
-            for tally in tallies(part):
-                found.append(tally)
-                rows.append({"evaluator": evaluator, "task": task, "n_missing": missing, **tally.cells})
+            of_part, there = tallies(part)
+            found += of_part
+            shared = {"evaluator": evaluator, "task": task, "n_missing": len(part) - there}
+            rows += [{**shared, **tally.cells} for tally in of_part]
             advance()
     ends = dict(zip(("estimate", "ci_low", "ci_high"), _intervals(found, resamples, seed), strict=True))
     return pd.DataFrame(rows, columns=list(COLUMNS)).assign(**ends)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Ints
 
 ONE, OTHER, NEITHER = range(3)  # who won: the name that comes first in the order of names, the second, none
-WINNERS = (FIRST, SECOND, TIE)
+_WINNERS = (FIRST, SECOND, TIE)
 _SAID = 6  # things that a verdict may say: two orders in which the names were shown, three winners
 _ROWS = 2**19  # verdicts that are counted at a time; more, if a group has more
 PARTS = 1000  # in which pairs are resampled that are all of one cluster, if there are more
@@ -37,7 +37,7 @@ class Pairs:
     of_asked: Ints
     """The pair of each of these."""
     unit: Ints
-    """What is resampled for each pair: its cluster, or a part of all pairs if there is one cluster."""
+    """What is resampled for each pair: its cluster, or the pair's number if there is one cluster."""
     group: Ints
     """The group of each player, ascending from 0."""
     cluster: Ints
@@ -47,7 +47,7 @@ class Pairs:
     def of(cls, frame: pd.DataFrame, group: Ints, cluster: Ints) -> Pairs:
         """Count the verdicts of a frame, given the group of each row and the cluster of each group."""
         codes, words = pd.factorize(frame["winner"])
-        winner = np.append(pd.Index(WINNERS).get_indexer(words.astype(object)), -1)[codes]
+        winner = np.append(pd.Index(_WINNERS).get_indexer(words.astype(object)), -1)[codes]
         if (winner < 0).any():
             frame, group, winner = frame[winner >= 0], group[winner >= 0], winner[winner >= 0]
         names, n_names = _coded(pd.concat([frame[FIRST], frame[SECOND]], ignore_index=True))
@@ -57,7 +57,7 @@ class Pairs:
         swapped, n = first > second, len(of_player)
         keys = (np.minimum(first, second) * n + np.maximum(first, second)) * repeats + repeat
         keys *= _SAID
-        keys += np.where(winner == NEITHER, NEITHER, winner ^ swapped) + len(WINNERS) * swapped
+        keys += np.where(winner == NEITHER, NEITHER, winner ^ swapped) + len(_WINNERS) * swapped
         keys.sort()
         asked, said = np.divmod(keys, _SAID)
         fresh = changes(asked)
@@ -75,7 +75,7 @@ class Pairs:
             counts=by_repeat if repeats == 1 else _counted(said, of_asked[at]),
             asked=by_repeat,
             of_asked=of_asked,
-            unit=clusters[players[one]] if cluster.any() else np.arange(len(one)) % PARTS,
+            unit=clusters[players[one]] if cluster.any() else np.arange(len(one)),
             group=players,
             cluster=clusters,
         )
@@ -139,7 +139,7 @@ class Groups:
 def _counted(said: Ints, at: Ints) -> Ints:
     """Count what verdicts say, shape (2, 3, places)."""
     n = int(at.max(initial=-1)) + 1
-    return np.bincount(said * n + at, minlength=_SAID * n).reshape(2, len(WINNERS), n)
+    return np.bincount(said * n + at, minlength=_SAID * n).reshape(2, len(_WINNERS), n)
 
 
 def _coded(column: pd.Series[Any]) -> tuple[Ints, int]:

@@ -76,7 +76,7 @@ def against_table(cells: DuelCells, verdicts: pd.DataFrame, rated: Sequence[Rate
         parts = of_judges[of_judges["task"] == task].groupby("evaluator", sort=False, observed=True)
         for judge, part in parts:
             names = np.unique(part["cluster"].to_numpy(dtype=str))
-            for t in tallies(part) if len(names) > 1 else ():
+            for t in tallies(part)[0] if len(names) > 1 else ():
                 if t.axiom != FIRST_POSITION:
                     kept = _placed(users, names[t.unit], t.kept, t.of)
                     of_axiom.setdefault(t.axiom, {})[str(judge)] = kept

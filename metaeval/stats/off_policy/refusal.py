@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from metaeval.stats.off_policy.support import THIN, WORST
+from metaeval.stats.off_policy.support import OFTEN, THIN, WORST
 from metaeval.stats.off_policy.terms import CHOSEN
 
 if TYPE_CHECKING:
     from metaeval.stats.off_policy.estimators import WeightTotals
+    from metaeval.stats.off_policy.support import Support
     from metaeval.stats.off_policy.terms import Estimator
 
 
@@ -50,9 +51,9 @@ class Rule:
     cut_off: float = 0.1
     """The largest share of the weight that clipping or trimming takes away."""
     unshown: float = 0.02
-    """The largest share of the policy's mass on actions that the log never shows."""
+    """The largest share of the policy on actions that the log never shows, beyond what chance leaves out."""
     thin: float = 0.2
-    """The same on actions shown fewer than `THIN` times."""
+    """The largest share of the policy on actions that the log hardly shows."""
     propensity: float = 0.05
     """The largest share of the policy that logged propensities misplace."""
     balance: float = 0.1
@@ -63,10 +64,7 @@ class Rule:
 class Overlap:
     """What is known of the overlap of two policies, whatever the estimator."""
 
-    unshown: float
-    """The share of the evaluated policy's mass on actions that the log never shows at that place."""
-    thin: float
-    """The same on actions shown fewer than `THIN` times."""
+    support: Support
     misplaced: float
     """The share that logged propensities misplace: `metaeval.stats.off_policy.support.Showings.misplaced`."""
     imbalance: tuple[float, float]
@@ -119,15 +117,13 @@ def _size(weights: WeightTotals, rule: Rule) -> list[Refusal]:
 
 
 def _support(overlap: Overlap, rule: Rule) -> list[Refusal]:
-    found = []
-    if overlap.unshown > rule.unshown:
-        text = (
-            f"{overlap.unshown:.1%} of the policy is on what the log never shows (at most {rule.unshown:.0%})"
-        )
-        found.append(Refusal(Reason.SUPPORT, text))
-    if overlap.thin > rule.thin:
-        text = f"{overlap.thin:.1%} of the policy is on what the log shows fewer than {THIN} times"
-        found.append(Refusal(Reason.EXTRAPOLATION, f"{text} (at most {rule.thin:.0%})"))
+    found, of = [], overlap.support
+    if of.unshown > of.by_chance + rule.noise * of.error + rule.unshown:
+        text = f"{of.unshown:.1%} of the policy is on what the log never shows; chance would leave out"
+        found.append(Refusal(Reason.SUPPORT, f"{text} {of.by_chance:.1%} (at most {rule.unshown:.0%} more)"))
+    if of.thin > rule.thin:
+        text = f"{of.thin:.1%} of the policy is on what it shows {OFTEN} times or more and the log fewer than"
+        found.append(Refusal(Reason.EXTRAPOLATION, f"{text} {THIN} times (at most {rule.thin:.0%})"))
     return found
 
 

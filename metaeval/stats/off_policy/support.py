@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
 
-THIN = 5
-"""Showings below which an action is as good as not shown."""
+THIN, OFTEN = 5, 20
+"""An action that the policy would show ``OFTEN`` times or more, and the log shows fewer than ``THIN`` times,
+is as good as not shown."""
 WORST = 5
 """Standard errors beyond which the worst of many differences is no chance."""
 _ENOUGH = 20  # showings from which an action's frequency is held against its propensities
+
+
+class Support(NamedTuple):
+    """Shares of a policy's mass."""
+
+    unshown: float
+    """On actions that the log never shows at that place."""
+    by_chance: float
+    """What chance would leave out, estimated."""
+    error: float
+    """Its standard error."""
+    thin: float
+    """On actions that the policy would show often (`OFTEN`), and the log hardly does (`THIN`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,15 +49,29 @@ class Showings:
     inverse: Floats
     squares: Floats
 
-    def unshown(self, mass: Floats, *, below: int = 1) -> float:
-        """Return the share of a policy's mass on actions that a place showed fewer than ``below`` times.
+    def support(self, mass: Floats) -> Support:
+        """Return how much of a policy is on actions that the log does not show.
+
+        Chance leaves out actions that a log could have shown. If the propensities are right, the policy's mass
+        on them is, in expectation, that of the actions shown once, each by its weight (after Good 1953).
 
         Parameters
         ----------
         mass
-            Shape (places, actions): the policy's probabilities, summed over the rounds of a place.
+            Shape (places, actions): the policy's probabilities, summed over the rounds of a place, which is
+            how often it would show the action.
         """
-        return float(mass[self.shown < below].sum() / mass.sum())
+        total = mass.sum()
+        n = np.maximum(self.shown.sum(axis=1, keepdims=True), 1)
+        single = (mass * self.inverse / n)[self.shown == 1] / total
+        thin = (self.shown < THIN) & (mass >= OFTEN)
+        never = self.shown == 0
+        return Support(
+            float(mass[never].sum() / total),
+            float(single.sum()),
+            float(np.sqrt((single**2).sum())),
+            float(mass[thin].sum() / total),
+        )
 
     def misplaced(self, mass: Floats) -> float:
         """Return the share of a policy that logged propensities misplace, beyond chance.

@@ -7,10 +7,11 @@ import pytest
 
 from metaeval.stats.off_policy.estimators import WeightTotals
 from metaeval.stats.off_policy.refusal import Overlap, Reason, Rule, refusals
+from metaeval.stats.off_policy.support import Support
 from metaeval.stats.off_policy.terms import ESTIMATORS, Estimator, Weighting
 
 WEIGHTS = WeightTotals(n=10_000, total=10_000.0, squares=40_000.0, largest=9.0, error=0.02)
-SOUND = Overlap(0.0, 0.0, 0.0, (0.05, 1.0), WEIGHTS)
+SOUND = Overlap(Support(0.0, 0.0, 0.0, 0.0), 0.0, (0.05, 1.0), WEIGHTS)
 
 
 def reasons(overlap, name="ips", changed=None, weighting=None):
@@ -35,8 +36,8 @@ def of_weights(**changed):
         (of_weights(total=12_000.0), Reason.MEAN_WEIGHT),
         (of_weights(total=8_000.0), Reason.MEAN_WEIGHT),
         (of_weights(error=np.nan), Reason.MEAN_WEIGHT),
-        ({"unshown": 0.03}, Reason.SUPPORT),
-        ({"thin": 0.25}, Reason.EXTRAPOLATION),
+        ({"support": Support(0.03, 0.0, 0.0, 0.0)}, Reason.SUPPORT),
+        ({"support": Support(0.0, 0.0, 0.0, 0.25)}, Reason.EXTRAPOLATION),
         ({"misplaced": 0.06}, Reason.PROPENSITIES),
         ({"imbalance": (-0.2, -6.0)}, Reason.BALANCE),
         ({"varied": False}, Reason.OUTCOMES),
@@ -78,10 +79,12 @@ def test_what_switch_dr_and_dros_choose_to_cut_off_does_not_help_them():
 
 
 def test_a_reason_says_its_number_and_the_limit():
-    overlap = replace(SOUND, weights=replace(WEIGHTS, squares=4.75e7), unshown=0.25)
+    overlap = replace(
+        SOUND, weights=replace(WEIGHTS, squares=4.75e7), support=Support(0.25, 0.01, 0.005, 0.0)
+    )
     texts = [r.text for r in refusals(Estimator("ips"), overlap.weights, overlap, Rule())]
     assert texts == [
         "the effective sample size is 2.1 (at least 100)",
         "the effective sample size is 0.02% of the rounds (at least 1%)",
-        "25.0% of the policy is on what the log never shows (at most 2%)",
+        "25.0% of the policy is on what the log never shows; chance would leave out 1.0% (at most 2% more)",
     ]

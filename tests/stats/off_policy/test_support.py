@@ -18,9 +18,25 @@ def test_mass_on_what_a_place_never_or_hardly_shows():
     place, action = np.array([0, 0, 0, 1, 1]), np.array([0, 0, 1, 2, 2])
     found = showings(place, action, np.full(5, 0.5), (2, 3))
     mass = np.array([[1.5, 0.9, 0.6], [0.2, 0.3, 1.5]])
-    assert found.unshown(mass) == pytest.approx((0.6 + 0.2 + 0.3) / 5)
-    assert found.unshown(mass, below=2) == pytest.approx((0.9 + 0.6 + 0.2 + 0.3) / 5)
-    assert found.unshown(mass, below=3) == pytest.approx(1.0)
+    of = found.support(mass)
+    assert of.unshown == pytest.approx((0.6 + 0.2 + 0.3) / 5)
+    assert of.by_chance == of.error == pytest.approx(0.9 * 2 / 3 / 5)  # the action that is shown once
+    assert of.thin == 0
+    assert found.support(mass * 20).thin == pytest.approx((1.5 + 1.5) / 5)
+
+
+def test_what_chance_leaves_out_is_estimated_without_bias():
+    """300 actions, most of them shown now and then: the mass on those left out, and its estimate, over logs."""
+    rng = np.random.default_rng(3)
+    p, mass = rng.dirichlet(np.full(300, 0.5)), rng.dirichlet(np.ones(300))
+    left, chance = [], []
+    for _ in range(400):
+        action = rng.choice(300, 500, p=p)
+        of = showings(np.zeros(500, int), action, p[action], (1, 300)).support(500 * mass[None])
+        left.append(of.unshown)
+        chance.append(of.by_chance)
+    assert 0.1 < np.mean(left) < 0.6
+    assert np.mean(chance) == pytest.approx(np.mean(left), abs=4 * np.std(chance) / 20)
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])

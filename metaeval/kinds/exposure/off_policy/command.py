@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.kinds.exposure.data.loading import load
-from metaeval.kinds.exposure.data.log_set import OUTCOME
 from metaeval.kinds.exposure.off_policy.arrays import arrays_of
 from metaeval.kinds.exposure.off_policy.evaluation import RULE, OffPolicy, evaluate
-from metaeval.kinds.exposure.off_policy.policies import UNIFORM, read_policy
+from metaeval.kinds.exposure.off_policy.policies import read_policy
 from metaeval.kinds.exposure.off_policy.sheets import overlap_sheet, values_sheet
 from metaeval.kinds.files.folder import folder_of
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.engine.sheet import Sheet
-    from metaeval.kinds.exposure.data.log_set import LogSet
-    from metaeval.kinds.exposure.off_policy.evaluation import Evaluation
 
 
 def off_policy_of(
@@ -46,22 +43,6 @@ def off_policy_of(
     log = arrays_of(data)
     found = [evaluate(log, read_policy(name, log, folder_of(place)), wanted) for name in policies]
     return [
-        values_sheet(found, wanted, force=force, simulated=data.simulated, more=_sample(data, found)),
+        values_sheet(found, wanted, force=force, simulated=data.simulated),
         overlap_sheet(found, RULE, simulated=data.simulated),
     ]
-
-
-def _sample(data: LogSet, found: Sequence[Evaluation]) -> list[str]:
-    """Say how near the values of the uniform policy come to the mean of a random sample, if there is one."""
-    of = [one for one in found if one.policy == UNIFORM]
-    if data.test is None or not of:
-        return []
-    truth, log = float(data.test[OUTCOME].mean()), float(data.log[OUTCOME].mean())
-    values = {v.estimator: v.found.value for v in of[0].estimates if not v.refusals}
-    closed = [
-        f"{e.name} closes {1 - abs(value - truth) / abs(log - truth):.0%}"
-        for e, value in values.items()
-        if e.name != "naive" and e.weighting.change == "none" and log != truth
-    ]
-    text = f"A random sample of {len(data.test):,} outcomes has the mean {truth:.4g}, the log {log:.4g}"
-    return [f"{text}: of the gap, {', '.join(closed)}."] if closed else [f"{text}."]

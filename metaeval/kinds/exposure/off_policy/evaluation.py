@@ -12,7 +12,7 @@ from metaeval.base.validation import Count, Options, Seed
 from metaeval.kinds.exposure.off_policy.model import predictions
 from metaeval.stats.off_policy.estimators import policy_sums
 from metaeval.stats.off_policy.refusal import Overlap, Refusal, Rule, refusals
-from metaeval.stats.off_policy.support import THIN, Showings, worst_imbalance
+from metaeval.stats.off_policy.support import Showings, worst_imbalance
 from metaeval.stats.off_policy.terms import (
     CHOSEN,
     MODELLED,
@@ -146,8 +146,7 @@ def overlap_of(log: LogArrays, policy: Policy, sums: PolicySums) -> Overlap:
     contexts = [log.position, *log.context.values()]
     off = max((worst_imbalance(code, weight) for code in contexts), key=lambda found: abs(found[1]))
     return Overlap(
-        showings.unshown(mass),
-        showings.unshown(mass, below=THIN),
+        showings.support(mass),
         showings.misplaced(mass),
         off,
         sums.weights[PLAIN],

@@ -9,7 +9,7 @@ import pandas as pd
 
 from metaeval.base.simulation import Simulation
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.stats.off_policy.support import THIN, WORST
+from metaeval.stats.off_policy.support import OFTEN, THIN, WORST
 from metaeval.stats.off_policy.terms import CHOSEN
 
 if TYPE_CHECKING:
@@ -25,15 +25,14 @@ def values_sheet(
     *,
     force: bool = False,
     simulated: bool = False,
-    more: Sequence[str] = (),
 ) -> Sheet:
-    """Lay out the values of policies, with ``more`` notes; refused values are left out, unless forced."""
+    """Lay out the values of policies; refused values are left out, unless forced."""
     rows = [_row(of, value, force=force) for of in found for value in of.estimates]
     frame = pd.DataFrame(rows)
     said = [row["reason"] for row in rows if row["refused"]]
     of = f"{found[0].n_clusters:,} {'users' if found[0].of_users else 'rounds'}"
     resampled = f"{wanted.resamples:,} resamples of {of}; seed {wanted.seed}"
-    notes = [f"Brackets hold 95 % bootstrap intervals ({resampled}).", *more]
+    notes = [f"Brackets hold 95 % bootstrap intervals ({resampled})."]
     if "direct" in wanted.estimators:
         notes.append("The direct method has none: its error is that of its model.")
     if said:
@@ -73,7 +72,7 @@ def _row(of: Evaluation, value: PolicyValue, *, force: bool) -> dict[str, Any]:
         "ci_high": value.found.high if shown else np.nan,
         "ess": value.weights.effective if used else np.nan,
         "mean_weight": value.weights.mean if used else np.nan,
-        "support": 1 - of.overlap.unshown,
+        "support": 1 - of.overlap.support.unshown,
         "refused": refused,
         "reason": "; ".join(f"{r.reason}: {r.text}" for r in value.refusals),
         "trim": at if change == "trim" and name not in CHOSEN else np.nan,
@@ -107,8 +106,11 @@ def overlap_sheet(found: Sequence[Evaluation], rule: Rule, *, simulated: bool = 
         "Misplaced: how far the sums of 1 / propensity of items are off the rounds, by the policy's mass on "
         f"them, where that is more than {WORST} standard errors."
     )
+    hardly = (
+        f"Hardly shown: fewer than {THIN} times, where the policy would show an item {OFTEN} times or more."
+    )
     title = "Overlap of the policies"
-    return Sheet("overlap", title, frame, columns, (weight, misplaced), Simulation(simulated))
+    return Sheet("overlap", title, frame, columns, (weight, hardly, misplaced), Simulation(simulated))
 
 
 def _overlap(of: Evaluation, rule: Rule) -> Iterator[tuple[str, float, float, str]]:
@@ -123,8 +125,10 @@ def _overlap(of: Evaluation, rule: Rule) -> Iterator[tuple[str, float, float, st
     yield "effective sample size, share of the rounds", share, nan, f"at least {rule.effective_share:g}"
     off = f"1 ± {rule.mean_weight:g}, and {rule.noise:g} standard errors"
     yield "mean weight", weights.mean, weights.error, off
-    yield "policy on items never shown", overlap.unshown, nan, f"at most {rule.unshown:g}"
-    yield f"policy on items shown fewer than {THIN} times", overlap.thin, nan, f"at most {rule.thin:g}"
+    beyond = f"at most {rule.unshown:g} more than chance, and {rule.noise:g} standard errors"
+    yield "policy on items never shown", overlap.support.unshown, nan, beyond
+    yield "policy that chance would leave out", overlap.support.by_chance, overlap.support.error, ""
+    yield "policy on items hardly shown", overlap.support.thin, nan, f"at most {rule.thin:g}"
     yield "policy misplaced by propensities", overlap.misplaced, nan, f"at most {rule.propensity:g}"
     by, z = overlap.imbalance
     error = abs(by / z) if z else nan

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from metaeval.base.errors import SpecError
-from metaeval.base.records import FIRST, SECOND, TIE, Status
+from metaeval.base.records import FIRST, SECOND, Status
 from metaeval.evaluators.arguments import check_flag, check_integer
 from metaeval.judging.unit_judge import UnitJudge
 from metaeval.kinds.slates.data.slate_set import USER
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from metaeval.llm.replies.fields import Field, Given
 
 REASON = "reason"
-_SCORES: Mapping[Given, float] = {TIE: 0.0, FIRST: 1.0, SECOND: -1.0}
-_WORDS: Mapping[Given, Sequence[str]] = {TIE: ("TIE",), FIRST: ("A", "list A"), SECOND: ("B", "list B")}
-"""Letters: digits would be read as numbers, of which a reason may name others."""
+_WORDS: Mapping[Given, Sequence[str]] = {0.0: ("TIE",), 1.0: ("A", "list A"), -1.0: ("B", "list B")}
+"""Score → what a reply says. Letters: digits would be read as numbers, of which a reason may name others."""
 _ALIASES = ("preferred", "verdict", "choice", "winner", "better", "answer")
 
 
@@ -132,12 +131,8 @@ class Slates(SlateJudge):
     def reply_fields(self, data: SlateSet, aspects: Sequence[str]) -> list[Field]:
         """Return the verdict, in letters, and a reason."""
         del data
-        words = {of: said for of, said in _WORDS.items() if self.tie or of != TIE}
+        words = {score: said for score, said in _WORDS.items() if self.tie or score}
         return self.with_reason(Choice(aspects[0], words, _ALIASES))
-
-    def value(self, read: Mapping[str, Given], aspect: str) -> float:
-        """Return the score that a verdict stands for."""
-        return _SCORES[read[aspect]]
 
     def frames(
         self, data: SlateSet, aspects: Sequence[str], **simulate: object

@@ -39,7 +39,7 @@ def test_every_planted_failure_of_overlap_is_refused(failure):
         assert all(found[name] & EXPECTED[failure] for name in WEIGHTED.estimators)
 
 
-@pytest.mark.parametrize(("users", "items"), [(200, 12), (400, 30), (1_000, 12), (3_000, 40)])
+@pytest.mark.parametrize(("users", "items"), [(200, 12), (400, 30), (600, 200), (1_000, 12), (3_000, 40)])
 def test_no_sound_log_is_refused(users, items):
     rng = np.random.default_rng(users)
     why = Counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
@@ -156,6 +157,18 @@ def test_replies_are_read_as_letters(reply: str, score: float | None) -> None:
         frame = judge.score(slates(users=1, duels=1), ASPECTS).frame
     assert set(frame["status"]) == {"unparsed" if score is None else "ok"}
     assert score is None or set(frame["score"]) == {score}
+
+
+def test_a_score_of_several_samples_is_the_mean_of_their_verdicts() -> None:
+    said = itertools.cycle(["A", "A", "B", "Well, well."])
+    with (
+        serving(lambda _body, _before: Act(text=next(said))) as server,
+        judging(limits=Limits(concurrency=1)),
+    ):
+        judge = Slates("openai/m", samples=4, temperature=1, attempts=1, base_url=server.openai)
+        frame = judge.score(slates(users=1, duels=1), ASPECTS).frame
+        assert len(server.log) == 8
+    assert frame["score"].tolist() == pytest.approx([1 / 3, 1 / 3])
 
 
 def test_a_tie_is_a_verdict_where_the_study_allows_it() -> None:
