@@ -110,9 +110,9 @@ def test_wrong_lines_are_counted_and_the_first_is_shown(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     packed = tmp_path / "r.jsonl.gz"
     packed.write_bytes(gzip.compress(path.read_bytes())[:-20])
-    with pytest.raises(DataError, match=r"^r\.jsonl\.gz: cannot be read: "):
+    with pytest.raises(DataError, match=r"r\.jsonl\.gz' cannot be read: "):
         import_amazon(packed, tmp_path / "out", HOW)
-    with pytest.raises(DataError, match=r"none\.jsonl: cannot be read: No such file"):
+    with pytest.raises(DataError, match=r"none\.jsonl' cannot be read: No such file"):
         import_amazon(tmp_path / "none.jsonl", tmp_path / "out", HOW)
     path.write_text("\n")
     with pytest.raises(DataError, match="holds no reviews"):
