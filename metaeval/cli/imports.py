@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,10 +62,12 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
     from metaeval.kinds.files.folder import kind_of
     from metaeval.kinds.files.loading import summary
 
-    if kind_of(map_file) == "slates":
-        from metaeval.kinds.slates.data.imports.table import import_table as run_duels
-
-        _tell(run_duels(file, map_file, out, force=force))
+    if (kind := kind_of(map_file)) in ("slates", "exposure"):
+        _tell(
+            import_module(f"metaeval.kinds.{kind}.data.imports.table").import_table(
+                file, map_file, out, force=force
+            )
+        )
         return
     from metaeval.kinds.explanations.data.tables.importer import import_table as run
 

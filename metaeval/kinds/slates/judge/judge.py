@@ -9,7 +9,7 @@ from metaeval.base.errors import SpecError
 from metaeval.base.records import FIRST, SECOND, Status
 from metaeval.evaluators.arguments import check_flag, check_integer
 from metaeval.judging.unit_judge import UnitJudge
-from metaeval.kinds.slates.data.slate_set import USER
+from metaeval.kinds.slates.data.slate_set import ORDER, USER
 from metaeval.kinds.slates.judge.prompt import DUEL, PLACEHOLDERS, TAGS, SlatePrompt
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Choice, Text
@@ -58,6 +58,13 @@ class SlateJudge(UnitJudge):
             raise SpecError(f"{name}: fields is a list such as ['title', 'genres'], not {self.fields!r}")
         check_integer(name, "history", self.history, 0)
         check_integer(name, "reason", self.reason, 0)
+
+    def check_settings(self) -> None:
+        """Raise `MetaevalError` for a setting that cannot be used."""
+        if self.expected:
+            name = type(self).__name__
+            raise SpecError(f"{name}: expected=True is for judges of one aspect per call; leave it out")
+        super().check_settings()
 
     def signature(self, data: SlateSet) -> Mapping[str, Any]:
         """Return the judge's settings, and what it is told."""
@@ -144,10 +151,13 @@ class Slates(SlateJudge):
         """Return texts and order; raise `DataError` if the data have not what is to be shown."""
         columns = data.table[[USER, "task", FIRST, SECOND]].to_numpy().tolist()
         groups = data.table.groupby([USER, "task"], sort=False).indices.values()
+        # Both orders of a slate and itself are the same question: the second one repeats it.
+        again = (data.table[FIRST] == data.table[SECOND]).astype(int)
+        repeats = data.table["repeat"] * (1 + again) + again * (data.table[ORDER] == SECOND)
         return _Prepared(
             [int(unit) for of in groups for unit in of],
             [(user, task, first, second) for user, task, first, second in columns],
-            data.table["repeat"].tolist(),
+            repeats.tolist(),
             self.prompt_for(data, DUEL, PLACEHOLDERS, tie=self.tie, **TAGS),
         )
 
@@ -156,7 +166,7 @@ class Slates(SlateJudge):
         return prepared.asked
 
     def repeat_of(self, unit: int, prepared: _Prepared) -> int:
-        """Return the number of the repetition that a duel is."""
+        """Return how often the same was asked before."""
         return prepared.repeats[unit]
 
     def messages(

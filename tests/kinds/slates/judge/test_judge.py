@@ -121,7 +121,7 @@ def test_what_a_user_shares_is_the_same_goes_first_and_holds_no_item_of_a_slate(
         assert any(re.search(wanted, body[1]["content"]) for body in bodies), wanted
 
 
-def test_a_repeated_duel_is_asked_again_and_a_pair_of_one_slate_once() -> None:
+def test_a_repeated_duel_is_asked_again_and_so_is_the_second_order_of_a_slate_and_itself() -> None:
     duels = slates(users=1, duels=1).table.iloc[:1].drop(columns="order")
     again = pd.concat([duels, duels.assign(duel="again", repeat=1), duels.assign(duel="same", second="s0")])
     units = units_of(again)
@@ -129,11 +129,16 @@ def test_a_repeated_duel_is_asked_again_and_a_pair_of_one_slate_once() -> None:
     with serving(prefers_small_numbers) as server, judging():
         judge = Slates("openai/m", base_url=server.openai)
         asked = [question.request.replicate for question in judge.questions(data, ASPECTS)]
-        assert asked == [0, 0, 1, 1, 0, 0]
+        assert asked == [0, 0, 1, 1, 0, 1]
         judge.score(data, ASPECTS)
-        assert len(server.log) == 5
+        assert len(server.log) == 6
         Slates("openai/m", replicate=1, base_url=server.openai).score(data, ASPECTS)
-        assert len(server.log) == 8  # what was the repetition is the first time of replicate=1
+        assert len(server.log) == 9  # what was the repetition is the first time of replicate=1
+
+
+def test_an_expectation_over_a_verdict_is_refused() -> None:
+    with pytest.raises(SpecError, match="Slates: expected=True is for judges of one aspect per call"):
+        Slates("simulated/m", expected=True)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from metaeval.base.counts import counted
 from metaeval.base.errors import DataError
 from metaeval.kinds.slates.data.imports.collecting import Candidates, collected, refuse_lines
 from metaeval.kinds.slates.data.loading import refuse_if_in_the_way
@@ -70,6 +71,8 @@ def import_mind(
     news, wrong = _read(Path(folder) / "news.tsv", _NEWS)
     refuse_lines(wrong)
     last = _last(_impressions(Path(folder) / "behaviors.tsv"), how)
+    notes = [f"{counted(len(last), 'user')} with an impression of {how.size} articles, some of them clicked"]
+    last = last[last[USER].isin(drawn(last[USER], how.users, how.seed))]
     shown = _items(last, "impressions")
     shown[GAIN] = shown[ITEM].str.endswith("-1").astype(float)
     shown[ITEM] = shown[ITEM].str[:-2]
@@ -85,7 +88,7 @@ def import_mind(
         "domain": NEWS._asdict(),
     }
     found = Candidates(shown[~seen], read.groupby(USER, sort=False).tail(how.history), items)
-    return collected(about, found, out, how, force=force)
+    return collected(about, found, out, how, notes=notes, force=force)
 
 
 def _read(path: Path, columns: tuple[str, ...]) -> tuple[Table, list[Problem]]:
@@ -114,11 +117,11 @@ def _impressions(path: Path) -> pd.DataFrame:
 
 
 def _last(impressions: pd.DataFrame, how: Sampling) -> pd.DataFrame:
-    """Return the last impression with a click, and without one, of each user that is drawn."""
+    """Return each user's last impression of enough articles of which some were clicked and some not."""
     shown = impressions["impressions"]
     mixed = shown.str.contains(r"-1(?:\s|$)") & shown.str.contains(r"-0(?:\s|$)")
-    last = impressions[mixed & (shown.str.count(r"\S+") >= how.size)].drop_duplicates(USER, keep="last")
-    return last[last[USER].isin(drawn(last[USER], how.users, how.seed))]
+    long = shown.str.count(r"\S+") >= how.size
+    return impressions[mixed & long].drop_duplicates(USER, keep="last")
 
 
 def _items(impressions: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -115,7 +115,7 @@ def _playlists_of(slices: Iterable[Path], how: Sampling) -> tuple[dict[str, dict
 def _playlists(path: Path) -> list[Any]:
     try:
         found = json.loads(path.read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         row = getattr(error, "lineno", None)
         raise DataError([Problem(path.name, row, None, f"is not JSON: {error}")]) from error
     except OSError as error:
@@ -139,6 +139,11 @@ def _wrong(playlist: Any) -> str:  # noqa: ANN401 - any value of JSON
             if not isinstance(track, dict) or not isinstance(track.get(key), kind):
                 what = "a whole number" if kind is int else "a text"
                 return f"(pid {playlist['pid']}): track {at} has no {key!r}, which is {what}"
+    texts = [str(playlist.get("name", "")), *(track[key] for track in tracks for key in _NEEDED[1:])]
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return f"(pid {playlist['pid']}) holds half of a surrogate pair, which is not Unicode text"
     return ""
 
 

@@ -60,6 +60,7 @@ def test_the_last_impression_with_a_click_gives_the_candidates(folder: Path) -> 
         "It's over",
     ]
     assert "1 user without a history" in found.notes
+    assert found.notes[0] == "2 users with an impression of 3 articles, some of them clicked"
     assert data.history_scale is None
 
 

@@ -117,6 +117,7 @@ def test_playlists_are_drawn_slice_by_slice_as_from_all(folder: Path) -> None:
             r"playlist 2 \(pid 7\): track 2 has no",
         ),
         ("list", "playlist 2 has no `pid`"),
+        (playlist(7) | {"name": "\ud800"}, r"playlist 2 \(pid 7\) holds half of a surrogate pair"),
     ],
 )
 def test_a_wrong_playlist_is_named(folder: Path, broken: Any, said: str) -> None:
