@@ -71,6 +71,8 @@ def against_table(cells: DuelCells, verdicts: pd.DataFrame, rated: Sequence[Rate
     of_judges = verdicts[verdicts["evaluator"].isin(judges)]
     for task in cells.parts:
         units, own = cells.units(task), regret_by_user(cells.units(task))
+        if not units.clusters.n:
+            continue
         users = np.unique(cells.table.loc[cells.use(task), "user_id"].to_numpy(dtype=str))
         of_axiom: dict[str, dict[str, Floats]] = {}
         parts = of_judges[of_judges["task"] == task].groupby("evaluator", sort=False, observed=True)

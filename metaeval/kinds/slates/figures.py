@@ -19,6 +19,7 @@ from metaeval.engine.figures.style import (
 )
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.slates import files
+from metaeval.kinds.slates.regret import measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,8 +67,7 @@ def slate_figures(
 
 
 def _similarities(units: pd.DataFrame) -> pd.DataFrame:
-    measured = units[(units["repeat"] == 0) & (units["first"] != units["second"])]
-    return measured.groupby("task", observed=True)[["similarity"]].mean().reset_index()
+    return units[measured(units)].groupby("task", observed=True)[["similarity"]].mean().reset_index()
 
 
 def _by_task(frame: pd.DataFrame, board: Board) -> Figure:

@@ -10,7 +10,7 @@ from metaeval.kinds.slates import reading
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.slate_set import utilities_of
 from metaeval.kinds.slates.files import FILES, TEXTS
-from metaeval.kinds.slates.regret import DuelCells, units_of_study
+from metaeval.kinds.slates.regret import DuelCells, measured, units_of_study
 from metaeval.kinds.slates.study import SlatesStudy
 from metaeval.kinds.slates.verdicts import verdict_rows
 from metaeval.kinds.study import unknown_word
@@ -68,9 +68,14 @@ class SlatesKind(StudyKind):
     def resolve(self, study: SlatesStudy, data: SlateSet) -> SlatesStudy:
         """Fill in the tasks and the cell that orders the leaderboard."""
         tasks = study.tasks or sorted(data.table["task"].astype(str).unique())
-        wanted = study.order_by.task or tasks[0]
-        if wanted not in tasks:
-            raise study.error(unknown_word("task", wanted, tasks), "order_by", "task")
+        duels = sorted(data.table.loc[measured(data.table), "task"].astype(str).unique())
+        if not duels:
+            raise study.error(
+                "the data set has no duel of two different slates that is no repetition; add some", "dataset"
+            )
+        wanted = study.order_by.task or next((task for task in tasks if task in duels), duels[0])
+        if wanted not in duels:
+            raise study.error(unknown_word("task", wanted, duels), "order_by", "task")
         for judge, rater in study.ratings.items():
             for name in (judge, rater):
                 if name not in study.specs:

@@ -92,10 +92,13 @@ class DuelCells(MeasuredCells):
     @cached_property
     def parts(self) -> Mapping[str, tuple[int, Bools | slice]]:
         """Each task → its duels, in both orders."""
-        known = self.table
-        measured = (known["repeat"] == 0) & (known["first"].astype(object) != known["second"].astype(object))
-        tasks = known["task"].astype(str)
-        return {t: (0, (measured & (tasks == t)).to_numpy()) for t in sorted(tasks[measured].unique())}
+        tasks, duels = self.table["task"].astype(str), measured(self.table)
+        return {t: (0, (duels & (tasks == t)).to_numpy()) for t in sorted(tasks[duels].unique())}
+
+
+def measured(units: pd.DataFrame) -> pd.Series[bool]:
+    """Say which units are part of measures: neither a slate against itself nor a duel that is asked again."""
+    return (units["repeat"] == 0) & (units["first"].astype(object) != units["second"].astype(object))
 
 
 def units_of_study(scored: Scored[SlatesStudy]) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import one_of
@@ -36,6 +37,8 @@ def results(scored: Scored[SlatesStudy]) -> Results:
     study, cells = scored.study, DuelCells(scored)
     with progress("regret"):
         board = cells.board()
+        first = tuple(replace(d, first=study.by[d.name]) for d in board.dimensions)
+        board = replace(board, dimensions=first)
         compared = [
             cells.compare(at, study.tests) for at in cells.every if study.tests and cells.entering(at)
         ]

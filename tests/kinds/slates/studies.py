@@ -10,6 +10,7 @@ import pandas as pd
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.kinds.scored import Scored
 from metaeval.kinds.slates.data.slate_set import KEYS, PREFERENCE, SlateSet, units_of, utilities_of
+from metaeval.kinds.slates.kind import SLATES
 from metaeval.kinds.slates.study import SlatesStudy
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def scored(
     specs = {name: f"Recorded('{name}')" for name in verdicts}
     made = SlatesStudy(dataset="none", kind="slates", **{"evaluators": specs, **options})
     truth = data.ratings.drop(columns="rater")
-    return Scored(made, data.scale, data.cluster, table, truth, None, data)
+    return Scored(SLATES.resolve(made, data), data.scale, data.cluster, table, truth, None, data)
 
 
 def random_duels(seed: int, users: int = 12, each: int = 8) -> SlateSet:

@@ -11,9 +11,13 @@ import pytest
 from metaeval.cli import main
 from metaeval.kinds.slates import files
 from tests.conftest import ROOT
+from tests.reports.report.conftest import browser  # noqa: F401 - a fixture
+from tests.reports.report.pages import overflow
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from playwright.sync_api import Browser
 
 STUDY = """\
 kind: slates
@@ -147,3 +151,48 @@ def test_what_the_data_do_not_have(
     assert said in told
     assert len(told.strip().splitlines()) == 1
     assert not (place / "wrong").exists()
+
+
+def test_a_study_of_probes_alone_is_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(place / "data", place / "probes")
+    table = pd.read_csv(place / "probes" / "duels.csv", dtype=str)
+    table[table["first"] == table["second"]].to_csv(place / "probes" / "duels.csv", index=False)
+    (place / "probes" / "scores.csv").unlink()
+    study = f"kind: slates\ndataset: {place / 'probes'}\nevaluators: [Oracle()]\n"
+    (place / "probes.yaml").write_text(study, encoding="utf-8")
+    assert main(["run", str(place / "probes.yaml"), "--out", str(place / "wrong")]) == 2
+    assert "no duel of two different slates" in capsys.readouterr().err
+
+
+def test_the_page_leads_from_an_evaluator_to_a_duel(
+    place: Path,
+    browser: Browser,  # noqa: F811 - the fixture
+) -> None:
+    complaints: list[str] = []
+    for width in (1440, 390):
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto((place / "run" / "report.html").as_uri())
+        page.locator("main h2").wait_for()
+        caption = page.locator("caption").first.inner_text()
+        assert caption == "Accuracy against the truth User(), T3"  # what the study orders by
+        page.get_by_label("Measure").select_option("regret")
+        names = page.locator("tbody .evaluator .words").all_inner_texts()
+        assert names.index("sharp") < names.index("coin")
+        page.get_by_role("link", name="mini in detail").click()
+        page.get_by_role("heading", name="Users and duels: mini").wait_for()
+        page.get_by_label("By", exact=True).select_option("duel")
+        page.locator("tbody th a").first.click()
+        page.get_by_role("heading", name="Units").wait_for()
+        assert page.get_by_role("status").inner_text().startswith("2 of ")  # both orders
+        page.locator("tbody th a").first.click()
+        page.get_by_text("unit 1 of 2").wait_for()
+        sides = [page.get_by_role("heading", name=f"Shown {side}") for side in ("first", "second")]
+        first, second = (side.evaluate("h => h.getBoundingClientRect().top") for side in sides)
+        assert (first == second) == (width == 1440)
+        assert "preference" in page.locator("details.call[open]").inner_text()
+        page.get_by_role("link", name="next unit").click()
+        page.get_by_text("unit 2 of 2").wait_for()
+        assert overflow(page) == 0
+        page.close()
+    assert not complaints

@@ -141,3 +141,13 @@ def test_ranks_are_undefined_where_all_judges_are_alike() -> None:
     same = np.tile([0.1, 0.3], (4, 1))
     ranks = RegretRanks(same, np.ones((4, 2, 2)), even=False)
     assert np.isnan(ranks.at(np.ones((2, 3)))).all()
+
+
+def test_a_judge_without_a_verdict_in_one_task_leaves_the_others() -> None:
+    found = judged(5)
+    data = found["data"]
+    found["verdicts"]["j4"][(data.table["task"] == "T2").to_numpy()] = np.nan
+    tables = results(scored(**found)).files
+    assert set(tables[files.REGRET]["task"]) == set(tables[files.AGAINST]["task"]) == {"T1"}
+    axes = tables[files.COHERENCE]
+    assert set(axes.loc[axes["evaluator"] == "j0", "task"]) == {"T1", "T2"}
