@@ -18,6 +18,9 @@ _NAMES = {
     "false_positives": "false positives",
     "soft_pairwise_accuracy": "soft pairwise accuracy",
     "tau": "τ",
+    "ips": "IPS",
+    "snips": "SNIPS",
+    "dr": "DR",
     "bootstrap": "τ, bootstrap",
     "first_position": "first position",
 }
@@ -31,6 +34,7 @@ _SECTIONS = (
     ("Orders of systems", ("order of",)),
     ("Whether a judge can be trusted", ("calibration", "shares of", "biases", "gate", "panel")),
     ("Coherence of verdicts", ("coherence",)),
+    ("Off-policy values", ("off-policy",)),
 )
 
 

@@ -40,6 +40,7 @@ _MODULES = {
     "pairwise": "pairwise",
     "verdicts": "verdicts",
     "disagreements": "disagreements",
+    "off-policy": "off_policy",
     "gate": "gate",
     "reparse": "run",
     "data": "data",
@@ -62,7 +63,9 @@ class Commands(Group):
         """Load a command; None if there is no such command."""
         if cmd_name not in _MODULES:
             return None
-        command: click.Command = getattr(import_module(f"metaeval.cli.{_MODULES[cmd_name]}"), cmd_name)
+        command: click.Command = getattr(
+            import_module(f"metaeval.cli.{_MODULES[cmd_name]}"), cmd_name.replace("-", "_")
+        )
         return command
 
 

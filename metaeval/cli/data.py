@@ -11,13 +11,18 @@ import click
 from metaeval.base.counts import counted
 from metaeval.cli.group import begin, talk, tell, tell_json
 from metaeval.cli.imports import import_
-from metaeval.cli.options import PATH, force, out_folder, rising
+from metaeval.cli.options import PATH, force, out_folder, resampled, rising, seed
+from metaeval.cli.sheets import Sheets, prints_sheets
 
 if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.recorded import ScoreImport
     from metaeval.kinds.files.loading import Inspection
 
 _TOOLS = ("promptfoo", "inspect", "table")
+_SOURCES = click.Choice(["logged", "fitted"])
+_BINS = ("popularity", "age", "price", "category")
+_MATCH = "What the items of a pair share: popularity, age, price, category.  [default: popularity,age]"
+_REFITS = "Resamples in which propensities are fitted anew, for intervals."
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
@@ -107,6 +112,61 @@ def check(folder: Path, as_json: bool) -> None:
     found = inspect(folder)
     _tell(found, as_json=as_json)
     raise SystemExit(1 if found.problems else 0)
+
+
+@data.command()
+@click.argument("folder", metavar="DIR", type=PATH)
+@click.option("--propensity", "source", type=_SOURCES, help="[default: logged, where there are any]")
+@click.option("--refits", type=click.IntRange(0, 10_000), default=20, show_default=True, help=_REFITS)
+@resampled(2_000)
+@prints_sheets()
+def overlap(folder: Path, *, source: str | None, refits: int, resamples: int, seed: int) -> Sheets:
+    """Say how far the log DIR overlaps with all items alike: propensities, weights, balance, by bin."""
+    from metaeval.kinds.exposure.propensity.options import PropensityOptions
+    from metaeval.kinds.exposure.propensity.report import overlap_report
+
+    options = PropensityOptions.model_validate({"source": source, "refits": refits, "seed": seed})
+    return overlap_report(folder, options, resamples=resamples, seed=seed)
+
+
+def _names(context: click.Context, parameter: click.Parameter, given: str | None) -> list[str] | None:
+    """Return names given with commas between them; each is one of ``_BINS``, and none comes twice."""
+    names = None if given is None else [name.strip() for name in given.split(",")]
+    for name in names or ():
+        if name not in _BINS or (names or []).count(name) > 1:
+            message = f"{given!r} is not some of {', '.join(_BINS)}, with commas between them"
+            raise click.BadParameter(message, context, parameter)
+    return names
+
+
+@data.command()
+@click.argument("folder", metavar="DIR", type=PATH)
+@click.option("--match", metavar="BIN,BIN", callback=_names, help=_MATCH)
+@click.option(
+    "--per-user", type=click.IntRange(1), default=10, show_default=True, help="The most pairs of a user."
+)
+@click.option("--propensity", "source", type=_SOURCES, help="[default: logged, where there are any]")
+@click.option(
+    "--floor",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=1e-6,
+    show_default=True,
+    help="The least propensity that a pair is weighted by.",
+)
+@seed
+@force
+@talk
+def pairs(folder: Path, *, source: str | None, floor: float, seed: int, **how: Any) -> None:
+    """Pair items of each user in the log DIR that share bins and differ in their outcomes."""
+    begin()
+    from metaeval.kinds.exposure.pairs_command import make_pairs
+    from metaeval.kinds.exposure.propensity.options import PropensityOptions
+
+    options = PropensityOptions.model_validate({"source": source, "floor": floor, "seed": seed})
+    found = make_pairs(folder, seed=seed, propensity=options, **how)
+    for line in found.lines():
+        tell(line)
+    tell_json({"pairs": len(found.frame), "items": found.items, "unmatched": found.unmatched._asdict()})
 
 
 def _tell(found: ScoreImport | Inspection, *, as_json: bool) -> None:

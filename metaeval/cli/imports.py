@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,12 @@ import click
 
 from metaeval.base.counts import counted
 from metaeval.cli.options import PATH, force, out_folder, rising, several
+from metaeval.cli.sampling import given_of, sampled, sampling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.kinds.files.loading import Imported
-    from metaeval.kinds.relevance.data.imports.collecting import ImportedCollection
 
 
 class _Lists(click.Command):
@@ -29,6 +30,9 @@ class _Lists(click.Command):
             further = at and args[at - 1] != flag and not arg.startswith("-")
             repeated += [flag, arg] if flag in lists and further else [arg]
         return super().parse_args(ctx, repeated)
+
+
+name = click.option("--name", help="Of the data set.  [default: as the folder is called]")
 
 
 @click.group("import")
@@ -55,8 +59,17 @@ def import_recexp(source: Path, out: Path, force: bool) -> None:
 @force
 def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
     """Import FILE (CSV, TSV, JSONL, Parquet, or the name of a hub data set) by a column map."""
-    from metaeval.kinds.explanations.data.tables.importer import import_table as run
+    from metaeval.kinds.files.folder import kind_of
     from metaeval.kinds.files.loading import summary
+
+    if (kind := kind_of(map_file)) in ("slates", "exposure"):
+        _tell(
+            import_module(f"metaeval.kinds.{kind}.data.imports.table").import_table(
+                file, map_file, out, force=force
+            )
+        )
+        return
+    from metaeval.kinds.explanations.data.tables.importer import import_table as run
 
     result = run(file, map_file, out, force=force)
     click.echo(f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map")
@@ -118,7 +131,7 @@ def _names(context: click.Context, parameter: click.Parameter, given: Sequence[s
 @click.option("--relevant", type=int, help="The lowest relevant label.  [default: the second of the scale]")
 @click.option("--depth", type=click.IntRange(0), default=0, help="So many of each list are judged, too.")
 @click.option("--statement", help="What raters were asked.")
-@click.option("--name", help="Of the data set.  [default: as the folder is called]")
+@name
 @out_folder
 @force
 def import_collection(*, out: Path, qrels: Sequence[str], **options: Any) -> None:
@@ -128,32 +141,90 @@ def import_collection(*, out: Path, qrels: Sequence[str], **options: Any) -> Non
     _tell(run(qrels, out, **{name: value for name, value in options.items() if value is not None}))
 
 
-@import_.command("movielens")
+@import_.command("movielens", cls=_Lists)
 @click.argument("folder", type=PATH)
+@click.option(
+    "--kind",
+    type=click.Choice(["relevance", "slates"]),
+    default="relevance",
+    show_default=True,
+    help="Labels of films, or duels of lists of films.",
+)
 @click.option(
     "--newest",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.2,
-    show_default=True,
-    help="The share of the ratings that are labels.",
+    help="Relevance: the share of the ratings that are labels.  [default: 0.2]",
 )
 @click.option(
-    "--split",
-    type=click.Choice(["user", "time"]),
-    default="user",
-    show_default=True,
-    help="The newest of each user, or of all.",
+    "--split", type=click.Choice(["user", "time"]), help="Relevance: the newest of each user, or of all."
 )
-@click.option("--users", type=click.IntRange(1), help="Draw so many users.  [default: all]")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--name", help="Of the data set.  [default: as the folder is called]")
+@sampled
+@name
 @out_folder
 @force
-def import_movielens(folder: Path, *, out: Path, **options: Any) -> None:
-    """Import a release of MovieLens: the newest ratings are labels, the older ones histories."""
+def import_movielens(
+    folder: Path, kind: str, *, out: Path, name: str | None, force: bool, **options: Any
+) -> None:
+    """Import a release of MovieLens: a user's newest ratings are judged, the older ones are the history.
+
+    --newest and --split are of --kind relevance, which draws all users unless --users is given; the other
+    options are of --kind slates.
+    """
+    given = given_of(options)
+    own = {"newest", "split"}
+    allowed = {*own, "users", "seed"} if kind == "relevance" else given.keys() - own
+    if strange := [option for option in given if option not in allowed]:
+        raise click.UsageError(f"--{strange[0]} is not for --kind {kind}; leave it out")
+    if kind == "slates":
+        from metaeval.kinds.slates.data.imports.movielens import import_movielens as run_duels
+
+        _tell(run_duels(folder, out, sampling(given), name=name, force=force))
+        return
     from metaeval.kinds.relevance.data.imports.movielens import import_movielens as run
 
-    _tell(run(folder, out, **options))
+    _tell(run(folder, out, name=name, force=force, **given))
+
+
+@import_.command("amazon", cls=_Lists)
+@click.argument("file", type=PATH)
+@click.option("--meta", type=PATH, help="The file of the products, such as meta_All_Beauty.jsonl.")
+@sampled
+@name
+@out_folder
+@force
+def import_amazon(
+    file: Path, *, meta: Path | None, out: Path, name: str | None, force: bool, **given: Any
+) -> None:
+    """Import Amazon Reviews 2023 (JSONL, may be gzip'ed): duels of lists of products."""
+    from metaeval.kinds.slates.data.imports.amazon import import_amazon as run
+
+    _tell(run(file, out, sampling(given), meta=meta, name=name, force=force))
+
+
+@import_.command("mind", cls=_Lists)
+@click.argument("folder", type=PATH)
+@sampled
+@name
+@out_folder
+@force
+def import_mind(folder: Path, *, out: Path, name: str | None, force: bool, **given: Any) -> None:
+    """Import MIND (behaviors.tsv, news.tsv): duels of lists of news; a click is a gain."""
+    from metaeval.kinds.slates.data.imports.mind import import_mind as run
+
+    _tell(run(folder, out, sampling(given), name=name, force=force))
+
+
+@import_.command("playlists", cls=_Lists)
+@click.argument("folder", type=PATH)
+@sampled
+@name
+@out_folder
+@force
+def import_playlists(folder: Path, *, out: Path, name: str | None, force: bool, **given: Any) -> None:
+    """Import slices of the Million Playlist Dataset: duels of lists of tracks, in a playlist's order."""
+    from metaeval.kinds.slates.data.imports.playlists import import_playlists as run
+
+    _tell(run(folder, out, sampling(given), name=name, force=force))
 
 
 @import_.command("coat")
@@ -180,6 +251,26 @@ def import_coat(folder: Path, *, kind: str, out: Path, **options: Any) -> None:
     _tell(run(folder, out, **options))
 
 
-def _tell(found: Imported[Any] | ImportedCollection) -> None:
+@import_.command("obd")
+@click.argument("folder", type=PATH)
+@click.option("--campaign", type=click.Choice(["men", "women", "all"]), default="men", show_default=True)
+@click.option(
+    "--policy",
+    type=click.Choice(["random", "bts"]),
+    default="random",
+    show_default=True,
+    help="The one that made the log.",
+)
+@click.option("--name", help="Of the data set.  [default: obd, campaign and policy]")
+@out_folder
+@force
+def import_obd(folder: Path, *, out: Path, name: str | None, **options: Any) -> None:
+    """Import a log of the Open Bandit Dataset, and the policies of its platform."""
+    from metaeval.kinds.exposure.data.imports.obd import import_obd as run
+
+    _tell(run(folder, out, name=name or "", **options))
+
+
+def _tell(found: Imported[Any]) -> None:
     for line in found.lines():
         click.echo(line)

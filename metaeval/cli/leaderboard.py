@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from metaeval.base.errors import MetaevalError
 from metaeval.cli.group import talk, tell_lost, tell_uncalibrated
-from metaeval.cli.options import run_argument, several
+from metaeval.cli.options import PATH, several
 from metaeval.cli.sheets import sheet_options, tell_tables
 
 
 @click.command()
-@run_argument
+@click.argument("run_folders", metavar="RUN...", type=PATH, nargs=-1, required=True)
 @several("--coefficient", "coefficient", help="Show this one only; may be given again.")
 @click.option(
     "--by", "order", metavar="ASPECT,LEVEL,COEFFICIENT", help="The column that orders and is tested."
@@ -20,14 +21,25 @@ from metaeval.cli.sheets import sheet_options, tell_tables
 @sheet_options
 @talk
 def leaderboard(
-    run_folder: Path, *, coefficient: tuple[str, ...], order: str | None, suffix: str, out: Path | None
+    run_folders: tuple[Path, ...],
+    *,
+    coefficient: tuple[str, ...],
+    order: str | None,
+    suffix: str,
+    out: Path | None,
 ) -> None:
-    """Print the leaderboard of the finished run in the folder RUN."""
+    """Print the leaderboard of the finished run in the folder RUN.
+
+    Of several runs, a column per data set; they have no units in common, so nothing is ordered or tested.
+    """
     from metaeval.reports import FORMATS
-    from metaeval.study.results import read_board
+    from metaeval.study.results import read_board, read_boards
     from metaeval.study.steps import leaderboard_records
 
-    board = read_board(run_folder, coefficient, order)
+    if order and len(run_folders) > 1:
+        raise MetaevalError("--by orders and tests the evaluators of one run; leave it out, or give one RUN")
+    first, *others = run_folders
+    board = read_boards(run_folders, coefficient) if others else read_board(first, coefficient, order)
 
     def files(path: Path) -> dict[Path, str]:
         kind = path.suffix.lower().removeprefix(".")
@@ -36,5 +48,6 @@ def leaderboard(
     tell_tables(
         board.simulated, lambda: FORMATS[suffix](board), lambda: leaderboard_records(board), files, out
     )
-    tell_uncalibrated(run_folder)
-    tell_lost(run_folder)
+    for folder in run_folders:
+        tell_uncalibrated(folder)
+    tell_lost(*run_folders)

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 _LINES = 60  # of a prompt, at its beginning and at its end, that a dry run prints
 
 
-_DEMOS = {"explanations": "studies/demo.yaml", "relevance": "studies/relevance.yaml"}
+_DEMOS = {
+    "explanations": "studies/demo.yaml",
+    "relevance": "studies/relevance.yaml",
+    "slates": "studies/slates.yaml",
+}
 """Kind of study → its bundled study."""
 
 

@@ -69,6 +69,8 @@ class UnitText:
     title: str
     texts: Sequence[str | None]
     """One per unit; None where there is none."""
+    beside: bool = False
+    """Whether it stands beside the one before, where there is room."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,8 @@ class Sheet:
     """The column with the words that head a run of rows; none, if left out."""
     marks: Mapping[tuple[int, str], Mark] = field(default_factory=dict)
     """Row and column of the frame → what is marked there."""
+    principal: bool = False
+    """Whether it is the one that a file of CSV holds, and other sheets lie beside it."""
 
     def without(self, name: str) -> Sheet:
         """Return the sheet without one of its columns."""

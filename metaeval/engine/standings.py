@@ -207,6 +207,7 @@ class _Table:
         board, within = self.board, self.within
         choices = {d.name: d.choices[self.chosen[d.name]] for d in board.dimensions if d.name in self.chosen}
         all_of = {d.name: f"any {d.title}" for d in board.dimensions}
+        all_of |= {within.name: " / ".join(self.numbers)} if within else {}
         estimate = board.estimate.format(**all_of | choices)
         what = f"{estimate[:1].upper()}{estimate[1:]}"
         title = ", ".join(choices.values()) or what

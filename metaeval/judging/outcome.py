@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from statistics import fmean, mode
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,13 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from metaeval.base.records import Status
-from metaeval.evaluators.grid import CODES, Grid
+from metaeval.evaluators.grid import CODES, OK, Grid
 from metaeval.llm.calls.terms import phrases
 from metaeval.llm.replies.thought import thought_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from metaeval.evaluators.grid import IntArray
     from metaeval.judging.model_evaluator import Question
     from metaeval.llm.calls.price import Prices
     from metaeval.llm.calls.request import Reply, Request
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from metaeval.llm.replies.fields import Given
     from metaeval.llm.replies.reader import Parsed
 
+_STRIPPED = np.vectorize(str.strip, otypes=[object])
 COSTS = ("tokens", "usd", "seconds", "reasoning_tokens")
 _NAN = float("nan")
 
@@ -163,6 +166,31 @@ class Judged(Outcome):
             self.grid.scores[cells] = [self._value(found.read, self._aspects[a]) for a in asked]
         self._costs[cells] = [spent / len(asked) for spent in found.cost]
         self._calls[cells] = found.call
+
+    def compared(self, first: IntArray, second: IntArray) -> Judged:
+        """Return verdicts on pairs of what was rated: 1 for the first, -1 for the second, 0 if equal.
+
+        A pair without a rating has the reason, and the call, of the one that lacks it. What a rating cost is
+        shared by its pairs.
+
+        Parameters
+        ----------
+        first, second
+            Positions of the two, a pair per element.
+        """
+        scores, codes = self.grid.scores, self.grid.codes
+        bad, other = codes[first] != OK, codes[second] != OK
+        uses = np.bincount(np.concatenate([first, second]), minlength=len(scores))
+        share = self._costs / uses[:, None, None]
+        calls = [
+            np.where(lacks | ~beside, self._calls[at], "")
+            for at, lacks, beside in ((first, bad, other), (second, other, bad))
+        ]
+        found = copy.copy(self)
+        found.grid = Grid(np.sign(scores[first] - scores[second]), np.where(bad, codes[first], codes[second]))
+        found._costs = share[first] + share[second]
+        found._calls = _STRIPPED(calls[0] + " " + calls[1])
+        return found
 
     @property
     def columns(self) -> dict[str, Any]:

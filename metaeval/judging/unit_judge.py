@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import abstractmethod
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import DataOfKind
     from metaeval.evaluators.grid import Grid
-    from metaeval.llm.calls.request import Reply
+    from metaeval.llm.calls.request import Reply, Request
     from metaeval.llm.replies.fields import Given
 
 Messages: TypeAlias = "Sequence[tuple[str, str]]"
@@ -135,6 +136,11 @@ class UnitJudge(ModelEvaluator):
         del prepared
         return range(len(data))
 
+    def repeat_of(self, unit: int, prepared: Any) -> int:  # noqa: ANN401 - of the subclass
+        """Return how often what is asked about a unit was asked before: it is asked again then."""
+        del unit, prepared
+        return 0
+
     def value(self, read: Mapping[str, Given], aspect: str) -> float:
         """Return the score of an aspect from the values of a reply's fields."""
         return float(read[aspect])
@@ -152,7 +158,7 @@ class UnitJudge(ModelEvaluator):
 
     def grid(self, data: DataOfKind, aspects: Sequence[str]) -> Grid:
         """Ask, and return scores and failures alone."""
-        return self._judged(data, aspects, self.prepared(data, aspects)).grid
+        return self.judged(data, aspects, self.prepared(data, aspects)).grid
 
     def score(self, data: DataOfKind, aspects: Sequence[str]) -> ScoreTable:
         """Ask the model about every unit, and return its ratings, or why there is none.
@@ -169,7 +175,7 @@ class UnitJudge(ModelEvaluator):
             If a model answers no call at all, or it was interrupted.
         """
         prepared = self.prepared(data, aspects)
-        judged = self._judged(data, aspects, prepared)
+        judged = self.judged(data, aspects, prepared)
         name = str(self.spec)
         frame = frame_of(judged.grid, data, aspects, name)
         for column, values in judged.columns.items():
@@ -186,30 +192,33 @@ class UnitJudge(ModelEvaluator):
         """Yield the questions about each unit, or why there are none."""
         frames = self.frames(data, aspects)
         named = {part: [aspects[a] for a in part] for part in frames}
-        first = self.replicate * self.samples
-        again = {
-            part: (of, [replace(request, replicate=first + i) for i in range(self.samples)])
-            for part, (of, request) in frames.items()
-        }
+
+        @functools.cache
+        def requests_of(part: tuple[int, ...], repeat: int) -> list[Request]:
+            first = (self.replicate + repeat) * self.samples
+            return [replace(frames[part][1], replicate=first + i) for i in range(self.samples)]
+
         for unit in self.asked(data, prepared):
-            for part, (fields, requests) in again.items():
+            for part, (fields, _) in frames.items():
                 told = self.messages(data, unit, named[part], prepared)
                 if isinstance(told, Status):
                     yield unit, told
                     break
-                for request in requests:
+                for request in requests_of(part, self.repeat_of(unit, prepared)):
                     yield (
                         unit,
                         Question((unit,), part, fields, self.asking(request, told, shares=self.shares)),
                     )
 
-    def _judged(
+    def judged(
         self,
         data: DataOfKind,
         aspects: Sequence[str],
         prepared: Any,  # noqa: ANN401 - of the subclass
+        units: int | None = None,
     ) -> Judged:
-        judged = Judged(len(data), aspects, self.value, self.samples)
+        """Ask, and return what came of it, for each unit; or for so many things that are no units."""
+        judged = Judged(len(data) if units is None else units, aspects, self.value, self.samples)
 
         def questions() -> Iterator[Question]:
             for unit, told in self._questions(data, aspects, prepared):

@@ -15,16 +15,19 @@ if TYPE_CHECKING:
     from metaeval.base.errors import Problem
 
 _CHECKS: Mapping[str, str] = {
+    "first_tag": "metaeval.kinds.slates.judge.prompt:check_slates_prompt",
+    "slate": "metaeval.kinds.slates.judge.prompt:check_rating_prompt",
     "history": "metaeval.kinds.relevance.judge.prompt:check_relevance_prompt",
     "first": "metaeval.kinds.explanations.pairwise.prompt:check_pairwise_prompt",
 }
-"""Placeholder → the check of a prompt that has it."""
+"""Placeholder → the check of a prompt that has it; the first that is there tells."""
 _USUAL = "metaeval.kinds.explanations.prompt_tools:check_rating_prompt"
 
 
 def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
     """Return everything that is wrong with a file as a judge's prompt; an empty list if it can be used.
 
+    One with a ``first_tag`` is checked as a prompt of `Slates`, one with a ``slate`` as one of `SlateRating`.
     One that shows a ``history`` is checked as a prompt of `Relevance`, one with a ``first`` text as one of
     `Pairwise`, any other as one of `Judge`.
     """

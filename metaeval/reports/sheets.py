@@ -196,5 +196,6 @@ def files(sheets: Sequence[Sheet], path: Path, of: str = "") -> dict[Path, str]:
     if suffix == "html":
         return {path: to_page(sheets)}
     if suffix == "csv" and len(sheets) > 1:
-        return {path.with_name(f"{path.stem}-{s.name}{path.suffix}"): sheet_to_csv(s) for s in sheets}
+        beside = {s.name: path.with_name(f"{path.stem}-{s.name}{path.suffix}") for s in sheets}
+        return {path if s.principal else beside[s.name]: sheet_to_csv(s) for s in sheets}
     return {path: render(sheets, suffix, of)}

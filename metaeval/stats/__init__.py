@@ -6,9 +6,27 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from metaeval.stats import agreement, coefficients, ranking, regression, resampling, subsets, weighted
+    from metaeval.stats import (
+        agreement,
+        coefficients,
+        off_policy,
+        ranking,
+        regression,
+        resampling,
+        subsets,
+        weighted,
+    )
 
-__all__ = ["agreement", "coefficients", "ranking", "regression", "resampling", "subsets", "weighted"]
+__all__ = [
+    "agreement",
+    "coefficients",
+    "off_policy",
+    "ranking",
+    "regression",
+    "resampling",
+    "subsets",
+    "weighted",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -66,6 +66,7 @@ def report_of(
     shown = sample(clusters, f"{data.nouns[data.cluster]}s")
     entries = list(_entries(data, scores, units, record))
     keys = [_calls(scores, name, data, aspects) for name in scores.evaluators]
+    rated_by_aspect = any(d.name == "aspect" for d in found.board.dimensions)
     return Report(
         title=record.title,
         dataset=record.data.name,
@@ -81,7 +82,7 @@ def report_of(
         costs=costs,
         ranked=found.ranked,
         people=found.people,
-        groups=[_with_bias(g, units, entries) for g in found.groups],
+        groups=[_with_bias(g, units, entries) if rated_by_aspect else g for g in found.groups],
         units=units,
         shown=shown,
         calls=Calls(_conversations(keys, shown, record.study.judging.get("store"))),

@@ -154,6 +154,29 @@ def read_board(
     return board_of(board, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 
 
+def read_boards(
+    folders: Sequence[str | os.PathLike[str]], coefficients: Sequence[str] | None = None
+) -> Leaderboard:
+    """Return the leaderboards of several finished runs as one: a column per data set, without a ranking.
+
+    Raises
+    ------
+    MetaevalError
+        If one is no finished run, they measured something else, or there is no such coefficient.
+    """
+    from metaeval.runs.side_by_side import board_of_runs
+
+    board, records = board_of_runs(folders), [read_record(Path(folder)) for folder in folders]
+    known = next((d for d in board.dimensions if d.name == "coefficient"), None)
+    for name in coefficients or ():
+        one_of(name, list(known.choices if known else ()), "the runs have no coefficient")
+    shown = board.only("coefficient", coefficients) if coefficients else board
+    truths = dict.fromkeys(record.truth.spec for record in records)
+    lost = [sentence for record in records for sentence in record.lost_sentences]
+    found = leaderboard(shown, truth=" or ".join(truths), lost=lost, name="runs")
+    return replace(found, ranking=None)
+
+
 def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, Record]:
     """Read the correlations of a finished run, and what its ``run.json`` says.
 

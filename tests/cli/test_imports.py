@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from typing import TYPE_CHECKING
 
+import click
 import pandas as pd
 import pytest
 
 import metaeval as me
 from metaeval.cli import main
+from metaeval.cli.sampling import _OPTIONS
+from metaeval.kinds.slates.data.loading import load
+from metaeval.kinds.slates.data.sampling import Sampling
 from metaeval.kinds.study import read_study
 from tests.conftest import ROOT
 
@@ -118,3 +124,47 @@ def test_the_study_of_the_bundled_collection(tmp_path: Path, monkeypatch: pytest
     assert ndcg["oracle"] > 0.95
     assert ndcg["oracle"] > ndcg["judge"] > 0.6 > ndcg["popular"]
     assert me.load("data/relevance").simulated
+
+
+def test_movielens_as_duels(real_data: Path, tmp_path: Path, capsys) -> None:
+    begun = ["data", "import", "movielens", str(real_data / "movielens"), "--out", str(tmp_path / "ml")]
+    duels = [*begun, "--kind", "slates", "--tasks", "T1", "T3", "--users", "5", "--history", "0", "--equal"]
+    assert main(duels) == 0
+    assert "5 users drawn of 671 with 5 candidates" in capsys.readouterr().out
+    sampling = load(tmp_path / "ml").extra["sampling"]
+    assert (sampling["tasks"], sampling["history"], sampling["equal"]) == (["T1", "T3"], 0, True)
+    for words, said in (
+        (["--kind", "slates", "--newest", "0.1"], "--newest is not for --kind slates"),
+        (["--history", "0"], "--history is not for --kind relevance"),
+        (["--kind", "slates", "--force", "--size", "1"], "sampling size is 1; give a whole number from 2"),
+        (["--kind", "slates"], "replace it with --force"),
+    ):
+        assert main([*begun, *words]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_the_help_says_the_defaults_of_sampling() -> None:
+    command = click.Command("x")
+    for option in _OPTIONS:
+        option(command)
+    told = {p.name: p.help for p in command.params}
+    assert set(told) == set(Sampling.model_fields)
+    for name, field in Sampling.model_fields.items():
+        said = re.search(r"\[default: (.*)\]", told[name])
+        if said and said[1] not in {"all", "TF-IDF"}:
+            assert said[1] == str(field.default)
+        elif not said:
+            assert not field.default
+
+
+def test_public_sets_as_duels(tmp_path: Path, capsys) -> None:
+    (tmp_path / "r.jsonl").write_text('{"rating": 5.0}\n')
+    for words, said in (
+        (["amazon", "r.jsonl"], "r.jsonl, row 1, column 'user_id': is missing"),
+        (["mind", "."], "news.tsv: cannot be read: No such file or directory"),
+        (["playlists", "."], "there is no file mpd.slice.*.json in '.'"),
+    ):
+        with contextlib.chdir(tmp_path):
+            assert main(["data", "import", *words, "--size", "3", "--out", "out"]) == 2
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()

@@ -190,3 +190,37 @@ def test_of_an_item_like_the_history_it_thinks_more(weight: int) -> None:
 
     scores = [score("horror", "castle"), score("war", "ship"), score("love", "sea")]
     assert scores == ([5, 1, 1] if weight else [3, 3, 3])
+
+
+def test_of_two_lists_it_prefers_the_one_with_more_of_what_was_rated_highly() -> None:
+    lines = [
+        "genre: horror; rated 5",
+        "genre: horror; rated 4",
+        "genre: war; rated 1",
+        "genre: love; rated 2",
+    ]
+    history = "<history>\n{}\n</history>".format("\n".join(lines))
+    client = SimulatedClient(Connection("simulated", ""))
+
+    def said(first: str, second: str, key: int = 0, *, forced: bool = True, bias: int = 0) -> str:
+        lists = "\n".join(f"<list-{i}>\n{text}\n</list-{i}>" for i, text in enumerate((first, second)))
+        request = Request(
+            "simulated",
+            f"noise=0,first_bias={bias}",
+            (Message("user", history), Message("user", lists)),
+            {"simulate": {"like": "lines", "pair": True, "forced": forced}},
+            schema={"enum": ["A", "B"] if forced else ["TIE", "A", "B"]},
+            replicate=key,
+        )
+        return str(json.loads(asyncio.run(client.complete(request)).text))
+
+    good, bad = "1. genre: horror\n2. genre: war", "1. genre: love\n2. genre: war"
+    assert (said(good, bad), said(bad, good)) == ("A", "B")
+    assert said(good, bad, forced=False) == "A"
+    turned = "1. genre: war\n2. genre: horror"
+    assert (said(good, turned), said(turned, good)) == ("A", "B")
+    sets = [text.replace("1.", "-").replace("2.", "-") for text in (good, turned)]
+    assert {said(*sets, key) for key in range(20)} == {"A", "B"}
+    assert said(*sets, forced=False) == "TIE"
+    assert {said(bad, good, key, bias=1) for key in range(5)} == {"A"}
+    assert {said(good, bad, key, bias=-1) for key in range(5)} == {"B"}

@@ -35,6 +35,8 @@ class Tally:
     kept: Floats
     """Of each unit that is resampled: a cluster, or some pairs."""
     of: Floats
+    unit: Ints
+    """The number of each: clusters are numbered in the order of their names."""
     chance: float
     expected: float
     """Of triples: the share that Bradley and Terry's model expects; else NaN."""
@@ -87,7 +89,7 @@ def tallies(frame: pd.DataFrame) -> tuple[list[Tally], int]:
             if axiom in _OF_TRIPLES:
                 expected, cyclic, players = facts[axiom]
                 shares = 1 - expected / of.sum(), cyclic / players
-            found.append(Tally(axiom, kept[there], of[there], chance[axiom], *shares))
+            found.append(Tally(axiom, kept[there], of[there], np.flatnonzero(there), chance[axiom], *shares))
     return found, int(facts[FIRST_POSITION].sum() + facts[IRREFLEXIVITY].sum())
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from metaeval.base.records import Scale
     from metaeval.sources.tables.table import Table
 
 
@@ -107,6 +108,19 @@ class TableChecker:
             beyond = places > np.bincount(lists)[lists]
             message = f"there are fewer items in {where}; {column}s go from 1 on without a gap"
             self.report(kind, column, beyond, lambda i: f"the {column} is {places[i]:g}, and {message}")
+
+    def check_scale(
+        self, kind: str, values: pd.Series[float], scale: Scale, among: NDArray[np.bool_] | None = None
+    ) -> None:
+        """See that the numbers of a column, or of those rows of it, are on a scale."""
+        numbers = values.to_numpy()
+        off = (numbers < scale.min) | (numbers > scale.max)
+        if scale.integer:
+            off |= ~np.isnan(numbers) & (numbers != np.round(numbers))
+        if among is not None:
+            off &= among
+        said = f"is not on the scale; allowed are {scale}"
+        self.report(kind, str(values.name), off, lambda i: f"the {values.name} {numbers[i]:g} {said}")
 
 
 def strings(table: Table, column: str) -> tuple[Any, list[Problem]]:

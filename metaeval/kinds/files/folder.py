@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, nearest, one_of
+from metaeval.base.files import replacing
 from metaeval.base.resources import to_read
 from metaeval.base.validation import model_of, read_model
 from metaeval.base.yaml_lines import YamlError, read_yaml
@@ -63,6 +64,8 @@ class DataFolder(Generic[D]):
         Makes a data set of a manifest and tables, or says every problem.
     frames
         Name of a table → its frame, or None, of a data set.
+    folders
+        Names of folders that may lie beside the tables.
     """
 
     manifest: type[DataManifest]
@@ -70,6 +73,7 @@ class DataFolder(Generic[D]):
     needed: tuple[str, ...]
     build: Callable[[Any, Mapping[str, Table]], tuple[D | None, list[Problem]]]
     frames: Callable[[D], Mapping[str, pd.DataFrame | None]]
+    folders: tuple[str, ...] = ()
 
     def read(self, folder: Path) -> tuple[D | None, list[Problem]]:
         """Return the data set in a folder and no problem, or None and every problem found."""
@@ -179,6 +183,25 @@ class DataFolder(Generic[D]):
                     _write(frame, temporary / f"{kind}.{format}")
         return target
 
+    def put(self, folder: Path, table: str, frame: pd.DataFrame, *, force: bool = False) -> Path:
+        """Write a table into a data set that is there, in the format of its first table; return the file.
+
+        Raises
+        ------
+        DataError
+            If there is such a table, and it is not to be replaced.
+        """
+        there, _ = self._find(folder, table)
+        if there is not None and not force:
+            raise DataError(f"{there} is there already; replace it with --force")
+        first, _ = self._find(folder, self.needed[0])
+        path = folder / f"{table}{first.suffix if first else '.csv'}"
+        with replacing(path) as temporary:
+            _write(frame, temporary)
+        if there is not None and there != path:
+            there.unlink()
+        return path
+
     def refuse_if_in_the_way(self, target: Path, *, force: bool) -> None:
         """Raise `DataError` if a data set may not be written to ``target``; called before long work, too."""
         if not target.exists():
@@ -186,7 +209,7 @@ class DataFolder(Generic[D]):
         if not target.is_dir():
             raise DataError(f"{str(target)!r} is a file; give a folder that does not exist yet")
         names = {p.name for p in target.iterdir()}
-        foreign = sorted(names - {FILE, *(f"{k}.{f}" for k in self.tables for f in FORMATS)})
+        foreign = sorted(names - {FILE, *self.folders, *(f"{k}.{f}" for k in self.tables for f in FORMATS)})
         if foreign or (names and FILE not in names):
             held = foreign[0] if foreign else sorted(names)[0]
             raise DataError(
@@ -255,9 +278,10 @@ def _cells(values: pd.Series[str]) -> list[str | int | float | None]:
 
 
 def kind_of(place: object) -> object:
-    """Return the kind of the data set in a folder; explanations, if it does not say which."""
+    """Return the kind of the data set in a folder, or of a map; explanations, if it does not say which."""
     try:
-        content, _ = read_yaml(place / FILE) if isinstance(place, Path) else (None, None)
+        file = place / FILE if isinstance(place, Path) and place.is_dir() else place
+        content, _ = read_yaml(file) if isinstance(file, Path) else (None, None)
     except YamlError:  # which the kind reports, with everything else that is wrong
         content = None
     return content.get("kind", _KIND) if isinstance(content, dict) else _KIND

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Coin(Random):
-    """A fair coin for each showing of a duel, never a tie.
+    """A fair coin for each showing of a duel, never a tie; in specs, ``Random(seed=0)``.
 
     It depends on the seed and the unit alone: neither on the order of the rows nor on what else is scored.
 
@@ -69,7 +69,7 @@ class FirstPosition(Preference):
 
 @dataclass(frozen=True, repr=False)
 class PopularSlate(Preference):
-    """The slate whose items, on average, are in the histories of more other users."""
+    """The slate with items that more other users chose before, on average; in specs, ``Popularity()``."""
 
     called: ClassVar[str] = "Popularity"
 

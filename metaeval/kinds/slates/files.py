@@ -7,6 +7,8 @@ UNITS = "units.parquet"
 REGRET, DIFFICULTY, COHERENCE = "regret.csv", "regret_by_difficulty.csv", "coherence.csv"
 AGREEMENT, MAJORITY, AGAINST = "judge_agreement.csv", "majority.csv", "regret_coherence.csv"
 
-FILES = (UNITS, REGRET, DIFFICULTY, COHERENCE, AGREEMENT, MAJORITY, AGAINST)
+SHEETS = (REGRET, DIFFICULTY, COHERENCE, AGAINST, AGREEMENT, MAJORITY)
+"""Those that are laid out as sheets, in order."""
+FILES = (UNITS, *SHEETS)
 """Those that hold a table."""
 TEXTS = ("evaluator", "task", "axiom", "first", "second", "ensemble", "member", "note")

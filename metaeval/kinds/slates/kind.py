@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.kinds.kind import StudyKind
+from metaeval.kinds.slates import reading
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.slate_set import utilities_of
 from metaeval.kinds.slates.files import FILES, TEXTS
@@ -16,12 +16,16 @@ from metaeval.kinds.slates.verdicts import verdict_rows
 from metaeval.kinds.study import unknown_word
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
 
+    from metaeval.engine.board import Board
+    from metaeval.engine.drilldown import UnitView
+    from metaeval.engine.figures.figure import Figure
     from metaeval.engine.results import Results
+    from metaeval.engine.sheet import Sheet
     from metaeval.kinds.scored import Scored
     from metaeval.kinds.slates.data.slate_set import SlateSet
 
@@ -37,6 +41,8 @@ class SlatesKind(StudyKind):
         "Oracle": "metaeval.kinds.slates.baselines:Oracle",
         "Popularity": "metaeval.kinds.slates.baselines:PopularSlate",
         "Random": "metaeval.kinds.slates.baselines:Coin",
+        "SlateRating": "metaeval.kinds.slates.judge.rating:SlateRating",
+        "Slates": "metaeval.kinds.slates.judge.judge:Slates",
     }
     files = FILES
     texts = TEXTS
@@ -82,15 +88,31 @@ class SlatesKind(StudyKind):
 
         return results(scored)
 
+    def details(self, scored: Scored[SlatesStudy]) -> Sequence[Sheet]:
+        """Return regret, coherence and agreement; measures of ratings on a scale say nothing of verdicts."""
+        from metaeval.kinds.slates.results import sheets
+
+        return list(sheets(scored))
+
+    def figures(
+        self,
+        scored: Scored[SlatesStudy],
+        board: Board,
+        names: Sequence[str] = (),
+        first: Mapping[str, str] | None = None,
+    ) -> Sequence[Figure]:
+        """Draw regret and coherence."""
+        from metaeval.kinds.slates.results import figures
+
+        return figures(scored, board, names, first)
+
     def orders(self, scored: Scored[SlatesStudy]) -> pd.DataFrame:
         """Take the verdicts of every evaluator: its scores."""
         return verdict_rows(scored.matched.aligned, units_of_study(scored))
 
     def unit_view(self, data: SlateSet, aspects: Sequence[str]) -> UnitView:
-        """Show the names of the two slates."""
-        columns = tuple(UnitColumn(k, data.nouns[k], data.units[k].tolist()) for k in data.keys)
-        texts = tuple(UnitText(side, data.table[side].tolist()) for side in ("first", "second"))
-        return UnitView(columns, texts, tuple(Rated(a, data.aspects.get(a, "")) for a in aspects))
+        """Show both slates side by side, the task, and what is known of the user."""
+        return reading.unit_view(data, aspects)
 
 
 SLATES = SlatesKind()

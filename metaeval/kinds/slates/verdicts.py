@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,33 +14,35 @@ from metaeval.stats.resampling.bootstrap import bootstrap
 from metaeval.stats.resampling.cluster_sums import mean_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.engine.alignment.aligned import Aligned
     from metaeval.engine.intervals import Bootstrap
     from metaeval.kinds.scored import Scored
     from metaeval.kinds.slates.study import SlatesStudy
+    from metaeval.stats.coefficients.tables import Floats
 
 RATING_TRANSITIVITY = "rating_transitivity"
 _JUDGE, _RATER = "Slates", "SlateRating"
 _WINNERS = np.array([SECOND, TIE, FIRST], dtype=object)
 
 
-def coherence_table(scored: Scored[SlatesStudy], units: pd.DataFrame) -> pd.DataFrame:
-    """Return the axioms of preference of each evaluator and task, those of ratings behind the others.
+def coherence_table(
+    verdicts: pd.DataFrame, rated: Sequence[Rated], options: Bootstrap | None
+) -> pd.DataFrame:
+    """Return the axioms of preference of each evaluator and task, rating transitivity behind the others.
 
     Parameters
     ----------
-    units
-        What is known of each unit, in the order of the aligned scores.
+    verdicts
+        `verdict_rows`.
     """
-    data, options = scored.matched.aligned, scored.study.bootstrap
     how = {"resamples": options.resamples, "seed": options.seed} if options else {"resamples": 1}
-    found = coherence(verdict_rows(data, units), **how)
+    found = coherence(verdicts, **how)
     if options is None:
         found[["ci_low", "ci_high"]] = np.nan
-    rated = pd.DataFrame(_rating_transitivity(data, units, raters_of(scored), options))
-    return pd.concat([found, rated], ignore_index=True)[list(found)] if len(rated) else found
+    further = pd.DataFrame([_rating_transitivity(one, options) for one in rated])
+    return pd.concat([found, further], ignore_index=True)[list(found)] if len(further) else found
 
 
 def verdict_rows(data: Aligned, units: pd.DataFrame) -> pd.DataFrame:
@@ -75,10 +77,26 @@ def raters_of(scored: Scored[SlatesStudy]) -> dict[str, str]:
     return {**same, **study.ratings}
 
 
-def _rating_transitivity(
-    data: Aligned, units: pd.DataFrame, raters: Mapping[str, str], options: Bootstrap | None
-) -> Iterator[dict[str, Any]]:
-    """Yield the share of verdicts for the slate of the higher rating, of those that name one."""
+class Rated(NamedTuple):
+    """How often a judge's verdicts and ratings of slates name the same slate, of how often both name one."""
+
+    judge: str
+    task: str
+    users: Any
+    """Names in order, shape (users,)."""
+    kept: Floats
+    of: Floats
+    n_missing: int
+
+
+def rated_verdicts(data: Aligned, units: pd.DataFrame, raters: Mapping[str, str]) -> Iterator[Rated]:
+    """Yield by judge and task how verdicts agree with ratings, by user, where there is anything to compare.
+
+    Parameters
+    ----------
+    raters
+        Judge → the evaluator with its ratings; see `raters_of`.
+    """
     tasks = units["task"].to_numpy(dtype=object)
     for judge, rater in raters.items():
         if judge not in data.evaluators or rater not in data.evaluators:
@@ -88,25 +106,29 @@ def _rating_transitivity(
         for task in pd.unique(tasks):
             use = tasks == task
             there = use & (both != 0)
-            if not there.any():
-                continue
-            codes, users = pd.factorize(units.loc[there, "user_id"])
-            right = np.where(both[there] > 0, 1.0, 0.0)
-            kept = np.bincount(codes, right, len(users)).astype(float)
-            of = np.bincount(codes, minlength=len(users)).astype(float)
-            statistic, low, high = mean_of(kept[None], of[None]), np.nan, np.nan
-            if options:
-                found = bootstrap(statistic, options.resampler(len(users)), bounds=(0.0, 1.0))
-                low, high = float(found.low[0]), float(found.high[0])
-            yield {
-                "evaluator": judge,
-                "task": task,
-                "axiom": RATING_TRANSITIVITY,
-                "estimate": float(kept.sum() / of.sum()),
-                "ci_low": low,
-                "ci_high": high,
-                "chance": 0.5,
-                "n": int(of.sum()),
-                "n_clusters": len(users),
-                "n_missing": int((use & np.isnan(verdict + rating)).sum()),
-            }
+            users, of_unit = np.unique(units.loc[there, "user_id"].to_numpy(dtype=str), return_inverse=True)
+            kept, of = (
+                np.bincount(of_unit, values, len(users)).astype(float)
+                for values in (both[there].clip(0), np.abs(both[there]))
+            )
+            if len(users):
+                yield Rated(judge, str(task), users, kept, of, int((use & np.isnan(verdict + rating)).sum()))
+
+
+def _rating_transitivity(found: Rated, options: Bootstrap | None) -> dict[str, Any]:
+    n, low, high = len(found.users), np.nan, np.nan
+    if options and n > 1:
+        share = bootstrap(mean_of(found.kept[None], found.of[None]), options.resampler(n), bounds=(0.0, 1.0))
+        low, high = float(share.low[0]), float(share.high[0])
+    return {
+        "evaluator": found.judge,
+        "task": found.task,
+        "axiom": RATING_TRANSITIVITY,
+        "estimate": float(found.kept.sum() / found.of.sum()),
+        "ci_low": low,
+        "ci_high": high,
+        "chance": 0.5,
+        "n": int(found.of.sum()),
+        "n_clusters": n,
+        "n_missing": found.n_missing,
+    }

@@ -27,11 +27,14 @@ The parameter ``simulate`` says what else it is to give, see ``instructions``. W
 many numbers on a scale: ``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5 without the parameter.
 
 With ``"like": true`` in it an answer follows, in place of length and variety, how like the history of an
-earlier message the item of the last one is, each between tags (``metaeval.llm.providers.likeness``).
+earlier message the item of the last one is, each between tags (``metaeval.llm.providers.likeness``). With
+``"like": "lines"`` it follows how like what is rated highly there the lines of a list are; of a numbered list
+the first ones count most.
 
 With ``"pair": true`` in it the model compares the last two texts that stand between tags on lines of their
 own. A number from 0 to 2 is 0 for neither, 1 for the first and 2 for the second; so are the three values of a
-choice, in their order.
+choice, in their order. With ``"forced": true`` there are two values and no tie; a coin decides where nothing
+else does.
 
 Asked for ``logprobs``, it tells of each whole number how likely each point of the scale was.
 """
@@ -39,18 +42,17 @@ Asked for ``logprobs``, it tells of each whole number how likely each point of t
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import math
 import re
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.llm.calls.client import RetryableError
 from metaeval.llm.calls.request import Reply
 from metaeval.llm.prompts.fences import fenced_parts
-from metaeval.llm.providers.likeness import likeness
+from metaeval.llm.providers.answers import SimulatedAnswer, SimulatedVerdict, said_of, uniform
+from metaeval.llm.providers.likeness import likeness, likenesses
 from metaeval.llm.replies.logprobs.probabilities import keep_numbers
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ SETTINGS = dict.fromkeys(
     ("noise", "bias", "weight", "length_bias", "first_bias", "tie", *_SHARES, "latency", "text"), 0.0
 ) | {"noise": 0.15, "weight": 1.0, "tie": 0.02}
 _NOT_NEGATIVE = {"noise", "latency", "tie"}
-_MOST_POINTS = 100  # of a scale, on which each has a probability
+_LINES = "lines"
 _LAST_LINES = 3  # the opening tag, the text, the closing tag
 _USUAL_LENGTH = 90.0  # characters of a short paragraph: the answer is in the middle of the scale there
 _QUOTED_WORDS = 6
@@ -171,12 +173,6 @@ class SimulatedClient:
         """Give nothing back: nothing was taken."""
 
 
-def uniform(key: str, what: str) -> float:
-    """Return a number between 0 and 1 that looks random and is the same for the same words."""
-    digest = hashlib.sha256(f"{key}|{what}".encode()).digest()
-    return (int.from_bytes(digest[:6], "big") + 0.5) / (1 << 48)
-
-
 def _outcome(settings: Mapping[str, float], draw: float) -> Outcome:
     for name in _SHARES:
         draw -= settings[name]
@@ -211,7 +207,7 @@ def _width(line: str) -> float:
     return sum(1.0 if ord(c) < 0x2E80 else 2.5 for c in line)
 
 
-def _logprobs(text: str, answer: _Answer | None) -> list[dict[str, Any]]:
+def _logprobs(text: str, answer: SimulatedAnswer | None) -> list[dict[str, Any]]:
     """Return the tokens of a text as OpenAI does; a whole number has others beside it."""
 
     def said(token: str, share: float) -> dict[str, Any]:
@@ -225,7 +221,9 @@ def _logprobs(text: str, answer: _Answer | None) -> list[dict[str, Any]]:
     return content
 
 
-def _text(request: Request, settings: Mapping[str, float], outcome: Outcome) -> tuple[str, _Answer | None]:
+def _text(
+    request: Request, settings: Mapping[str, float], outcome: Outcome
+) -> tuple[str, SimulatedAnswer | None]:
     """Return what is said, and the answer that it says, if it does."""
     if outcome == "refuse":
         return _REFUSAL, None
@@ -235,13 +233,14 @@ def _text(request: Request, settings: Mapping[str, float], outcome: Outcome) -> 
     off_scale = outcome == "out_of_range"
     told = request.parameters.get("simulate", {})
     if told.get("pair"):
-        texts = [text for _, text in fenced_parts(last)][-2:]
-        level, other = [_level(text, settings) for text in texts] if len(texts) == 2 else (0.5, 0.5)
-        answer: _Answer = _Verdict(request.key, level - other, settings, off_scale)
+        levels = _levels(request, told, settings)[-2:]
+        level, other = levels if len(levels) == 2 else (0.5, 0.5)
+        answer: SimulatedAnswer = SimulatedVerdict(
+            request.key, level - other, settings, off_scale, told.get("forced", False)
+        )
     else:
-        like = likeness(request) if told.get("like") else None
-        level = _level(last, settings) if like is None else 0.5 + settings["weight"] * (like - 0.5)
-        answer = _Answer(request.key, level + settings["bias"], settings["noise"], off_scale)
+        level = _levels(request, told, settings)[-1]
+        answer = SimulatedAnswer(request.key, level + settings["bias"], settings["noise"], off_scale)
     schema = request.schema or told.get("schema")
     if schema is None:
         wanted = {"values": 1, "min": 1, "max": 5, **told}
@@ -256,20 +255,30 @@ def _text(request: Request, settings: Mapping[str, float], outcome: Outcome) -> 
     elif "schema" in told:
         plain = {name: of["score"] if isinstance(of, dict) else of for name, of in value.items()}
         said = "".join(f"\n{name}: {of}" for name, of in plain.items())
-        text = f"Read as a whole it {_verdict(level)}.\n{said}"
+        text = f"Read as a whole it {said_of(level)}.\n{said}"
     else:
-        text = f"Read as a whole it {_verdict(level)}.\nSummary: {' '.join(map(str, _numbers(value)))}"
+        text = f"Read as a whole it {said_of(level)}.\nSummary: {' '.join(map(str, _numbers(value)))}"
     return text[: max(len(text) // 2, 1)] if outcome == "truncated" else text, answer
+
+
+def _levels(request: Request, told: Mapping[str, Any], settings: Mapping[str, float]) -> list[float]:
+    """Return where on the scale answers about the parts of the last message are, without noise."""
+    likes: list[float] | None = None
+    if told.get("like") == _LINES:
+        likes = likenesses(request)
+    elif told.get("like") and (like := likeness(request)) is not None:
+        likes = [like]
+    if likes:
+        return [0.5 + settings["weight"] * (like - 0.5) for like in likes]
+    last = request.messages[-1].content if request.messages else ""
+    texts = [text for _, text in fenced_parts(last)] if told.get("pair") else [last]
+    return [_level(text, settings) for text in texts]
 
 
 def _quoted(message: str, tags: Sequence[str]) -> str:
     """Return the first words of the longest part of a message that stands under one of the tags."""
     parts = [text for tag, text in fenced_parts(message) if tag in tags]
     return " ".join(max(parts, key=_width, default="").split()[:_QUOTED_WORDS])
-
-
-def _verdict(level: float) -> str:
-    return "says little" if level < 1 / 3 else "says what is needed" if level < 2 / 3 else "says a lot"
 
 
 def _numbers(value: object) -> Iterator[float]:
@@ -281,91 +290,3 @@ def _numbers(value: object) -> Iterator[float]:
             yield from _numbers(part)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         yield value
-
-
-class _Answer:
-    """Values that fit a JSON schema, all around the same level."""
-
-    def __init__(self, key: str, level: float, noise: float, off_scale: bool) -> None:
-        self._key, self._level, self._noise, self._off = key, level, noise, off_scale
-        self._scales: dict[str, tuple[float, float]] = {}  # of the whole numbers that were given
-
-    def value(self, schema: Mapping[str, Any], path: str) -> object:
-        """Return a value for a schema; each path within it has noise of its own."""
-        choices = [schema["const"]] if "const" in schema else schema.get("enum")
-        if choices:
-            if self._off and all(isinstance(c, int) for c in choices):
-                return max(choices) + 1
-            chosen = choices[round(self._drawn(path) * (len(choices) - 1))]
-            if all(isinstance(c, int) for c in choices):
-                self._scales[str(chosen)] = min(choices), max(choices)
-            return chosen
-        if "anyOf" in schema:
-            return self.value(schema["anyOf"][0], path)
-        kind = schema.get("type", "object" if "properties" in schema else "string")
-        return self._of_kind(kind[0] if isinstance(kind, list) else kind, schema, path)
-
-    def _of_kind(self, kind: str, schema: Mapping[str, Any], path: str) -> object:
-        value: object = None
-        match kind:
-            case "object":
-                properties = schema.get("properties", {})
-                value = {name: self.value(part, f"{path}.{name}") for name, part in properties.items()}
-            case "array":
-                count = schema.get("minItems", schema.get("maxItems", 1))
-                value = [self.value(schema.get("items", {}), f"{path}[{i}]") for i in range(count)]
-            case "integer" | "number":
-                value = self.number(schema, path, whole=kind == "integer")
-            case "boolean":
-                value = self._drawn(path) >= 0.5
-            case "string":
-                value = f"It {_verdict(self._level)}."
-        return value
-
-    def number(self, schema: Mapping[str, Any], path: str, *, whole: bool) -> float:
-        """Return a number on the scale of a schema."""
-        low = float(schema.get("minimum", 1))
-        high = float(schema.get("maximum", low + 4))
-        if self._off:
-            return int(high) + 1
-        value = low + self._drawn(path) * (high - low)
-        # Rounded as it has few digits on paper; and whole numbers within bounds that may not be whole.
-        if not whole:
-            return round(value, 2)
-        number = min(max(round(value), math.ceil(low)), math.floor(high))
-        self._scales[str(number)] = low, high
-        return number
-
-    def odds(self, token: str) -> dict[str, float]:
-        """Return the probability of each number that might have stood in the place of a token."""
-        low, high = self._scales.get(token, (0.0, -1.0))
-        if not 0 < high - low <= _MOST_POINTS:
-            return {token: 1.0}
-        mean, deviation = low + self._level * (high - low), max(self._noise, 0.05) * (high - low)
-        points = range(math.ceil(low), math.floor(high) + 1)
-        shares = [math.exp(-(((point - mean) / deviation) ** 2) / 2) + 1e-9 for point in points]
-        return {str(p): share / sum(shares) for p, share in zip(points, shares, strict=True)}
-
-    def _drawn(self, path: str) -> float:
-        shift = self._noise * NormalDist().inv_cdf(uniform(self._key, path))
-        return min(max(self._level + shift, 0.0), 1.0)
-
-
-class _Verdict(_Answer):
-    """Which of two texts is better: 1 the first, 2 the second, 0 neither."""
-
-    def __init__(self, key: str, difference: float, settings: Mapping[str, float], off_scale: bool) -> None:
-        super().__init__(key, 0.5, settings["noise"], off_scale)
-        self._difference, self._settings = difference, settings
-
-    def _drawn(self, path: str) -> float:
-        """Return the verdict as a place on the scale 0, 1, 2."""
-        bias = self._settings["first_bias"]
-        if uniform(self._key, f"{path} by place") < abs(bias):
-            return 0.5 if bias > 0 else 1.0
-        # Each text has noise of its own, as it has where texts are rated one by one.
-        shift = self._noise * math.sqrt(2) * NormalDist().inv_cdf(uniform(self._key, path))
-        difference = self._difference + shift
-        if abs(difference) <= self._settings["tie"]:
-            return 0.0
-        return 0.5 if difference > 0 else 1.0

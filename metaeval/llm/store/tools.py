@@ -54,7 +54,7 @@ class Info(NamedTuple):
     models: tuple[ModelCount, ...]
 
 
-class Imported(NamedTuple):
+class ImportedReplies(NamedTuple):
     """How many replies of a file were new, and how many were there already."""
 
     added: int
@@ -263,19 +263,19 @@ def _rows_of(store: Store, keys: Sequence[str]) -> Iterator[Row]:
         yield from (found[key] for key in dict.fromkeys(chunk) if key in found)
 
 
-def import_jsonl(store: Store, path: str | os.PathLike[str]) -> Imported:
+def import_jsonl(store: Store, path: str | os.PathLike[str]) -> ImportedReplies:
     """Add the replies of a file that `export_jsonl` wrote; a reply that is there stays.
 
     `MetaevalError` is raised, and nothing added, if a line has another form or a key that is not its
     request's.
     """
 
-    def add(connection: sqlite3.Connection) -> Imported:
+    def add(connection: sqlite3.Connection) -> ImportedReplies:
         added = seen = 0
         for line in lines_in(Path(path)):
             added += put(connection, *line)
             seen += 1
-        return Imported(added, seen - added)
+        return ImportedReplies(added, seen - added)
 
     return store.write(add)
 

@@ -106,7 +106,10 @@ class Units:
                 for c in view.columns
             ],
             "heading": view.heading,
-            "parts": [{"title": p.title, "texts": texts.places(_at(p.texts, shown))} for p in view.texts],
+            "parts": [
+                {"title": p.title, "beside": p.beside, "texts": texts.places(_at(p.texts, shown))}
+                for p in view.texts
+            ],
             "texts": texts.all,
             "rated": [{"name": r.name, "statement": r.statement} for r in view.rated],
             "dimension": view.dimension,

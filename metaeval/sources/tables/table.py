@@ -126,7 +126,7 @@ def _read_jsonl(name: str, content: bytes) -> tuple[Table | None, list[Problem]]
         if not line.strip():
             continue
         try:
-            records.append(_json_object(line))
+            records.append(json_object(line))
             rows.append(number)
             continue
         except UnicodeDecodeError as error:
@@ -158,7 +158,8 @@ def frame_of(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame({c: pd.Series([r.get(c) for r in records], dtype=object) for c in columns})
 
 
-def _json_object(line: bytes) -> dict[str, Any]:
+def json_object(line: bytes) -> dict[str, Any]:
+    """Return the object that a line holds; raise `ValueError` if it is none, or no UTF-8."""
     text = line.decode("utf-8")
     record = _DECODER.decode(text)
     if not isinstance(record, dict):

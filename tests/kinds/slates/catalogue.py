@@ -13,7 +13,7 @@ from metaeval.kinds.slates.data.slate_set import TASKS, SlateSet, units_of, util
 GENRES = ("horror, thriller", "comedy", "drama, romance")
 
 
-def slates(users: int = 3, duels: int = 4, items: int = 30, length: int = 3, **more: Any) -> SlateSet:
+def slates(users: int = 3, duels: int = 4, items: int = 60, length: int = 3, **more: Any) -> SlateSet:
     """Return users, each with a history and duels of every task in turn.
 
     A user likes one of the genres, which is what the utility of a slate counts. Films that the user has

@@ -145,7 +145,7 @@ class _Checker(TableChecker):
         cells = combine(codes, frame[rater], frame["aspect"])
         self.problems += duplicates(table, frame[names], f"the {value} of", cells)
         if kind == "ratings":
-            self._check_scale(frame["rating"].to_numpy())
+            self.check_scale("ratings", frame["rating"], self.manifest.scale.scale())
 
     def _unknown_unit(self, table: Table, frame: pd.DataFrame, i: int, explanations: pd.DataFrame) -> Problem:
         for key in self.keys:
@@ -155,18 +155,6 @@ class _Checker(TableChecker):
                 return table.problem(i, key, f"is {given!r}, which {self.units.name} does not have{hint}")
         message = f"there is no unit ({row_text(frame, i, self.keys)}) in {self.units.name}"
         return table.problem(i, None, message)
-
-    def _check_scale(self, ratings: NDArray[np.float64]) -> None:
-        scale = self.manifest.scale.scale()
-        wrong = (ratings < scale.min) | (ratings > scale.max)
-        if scale.integer:
-            wrong |= ~np.isnan(ratings) & (ratings != np.round(ratings))
-        self.report(
-            "ratings",
-            "rating",
-            wrong,
-            lambda i: f"the rating {ratings[i]:g} is not on the scale; allowed are {scale}",
-        )
 
     def _check_users(self, users: pd.DataFrame, explanations: pd.DataFrame) -> None:
         self.problems += duplicates(self.tables["users"], users[["user_id"]], "the user")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from metaeval.kinds.exposure.data.log_set import LogSet
 
+POLICIES = "policies"
+"""The folder of a data set with policies that came with it: `metaeval.kinds.exposure.off_policy.policies`."""
 _TABLES = ("log", "items", "profiles", "pairs", "runs", "test", "scores", "synthetic")
 
 
@@ -28,8 +30,9 @@ def _frames(data: LogSet) -> dict[str, pd.DataFrame | None]:
     return {name: pairs_of(data) if name == "pairs" else getattr(data, name) for name in _TABLES}
 
 
-_FOLDER: DataFolder[LogSet] = DataFolder(LogManifest, _TABLES, _TABLES[:1], build, _frames)
+_FOLDER: DataFolder[LogSet] = DataFolder(LogManifest, _TABLES, _TABLES[:1], build, _frames, (POLICIES,))
 refuse_if_in_the_way = _FOLDER.refuse_if_in_the_way
 save = _FOLDER.save
 load = _FOLDER.load
 log_of = _FOLDER.make
+put = _FOLDER.put

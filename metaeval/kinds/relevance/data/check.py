@@ -104,18 +104,11 @@ class _Checker(TableChecker):
         return frames
 
     def _check_labels(self, frame: pd.DataFrame) -> None:
-        labels, scale = frame["label"].to_numpy(), self.manifest.scale.scale()
         if not len(frame):
             self.report_table("labels", "has a header but no rows")
-        off = (labels < scale.min) | (labels > scale.max) | (~np.isnan(labels) & (labels != np.round(labels)))
         # What a model said beside the scale is kept, and counts as missing.
-        off &= ~frame["rater"].isin(list(self.manifest.models)).to_numpy(dtype=bool)
-        self.report(
-            "labels",
-            "label",
-            off,
-            lambda i: f"the label {labels[i]:g} is not on the scale; allowed are {scale}",
-        )
+        people = ~frame["rater"].isin(list(self.manifest.models)).to_numpy(dtype=bool)
+        self.check_scale("labels", frame["label"], self.manifest.scale.scale(), people)
 
     def _check_runs(self, frame: pd.DataFrame, labels: pd.DataFrame) -> None:
         self.check_filled("runs", frame, ["rank"])

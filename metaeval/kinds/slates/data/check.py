@@ -31,7 +31,7 @@ from metaeval.kinds.slates.data.slate_set import (
 from metaeval.sources.hub.repository import FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -120,6 +120,7 @@ class _Checker(TableChecker):
                 what, columns = _ONCE[kind]
                 self.problems += duplicates(self.tables[kind], frame[list(columns)], what)
         duels = frames["duels"]
+        duels["repeat"] = duels.get("repeat", pd.Series(0.0, duels.index)).fillna(0)
         self._check_tasks(duels)
         self._check_duels(duels, frames["slates"])
         if "scores" in frames:
@@ -132,14 +133,19 @@ class _Checker(TableChecker):
         return frames
 
     def _check_tasks(self, duels: pd.DataFrame) -> None:
-        allowed = ASKED | self.manifest.tasks
-        used = [str(task) for task in duels["task"].unique() if str(task).strip()]
-        for task in used:
-            if task not in allowed:
-                message = unknown("unknown task", task, allowed, "described")
-                message += f"; describe it under `tasks` in {FILE}"
-                self.report("duels", "task", (duels["task"] == task).to_numpy(dtype=bool), message)
+        used = set(duels["task"])
         self.tasks = {t: asked for t, asked in ASKED.items() if t in used} | self.manifest.tasks
+        self._check_words(
+            "duels", duels["task"], ASKED | self.tasks, f"; describe it under `tasks` in {FILE}"
+        )
+
+    def _check_words(self, kind: str, given: pd.Series[str], allowed: Iterable[str], more: str = "") -> None:
+        """Report what is neither empty nor one of the words that are allowed."""
+        wrong = ~(given.isin([*allowed]).to_numpy(dtype=bool) | blank(given))
+        said = f"unknown {given.name}"
+        self.report(
+            kind, str(given.name), wrong, lambda i: unknown(said, given.iloc[i], allowed, "allowed") + more
+        )
 
     def _check_duels(self, duels: pd.DataFrame, slates: pd.DataFrame) -> None:
         columns = [*_NAMES["duels"], *_NUMBERS["duels"]]
@@ -183,8 +189,7 @@ class _Checker(TableChecker):
 
     def _check_repeats(self, duels: pd.DataFrame, low: NDArray[np.int64], high: NDArray[np.int64]) -> None:
         """See that duels of the same two slates of a user are numbered, the first of them with 0."""
-        repeat = duels.get("repeat", pd.Series(0.0, duels.index)).fillna(0)
-        number = repeat.to_numpy()
+        number = duels["repeat"].to_numpy()
         wrong = ~((number >= 0) & (number == np.round(number)))
         self.report(
             "duels", "repeat", wrong, lambda i: f"is {number[i]:g}; it may be a whole number from 0 on"
@@ -192,20 +197,17 @@ class _Checker(TableChecker):
         pairs = combine(low, pd.Series(high), duels["task"])
         alone = (number > 0) & ~pd.Series(pairs).duplicated().to_numpy()
         self.report("duels", "repeat", alone & ~wrong, "no row above is about the same two slates and task")
-        again = pd.Series(combine(pairs, repeat)).duplicated().to_numpy()
+        again = pd.Series(combine(pairs, duels["repeat"])).duplicated().to_numpy()
         doubled = duels[[USER, DUEL]].duplicated().to_numpy()
         message = "an earlier duel has the same two slates, task and repeat; number the repetitions: 1, 2, …"
-        self.report("duels", "repeat" if "repeat" in duels else None, again & ~doubled, message)
+        self.report("duels", "repeat", again & ~doubled, message)
 
     def _check_scores(self, scores: pd.DataFrame, duels: pd.DataFrame) -> None:
         values = scores["score"].to_numpy()
         wrong = ~(np.isin(values, (-1, 0, 1)) | np.isnan(values))
         self.report("scores", "score", wrong, lambda i: f"is {values[i]:g}; a verdict is -1, 0 or 1")
-        for column, allowed in ((ORDER, (FIRST, SECOND)), ("aspect", (PREFERENCE, ""))):
-            for given in scores[column].unique():
-                if given not in allowed and (given.strip() or column == "aspect"):
-                    message = unknown(f"unknown {column}", given, [a for a in allowed if a], "allowed")
-                    self.report("scores", column, (scores[column] == given).to_numpy(dtype=bool), message)
+        self._check_words("scores", scores[ORDER], (FIRST, SECOND))
+        self._check_words("scores", scores["aspect"], (PREFERENCE,))
         both = pd.concat([duels[[USER, DUEL]], scores[[USER, DUEL]]], ignore_index=True)
         codes = combine(np.zeros(len(both), np.int64), both[USER], both[DUEL])
         strange = ~np.isin(codes[len(duels) :], codes[: len(duels)])
@@ -224,16 +226,7 @@ class _Checker(TableChecker):
             message = f"is missing, and {self.tables['histories'].name} has ratings; give their min and max"
             self.problems.append(Problem(FILE, None, "history_scale", message))
             return
-        ratings, scale = histories["rating"].to_numpy(), self.manifest.history_scale.scale()
-        off = (ratings < scale.min) | (ratings > scale.max)
-        if scale.integer:
-            off |= ~np.isnan(ratings) & (ratings != np.round(ratings))
-        self.report(
-            "histories",
-            "rating",
-            off,
-            lambda i: f"the rating {ratings[i]:g} is not on the scale of histories; allowed are {scale}",
-        )
+        self.check_scale("histories", histories["rating"], self.manifest.history_scale.scale())
 
 
 def _contents(lists: NDArray[np.int64], items: pd.Series[Any]) -> NDArray[np.int64]:

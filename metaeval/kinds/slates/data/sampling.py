@@ -57,7 +57,7 @@ class Sampling(Options):
     equal: Switch = False
     identical: _Probes = 0
     repeats: _Probes = 0
-    users: Count | None = Field(default=100, description="a whole number, 1 or more")
+    users: int = Field(default=100, ge=0, description="a whole number; 0 for all")
     candidates: int = Field(default=20, description="a whole number that is not below the size of a slate")
     history: int = Field(default=20, ge=0, description="a whole number, 0 or more")
     embeddings: str | None = Field(default=None, description="the name of a model of sentence-transformers")
@@ -105,8 +105,9 @@ def draw_duels(candidates: pd.DataFrame, how: Sampling, items: pd.DataFrame | No
     ordered = candidates.sort_values([USER, ITEM], kind="stable", ignore_index=True)
     gains = ordered[GAIN].to_numpy(np.float64)
     own = ~ordered.get(FOREIGN, pd.Series(False, ordered.index)).to_numpy(dtype=bool)
-    duels: list[dict[str, Any]] = []
-    slates: list[dict[str, Any]] = []
+    named = ordered[ITEM].to_numpy(dtype=object)
+    duels: list[tuple[Any, ...]] = []
+    slates: list[tuple[Any, ...]] = []
     without = dict.fromkeys(map(str, how.tasks), 0)
     for user, rows in ordered.groupby(USER, sort=False).indices.items():
         at = np.asarray(rows)
@@ -122,16 +123,15 @@ def draw_duels(candidates: pd.DataFrame, how: Sampling, items: pd.DataFrame | No
             own_pair = np.arange(min(how.identical, len(picks)))
             one, other = np.concatenate([first, own_pair]), np.concatenate([second, own_pair])
             turn = np.concatenate([rng.permutation(len(first)), np.full(len(own_pair), -1)])
-            sides = (names[one], names[other], worth[one], worth[other], turn)
-            duels.append({USER: user, "task": task, **dict(zip((*_SIDES, _DRAWN), sides, strict=True))})
+            duels.append((user, task, names[one], names[other], worth[one], worth[other], turn))
             place = np.tile(np.arange(1, how.size + 1), len(picks))
-            item = ordered[ITEM].to_numpy()[of_task[picks].ravel()]
-            slates.append({USER: user, SLATE: np.repeat(names, how.size), POSITION: place, ITEM: item})
+            slates.append((user, np.repeat(names, how.size), place, named[of_task[picks].ravel()]))
     if not duels:
         raise DataError(
             f"no user has two slates of {how.size} items and of different utility; give a smaller size"
         )
-    listed, found = (pd.concat(map(pd.DataFrame, part), ignore_index=True) for part in (slates, duels))
+    found = _stacked((USER, "task", *_SIDES, _DRAWN), duels)
+    listed = _stacked((USER, SLATE, POSITION, ITEM), slates)
     found["similarity"] = similarities(found, listed, items, how.embeddings)
     return Drawn(_sampled(found, how), listed, without)
 
@@ -153,6 +153,15 @@ def _slates(
     told_apart = worth[:, None] if not how.equal else np.sort(tried) if task == SET else tried
     kept = np.sort(np.unique(told_apart, axis=0, return_index=True)[1])[: how.slates]
     return tried[kept], worth[kept]
+
+
+def _stacked(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+    """Return a frame of rows whose cells are arrays, or a text for as many as the last of them has."""
+    counts = [len(row[-1]) for row in rows]
+    cells = zip(columns, zip(*rows, strict=True), strict=True)
+    return pd.DataFrame(
+        {c: np.repeat(v, counts) if isinstance(v[0], str) else np.concatenate(v) for c, v in cells}
+    )
 
 
 def _sampled(duels: pd.DataFrame, how: Sampling) -> pd.DataFrame:

@@ -13,6 +13,7 @@ import numpy as np
 from metaeval.kinds.slates.data.slate_set import BOTH, ORDERING, SET
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
     from metaeval.stats.coefficients.tables import Floats
@@ -31,10 +32,10 @@ def rescaled(ratings: Floats, low: float, high: float) -> Floats:
     return (ratings - low) / (high - low)
 
 
-def by_position(positions: Floats) -> Floats:
-    """Return the gains of places in a reference order, from 1 for the first to 1/n for the last."""
-    different, place = np.unique(positions, return_inverse=True)
-    return 1 - place / len(different)
+def by_position(users: pd.Series[str], positions: pd.Series[float]) -> pd.Series[float]:
+    """Return the gains of places in a user's reference order, from 1 for the first to 1/n for the last."""
+    place = positions.groupby(users).rank(method="dense")
+    return 1 - (place - 1) / place.groupby(users).transform("max")
 
 
 def total(gains: Floats) -> Floats:

@@ -85,6 +85,8 @@ def test_what_is_optional_may_be_left_out() -> None:
     assert data.table["repeat"].eq(0).all()
     assert data.table["similarity"].isna().all()
     assert data.scores is None
+    some = tables()["duels"].assign(repeat=[None, None, 0, 1, None])
+    assert slate_set_of(ABOUT, tables() | {"duels": some}).fingerprint == small().fingerprint
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_what_is_optional_may_be_left_out() -> None:
             0,
             "task",
             "T4",
-            "column 'task': unknown task 'T4' (described: T1, T2, T3, own); describe it",
+            "column 'task': unknown task 'T4' (allowed: T1, T2, T3, own); describe it",
         ),
         ("duels", 0, "task", "", "duels, row 2, column 'task': is empty"),
         ("duels", 0, "task", "T2", "duels, row 2: the two slates hold different items; a duel of T2"),
@@ -118,8 +120,8 @@ def test_what_is_optional_may_be_left_out() -> None:
         ("slates", 1, "item_id", "x", "slates, row 3: the item of the slate (user_id 'u', slate 'a', item"),
         ("slates", 1, "item_id", " ", "slates, row 3, column 'item_id': is empty"),
         ("items", 1, "item_id", "x", "items, row 3: the item (item_id 'x') is already in row 2"),
-        ("histories", 0, "rating", 7, "row 2, column 'rating': the rating 7 is not on the scale of hist"),
-        ("histories", 0, "rating", 1.5, "the rating 1.5 is not on the scale of histories; allowed are int"),
+        ("histories", 0, "rating", 7, "row 2, column 'rating': the rating 7 is not on the scale; allow"),
+        ("histories", 0, "rating", 1.5, "the rating 1.5 is not on the scale; allowed are integers from 1"),
         ("profiles", 0, "user_id", "w", "profiles, row 2, column 'user_id': the user 'w' has no duels"),
         ("scores", 0, "score", 2, "scores, row 2, column 'score': is 2; a verdict is -1, 0 or 1"),
         ("scores", 0, "score", "won", "scores, row 2, column 'score': is 'won'"),

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from metaeval.kinds.slates.data.loading import load
-from metaeval.kinds.slates.data.simulated import RATERS, SHORTEST, simulate
+from metaeval.kinds.slates.data.simulated import RATERS, simulate
 from tests.conftest import ROOT
 
 KEYS = ["user_id", "duel", "order"]
@@ -47,32 +47,17 @@ def test_each_user_has_all_pairs_of_four_slates_a_slate_against_itself_and_a_rep
     for (_, task), own in duels.groupby(["user_id", "task"]):
         counted = own[own["repeat"] == 0]
         pairs = [frozenset(pair) for pair in counted[["first", "second"]].to_numpy().tolist()]
-        four = [f"{task}-{letter}" for letter in "abcd"]
+        four = [f"{task}.{number}" for number in "1234"]
         assert {p for p in pairs if len(p) == 2} == {frozenset(p) for p in combinations(four, 2)}
         assert (len(pairs), len(own)) == (7, 8)
 
 
-def test_what_a_slate_holds_follows_its_task_and_nothing_of_it_is_in_the_history(large) -> None:
-    held = large.slates.groupby(["user_id", "slate"])["item_id"].agg(list)
-    past = large.histories.groupby("user_id")["item_id"].agg(set)
-    for user, own in held.groupby(level=0):
-        by_task = {
-            task: [v for (_, s), v in own.items() if s.startswith(task)] for task in ("T1", "T2", "T3")
-        }
-        assert not set().union(*own) & past[user]
-        assert {len(v) for v in by_task["T1"]} <= {*range(SHORTEST, 6)}
-        assert len({frozenset(v) for v in by_task["T1"]}) == 4
-        assert len({frozenset(v) for v in by_task["T2"]}) == 1
-        assert len({tuple(v) for v in by_task["T2"]}) == len({tuple(v) for v in by_task["T3"]}) == 4
-
-
-def test_a_slate_that_follows_the_interest_is_worth_more_and_no_utility_leaves_0_to_1(large) -> None:
-    units = large.table
-    worth = units.groupby(["task", "first"])["utility_first"].mean()
-    for task in ("T1", "T2", "T3"):
-        assert worth[task, f"{task}-d"] > worth[task, f"{task}-a"] + 0.05
-    assert units["utility_first"].between(0, 1).all()
-    assert units.groupby("task")["utility_first"].max().gt(0.95).all()
+def test_nothing_of_a_slate_is_in_the_history_of_the_user(large) -> None:
+    keys = ["user_id", "item_id"]
+    past = pd.MultiIndex.from_frame(large.histories[keys])
+    assert not pd.MultiIndex.from_frame(large.slates[keys]).isin(past).any()
+    assert large.slates.groupby(["user_id", "slate"]).size().eq(5).all()
+    assert large.table["utility_first"].between(0, 1).all()
 
 
 def test_raters_err_as_they_are_said_to(plain) -> None:
@@ -87,8 +72,8 @@ def test_raters_err_as_they_are_said_to(plain) -> None:
 
 
 def test_the_cyclic_rater_prefers_each_slate_to_the_next_one_all_round(plain) -> None:
-    letters = plain[["first", "second"]].apply(lambda slates: slates.str[-1].map("abcd".index))
-    steps = (letters["second"] - letters["first"]) % 4
+    numbers = plain[["first", "second"]].apply(lambda slates: slates.str[-1].astype(int))
+    steps = (numbers["second"] - numbers["first"]) % 4
     assert (plain.loc[steps == 1, "cyclic"] == 1).mean() > 0.9
     assert (plain.loc[steps == 3, "cyclic"] == -1).mean() > 0.9
 
@@ -98,4 +83,3 @@ def test_users_can_be_drawn_anew_for_the_same_items() -> None:
     assert one.items.equals(two.items)
     assert not one.slates.equals(two.slates)
     assert simulate(users=3, items=40, history=5, seed=1).fingerprint == one.fingerprint
-    pd.testing.assert_frame_equal(one.table[KEYS], two.table[KEYS])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ir_measures
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,7 +55,8 @@ def test_a_sum_of_rescaled_ratings_lies_in_0_to_1_and_knows_no_order(ratings: li
 
 
 def test_a_place_in_a_reference_order_gives_a_gain_whatever_its_numbers() -> None:
-    assert by_position(np.array([30.0, 7.0, 8.0, 7.0])) == pytest.approx([1 / 3, 1, 2 / 3, 1])
+    users, places = pd.Series([*"aabaa"]), pd.Series([30.0, 7.0, 9.0, 8.0, 7.0])
+    assert by_position(users, places).tolist() == pytest.approx([1 / 3, 1, 1, 2 / 3, 1])
 
 
 def test_an_order_is_measured_by_its_own_items_and_a_list_by_all_candidates() -> None:

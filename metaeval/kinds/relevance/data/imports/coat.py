@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.base.records import USER_RATER
-from metaeval.kinds.relevance.data.imports.collecting import ImportedCollection, collected
+from metaeval.kinds.relevance.data.imports.collecting import collected
 from metaeval.kinds.relevance.data.loading import refuse_if_in_the_way
 from metaeval.sources.coat import STARS, read_coat
 
 if TYPE_CHECKING:
     import os
+
+    from metaeval.kinds.files.loading import Imported
+    from metaeval.kinds.relevance.data.collection import Collection
 
 _RELEVANT = 4
 
@@ -22,7 +25,7 @@ def import_coat(
     *,
     name: str = "coat",
     force: bool = False,
-) -> ImportedCollection:
+) -> Imported[Collection]:
     """Make a collection of the released files of Coat.
 
     ``test.ascii``, ratings of random coats, gives the labels; ``train.ascii``, of coats that users chose, the

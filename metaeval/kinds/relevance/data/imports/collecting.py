@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.keys import noun
-from metaeval.kinds.files.loading import summary
+from metaeval.kinds.files.loading import Imported
 from metaeval.kinds.relevance.data.collection import ITEM, USER
 from metaeval.kinds.relevance.data.loading import collection_of, save
 from metaeval.sources.tables.columns import text_column
@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     from metaeval.kinds.relevance.data.collection import Collection
 
 
-class ImportedCollection(NamedTuple):
-    """A collection, and what is odd about the files it is made of."""
-
-    data: Collection
-    notes: tuple[str, ...]
-
-    def lines(self) -> list[str]:
-        """Return what there is in one line, and a line per note."""
-        return [summary(self.data), *self.notes]
-
-
 def collected(
     about: Mapping[str, Any],
     tables: Mapping[str, Table | pd.DataFrame],
@@ -39,7 +28,7 @@ def collected(
     *,
     notes: Sequence[str] = (),
     force: bool = False,
-) -> ImportedCollection:
+) -> Imported[Collection]:
     """Save a collection, without items and profiles that no label, run or history names; return it."""
     kept = {kind: t if isinstance(t, Table) else from_frame(t, kind) for kind, t in tables.items()}
     left_out = []
@@ -55,7 +44,7 @@ def collected(
             left_out.append(f"{table.name}: {what} that nothing else names, left out")
     data = collection_of(about, kept)
     save(data, out, force=force)
-    return ImportedCollection(data, (*notes, *left_out, *_notes(data)))
+    return Imported(data, (*notes, *left_out, *_notes(data)))
 
 
 def _names(table: Table, key: str) -> pd.Series[str]:

@@ -12,13 +12,16 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import DataError
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
-from metaeval.kinds.relevance.data.imports.collecting import ImportedCollection, collected
+from metaeval.kinds.relevance.data.imports.collecting import collected
 from metaeval.kinds.relevance.data.loading import refuse_if_in_the_way
 from metaeval.sources.movielens import LICENCE, read_movielens
 from metaeval.stats.resampling.draws import drawn
 
 if TYPE_CHECKING:
     import os
+
+    from metaeval.kinds.files.loading import Imported
+    from metaeval.kinds.relevance.data.collection import Collection
 
 Split = Literal["user", "time"]
 _LABELS = {str(half): f"{half / 2:g} star{'' if half == 2 else 's'}" for half in range(1, 11)}
@@ -36,7 +39,7 @@ def import_movielens(
     seed: int = 0,
     name: str | None = None,
     force: bool = False,
-) -> ImportedCollection:
+) -> Imported[Collection]:
     """Make a collection of a release of MovieLens, with files ``.csv`` or, as 1M and 10M, ``.dat``.
 
     A label is a rating in half stars, 1 to 10. Items have ``title``, ``year``, ``genres``, ``tags`` (the

@@ -14,7 +14,7 @@ from metaeval.base.errors import DataError, Problem
 from metaeval.base.records import Scale
 from metaeval.evaluators.recorded import ORIGINS
 from metaeval.kinds.relevance.data.collection import KEYS, USER
-from metaeval.kinds.relevance.data.imports.collecting import ImportedCollection, collected
+from metaeval.kinds.relevance.data.imports.collecting import collected
 from metaeval.kinds.relevance.data.loading import refuse_if_in_the_way
 from metaeval.kinds.relevance.data.manifest import QUESTION
 from metaeval.sources.tables.table import read_table
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from metaeval.kinds.files.loading import Imported
+    from metaeval.kinds.relevance.data.collection import Collection
     from metaeval.sources.tables.table import Table
     from metaeval.sources.trec.runs import SystemRuns
 
@@ -46,7 +48,7 @@ def import_collection(
     statement: str = QUESTION,
     name: str | None = None,
     force: bool = False,
-) -> ImportedCollection:
+) -> Imported[Collection]:
     """Make a collection of files.
 
     Parameters

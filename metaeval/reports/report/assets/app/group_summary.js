@@ -62,8 +62,9 @@ function GroupsSummary({ study, e, view, rows, groups }) {
   if (!defined.length)
     return html`<p>No ${board.noun} is defined for any of these ${noun}${groups.undefined && `: ${groups.undefined}`}.</p>`
   return html`<p>${mean && html`The mean over ${noun} is <b>${board.print(mean.estimate)}</b>. `}
-      Of ${count(rows.length)} ${noun}${rows.length < groups.total && ' listed'}, ${count(above)} are above zero, ${count(below)} below zero and
-      ${' '}${count(rows.length - defined.length)} undefined.</p>
+      Of ${count(rows.length)} ${noun}${rows.length < groups.total && ' listed'}, ${
+        below > 0 ? `${count(above)} are above zero, ${count(below)} below zero and` : ''
+      } ${count(rows.length - defined.length)} ${below > 0 ? '' : 'are '}undefined.</p>
     <div class="spread">
       <figure>
         <${Chart} spec=${spec} rows=${points} label=${`How the ${board.noun}s of ${noun} are spread`} />

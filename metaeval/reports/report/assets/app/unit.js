@@ -36,17 +36,22 @@ function UnitPage({ study, params }) {
   </section>`
 }
 
-/** The parts of a unit, one below the other; of the first it is said if there is none. */
+/** The parts of a unit, one below the other or side by side; of the first it is said if there is none. */
 function UnitTexts({ units, u }) {
   const parts = units.parts.map((part, i) => ({ ...part, i, text: units.text(part, u) }))
-  const there = ({ i, texts }) => i === 0 || texts[u] >= 0
-  return html`<div>${parts.filter(there).map(
-    ({ i, title, texts, text }) => html`<${Fragment} key=${i}>
+  const there = parts.filter(({ i, texts }) => i === 0 || texts[u] >= 0)
+  const rows = []
+  for (const part of there) {
+    if (part.beside && rows.length) rows.at(-1).push(part)
+    else rows.push([part])
+  }
+  return html`<div>${rows.map((row) => html`<div key=${row[0].i} class="beside">${row.map(
+    ({ i, title, texts, text }) => html`<div key=${i}>
       <h3><${Words}>${capital(title)}</${Words}></h3>
       ${texts[u] < 0 && html`<p class="note">The data set has no text of it.</p>`}
       ${texts[u] >= 0 && html`<${LongText} text=${text} what=${`the ${title}`} />`}
-    </${Fragment}>`,
-  )}</div>`
+    </div>`,
+  )}</div>`)}</div>`
 }
 
 /** The truth first, then the evaluators; a word where there is no score. */

@@ -1,0 +1,57 @@
+"""``metaeval off-policy``: what a policy would have earned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from metaeval.cli.options import resampled, several
+from metaeval.cli.sheets import Sheets, prints_sheets
+
+
+def _words(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(",") if word.strip()]
+    except ValueError:
+        message = f"{text!r} is not a list of numbers, such as 10,100"
+        raise click.BadParameter(message, context, parameter) from None
+
+
+@click.command("off-policy")
+@click.argument("data")
+@several(
+    "--policy",
+    "policies",
+    required=True,
+    metavar="uniform|NAME|FILE",
+    help="What to evaluate: every item alike, a policy that came with DATA, or a table of item_id, "
+    "probability and perhaps position and user_id; may be given again.",
+)
+@click.option(
+    "--estimators",
+    callback=_words,
+    default="naive,ips,snips,dr",
+    show_default=True,
+    help="Of naive, direct, ips, snips, dr, switch-dr and dros.",
+)
+@click.option(
+    "--clip", callback=_numbers, default="", metavar="W,...", help="Also with weights of at most W."
+)
+@click.option("--trim", callback=_numbers, default="", metavar="W,...", help="Also without weights above W.")
+@click.option("--force", is_flag=True, help="Show refused values, too.")
+@resampled()
+@prints_sheets()
+def off_policy(data: str, *, policies: tuple[str, ...], force: bool, **options: Any) -> Sheets:
+    """Estimate what a policy would have earned, from the log in DATA and its logged propensities.
+
+    Where the log does not show what the policy would do, its value is refused, with the reason.
+    """
+    from metaeval.kinds.exposure.off_policy.command import off_policy_of
+    from metaeval.kinds.exposure.off_policy.evaluation import OffPolicy
+
+    return off_policy_of(data, policies, OffPolicy(**options), force=force)

@@ -1,0 +1,1 @@
+"""What a policy would earn, estimated from the log of another one."""

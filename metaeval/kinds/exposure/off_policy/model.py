@@ -1,0 +1,78 @@
+"""A model of a log's outcomes: what it predicts of the logged items, and under a policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from metaeval.stats.regression.outcomes import OutcomeCells, fit_outcomes
+
+if TYPE_CHECKING:
+    from metaeval.kinds.exposure.off_policy.arrays import LogArrays
+    from metaeval.kinds.exposure.off_policy.policies import Policy
+    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.regression.outcomes import OutcomeModel
+
+FOLDS = 5
+"""Folds of users; each is predicted by a model of the others."""
+_LARGEST = 2**62
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictions:
+    """What a model predicts, round by round."""
+
+    model: OutcomeModel
+    situation: Ints
+    """Of each round: its context, position and fold, as the model counts them."""
+    item: Ints
+    each: Floats
+    """Means under the policy, of each situation and row of the policy that meet."""
+    meeting: Ints
+    """Of each round: which of those."""
+
+    def of(self, part: slice) -> tuple[Floats, Floats]:
+        """Return the predicted outcomes of the logged items, and the means under the policy."""
+        return self.model.at(self.situation[part], self.item[part]), self.each[self.meeting[part]]
+
+
+def predictions(log: LogArrays, policy: Policy, seed: int = 0) -> Predictions:
+    """Fit outcomes on item, position and context, and predict each user by a fit to other users."""
+    folds = min(FOLDS, log.n_clusters)
+    fold = (np.random.default_rng([seed, 2]).permutation(log.n_clusters) % folds).astype(np.int8)[log.cluster]
+    fields = [log.position, *log.context.values()]
+    situation, first = _numbered([fold, *fields])
+    n_items = len(policy.items)
+    cell, first_of_cell = _numbered([situation, log.item])
+    cells = OutcomeCells(
+        np.stack([field[first] for field in fields], axis=1),
+        fold[first],
+        situation[first_of_cell],
+        log.item[first_of_cell],
+        np.bincount(cell).astype(np.float64),
+        np.bincount(cell, log.outcome).astype(np.float64),
+    )
+    model = fit_outcomes(cells, n_items, logistic=bool(np.isin(log.outcome, (0.0, 1.0)).all()))
+    meeting, first = _numbered([situation, policy.row]) if len(policy.table) > 1 else (situation, first)
+    each = model.under(situation[first], policy.table, policy.row[first])
+    return Predictions(model, situation, log.item, each, meeting)
+
+
+def _numbered(codes: list[Ints]) -> tuple[Ints, Ints]:
+    """Return a number for each combination of codes that there is, and the first round that has it."""
+    combined, width = np.zeros(len(codes[0]), dtype=np.int64), 1
+    for code in codes:
+        n = int(code.max()) + 1
+        if width * n > _LARGEST:
+            combined, names = pd.factorize(combined)
+            width = len(names)
+        combined *= n
+        combined += code
+        width *= n
+    found, names = pd.factorize(combined)
+    first = np.empty(len(names), dtype=np.int64)
+    first[found[::-1]] = np.arange(len(found) - 1, -1, -1)
+    return found.astype(np.int32), first

@@ -1,0 +1,113 @@
+"""Overlap, balance, means and the exposure model, as sheets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.kinds.exposure.propensity.means import gap_sentence
+from metaeval.stats.off_policy.overlap import QUANTILES, THRESHOLDS
+
+if TYPE_CHECKING:
+    from metaeval.base.simulation import Simulation
+    from metaeval.kinds.exposure.propensity.model import ExposureModel
+
+_BINS = (
+    "Popularity bin 0 has the items with the most rows, age bin 0 the newest. Bins are cut at quantiles, of "
+    "popularity over items, of age over rows; equal values are in one bin."
+)
+_WEIGHTS = (
+    "Mean weight: what the weights of a bin add up to, divided by what they should; 1 if the propensities "
+    "are right. ESS: (Σw)² / Σw². Largest: the share of all weight that one row has. Never shown: the share "
+    "of the items that the log has no row of; no weight makes up for them."
+)
+_BALANCE = (
+    "Difference of the log's mean from that of all items, or users, in standard deviations of these. Weights "
+    "by right propensities bring it to 0; above 0.1 a covariate is usually called unbalanced."
+)
+_MEANS = (
+    "Naive: the mean over the rows. IPS: Σwy / N, where N is what the weights should add up to: users × "
+    "items for propensities of pairs, rows for those of choices. SNIPS: Σwy / Σw."
+)
+
+
+def overlap_sheet(frame: pd.DataFrame, simulated: Simulation, notes: tuple[str, ...] = ()) -> Sheet:
+    """Lay out `metaeval.kinds.exposure.propensity.overlap.overlap_frame`."""
+    return Sheet(
+        "overlap",
+        "Overlap: propensities and weights by bin",
+        frame,
+        (
+            Column("by", "By"),
+            Column("bin", "Bin"),
+            Column("n", "Rows", "count"),
+            Column("minimum", "Least p", "number"),
+            *(Column(f"q{round(100 * q):02}", f"{100 * q:g} %", "number") for q in QUANTILES),
+            *(Column(f"below_{t:g}", f"p < {t:g}", "share") for t in THRESHOLDS),
+            Column("ess", "ESS", "count"),
+            Column("mean_weight", "Mean weight", "hundredths"),
+            Column("largest_share", "Largest", "share"),
+            Column("unshown", "Never shown", "share"),
+        ),
+        (_BINS, _WEIGHTS, *notes),
+        simulated,
+    )
+
+
+def balance_sheet(frame: pd.DataFrame, simulated: Simulation) -> Sheet:
+    """Lay out `metaeval.kinds.exposure.propensity.overlap.balance_frame`."""
+    columns = (
+        Column("of", "Of"),
+        Column("covariate", "Covariate"),
+        Column("before", "Before", "hundredths"),
+        Column("after", "After", "hundredths"),
+    )
+    return Sheet("balance", "Balance before and after weighting", frame, columns, (_BALANCE,), simulated)
+
+
+def means_sheet(frame: pd.DataFrame, simulated: Simulation, intervals: str) -> Sheet:
+    """Lay out `metaeval.kinds.exposure.propensity.means.means_frame`, and say what of the gap is closed."""
+    columns = [Column("mean", "Mean"), Column("value", "Value", "number", "ci_low", "ci_high")]
+    if frame["closed"].notna().any():
+        columns.append(Column("closed", "Of the gap closed", "share"))
+    notes = tuple(filter(None, (gap_sentence(frame), _MEANS, intervals)))
+    return Sheet("means", "Mean outcome, as logged and weighted", frame, tuple(columns), notes, simulated)
+
+
+def model_sheets(model: ExposureModel, simulated: Simulation) -> list[Sheet]:
+    """Return the coefficients and the calibration of fitted propensities."""
+    found, sample = model.calibration(), model.sample
+    cases = int(sample.exposed.sum())
+    fitted = (
+        f"Fitted to {cases:,} pairs of a user and an item of {sample.users:,} users, and "
+        f"{len(sample.exposed) - cases:,} that were not shown, weighted to all there are; "
+        f"{model.options.folds} folds of users, each predicted and calibrated by a model of the others."
+    )
+    coefficients = Sheet(
+        "coefficients",
+        "The exposure model",
+        model.coefficients(),
+        (
+            Column("feature", "Feature"),
+            Column("coefficient", "Log odds", "number", "least", "largest"),
+            Column("root_mean_square", "Root mean square", "number"),
+        ),
+        (fitted, "Log odds per unit of the feature, mean over folds [least, largest]."),
+        simulated,
+    )
+    rows = pd.DataFrame({"predicted": found.predicted, "exposed": found.happened, "pairs": found.weight})
+    calibration = Sheet(
+        "calibration",
+        "Calibration of the exposure model",
+        rows,
+        (
+            Column("predicted", "Predicted", "number"),
+            Column("exposed", "Exposed", "number"),
+            Column("pairs", "Pairs", "count"),
+        ),
+        (f"The area under the ROC curve is {found.auc:.4f}. Bins are cut at quantiles of shown pairs.",),
+        simulated,
+    )
+    return [coefficients, calibration]

@@ -1,0 +1,46 @@
+"""Agreement among judges on which slate is preferred, task by task."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.records import Kind
+from metaeval.stats.agreement.labels import LabelAgreement
+from metaeval.stats.resampling.bootstrap import each
+from metaeval.stats.resampling.cluster_sums import Stack, mean_of
+
+if TYPE_CHECKING:
+    from metaeval.kinds.slates.regret import DuelCells
+
+_VERDICTS = 3  # the second, a tie, the first
+
+
+def judges_of(cells: DuelCells) -> list[str]:
+    """Return the evaluators that are judges, or are recorded from elsewhere."""
+    kinds = cells.matched.scores.kinds
+    return [name for name in cells.evaluators if kinds.get(name) in (Kind.JUDGE, Kind.RECORDED)]
+
+
+def agreement_table(cells: DuelCells) -> pd.DataFrame:
+    """Return of every two judges the share of same verdicts and Cohen's kappa, by task, with intervals."""
+    rows: list[dict[str, Any]] = []
+    for task in cells.parts:
+        units = cells.units(task)
+        codes = {
+            name: (np.sign(scores) + 1).astype(np.int64)
+            for name, scores in zip(cells.evaluators, units.scores, strict=True)
+            if name in judges_of(cells) and len(scores) and not np.isnan(scores).any()
+        }
+        for one, other in combinations(codes, 2):
+            both, of_unit = (codes[one], codes[other]), units.clusters.of_unit
+            said = np.stack([np.equal(*both), np.ones(len(of_unit))]).astype(float)
+            share = mean_of(*(np.bincount(of_unit, v, units.clusters.n).astype(float)[None] for v in said))
+            labels = LabelAgreement.of(*both, _VERDICTS, units.clusters)
+            found = each(cells.estimate(Stack([share, labels]), units, (-1.0, 1.0)))
+            cut = {**found[0].row("same"), **found[1].row("kappa")}
+            rows.append({"first": one, "second": other, "task": task, **cut, "n_units": len(of_unit)})
+    return pd.DataFrame(rows)

@@ -1,0 +1,121 @@
+"""The map of a table to duels of slates: of interactions, of which duels are drawn, or of duels as they are.
+
+::
+
+    kind: slates
+    name: my shop
+    interactions: {user_id: customer, item_id: sku, rating: stars, timestamp: bought_at}
+    items: {title: product, brand: maker}        # our field ← column; a field of an item
+    users: {town: city}                          # of a user
+    scale: {min: 1, max: 5}                      # of the ratings
+    domain: {platform: a toy shop, noun: toy, plural: toys}
+    draw: {size: 5, slates: 4, tasks: [T1, T3], users: 100, seed: 0}
+
+Instead of ``rating`` a column may be the ``gain`` (0 or more; the greatest, or the ``max`` of ``scale``,
+counts as 1) or the ``position`` in a reference order (the smallest is the best). A user's newest items are
+the candidates, and those before them the history, by ``timestamp``, which is a number or a date, else by
+``position``; without both there is no history.
+``draw`` takes the options of the other imports.
+
+::
+
+    kind: slates
+    name: my test
+    duels: {user_id: person, task: task, first: left, second: right, utility_first: left_worth,
+            utility_second: right_worth}
+    separator: "|"                               # between the items of a slate; a JSON list is read, too
+    tables: {items: items.csv, histories: histories.csv, profiles: people.csv}
+    history_scale: {min: 1, max: 5}
+    tasks: {T1: which list was listened to longer}
+
+``tables`` names files beside the map, with ``item_id`` and fields, ``user_id`` and ``item_id`` and perhaps
+``rating`` and ``timestamp``, ``user_id`` and fields. A duel that comes again is a repetition of the first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, model_validator
+
+from metaeval.base.validation import Strict
+from metaeval.kinds.files.manifest import About, ScaleModel, about
+from metaeval.kinds.slates.data.manifest import DomainModel
+from metaeval.kinds.slates.data.sampling import Sampling
+from metaeval.kinds.slates.data.slate_set import QUESTION
+from metaeval.sources.tables.entries import Name
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+
+_FOREIGN = {
+    "duels": ("items", "users", "scale", "draw"),
+    "interactions": ("separator", "tables", "history_scale"),
+}
+"""Form of a map → the keys that are the other's."""
+
+
+class Interactions(Strict):
+    """Which column is what, in a table with a row per user and item."""
+
+    user_id: Name
+    item_id: Name
+    rating: Name | None = None
+    gain: Name | None = None
+    position: Name | None = None
+    timestamp: Name | None = None
+
+    @model_validator(mode="after")
+    def _say_what_an_item_is_worth(self) -> Self:
+        if sum(column is not None for column in (self.rating, self.gain, self.position)) != 1:
+            raise ValueError("interactions: name one of rating, gain and position")
+        return self
+
+
+class DuelColumns(Strict):
+    """Which column is what, in a table with a row per duel."""
+
+    user_id: Name
+    task: Name
+    first: Name
+    second: Name
+    utility_first: Name
+    utility_second: Name
+
+
+class SlateMap(About):
+    """The content of a map file."""
+
+    kind: Literal["slates"]
+    interactions: Interactions | None = None
+    duels: DuelColumns | None = None
+    items: dict[Name, Name] = Field(default_factory=dict)
+    users: dict[Name, Name] = Field(default_factory=dict)
+    scale: ScaleModel | None = None
+    draw: Sampling = Field(default_factory=Sampling)
+    separator: str = Field(default="|", min_length=1)
+    tables: dict[Literal["items", "histories", "profiles"], Name] = Field(default_factory=dict)
+    history_scale: ScaleModel | None = None
+    tasks: dict[Name, Name] = Field(default_factory=dict)
+    domain: DomainModel = DomainModel()
+    statement: Name = QUESTION
+    missing: list[str] = Field(default_factory=list)
+    split: Name | None = None
+
+    @model_validator(mode="after")
+    def _is_of_one_form(self) -> Self:
+        if (self.interactions is None) == (self.duels is None):
+            raise ValueError("name the columns of either `interactions` or `duels`")
+        form = "duels" if self.duels else "interactions"
+        for key in _FOREIGN[form]:
+            if key in self.model_fields_set:
+                raise ValueError(f"{key} is not for {form}; leave it out")
+        if self.interactions and self.interactions.rating and self.scale is None:
+            raise ValueError("the key 'scale' is missing; ratings need one, such as {min: 1, max: 5}")
+        return self
+
+    def about(self) -> dict[str, Any]:
+        """Return the keys of ``dataset.yaml`` that the map says."""
+        domain = self.domain.model_dump()
+        return {**about(self), "statement": self.statement, "domain": domain, "tasks": dict(self.tasks)}

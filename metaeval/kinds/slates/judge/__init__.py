@@ -1,0 +1,1 @@
+"""Judges that say which of two slates a user would prefer."""

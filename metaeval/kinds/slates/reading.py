@@ -1,0 +1,98 @@
+"""What a reader of a report sees of a duel: both slates as they were shown, and the user's history."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaeval.base.records import FIRST, SECOND
+from metaeval.engine.drilldown import GroupColumn, Groups, Rated, UnitColumn, UnitText, UnitView
+from metaeval.kinds.reading import called, fields_text, histories_text
+from metaeval.kinds.slates.data.slate_set import ASKED, DUEL, ITEM, KEYS, POSITION, SLATE, USER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+
+    from metaeval.kinds.slates.data.slate_set import SlateSet
+    from metaeval.kinds.slates.regret import DuelCells
+
+_TASK = "task"
+
+
+def unit_view(data: SlateSet, aspects: Sequence[str]) -> UnitView:
+    """Return how the showings of duels are shown: both slates side by side, and what is known of the user."""
+    table = data.table
+    users, tasks = table[USER].tolist(), table[_TASK].tolist()
+    profiles, histories = fields_text(data.profiles, USER), histories_text(data, _judged(data))
+    asked = {**ASKED, **data.tasks}
+    return UnitView(
+        (
+            *(UnitColumn(key, data.nouns[key], table[key].astype(str).tolist()) for key in KEYS),
+            UnitColumn(_TASK, _TASK, tasks, key=False),
+        ),
+        (
+            UnitText("shown first", list(_slates(data, FIRST))),
+            UnitText("shown second", list(_slates(data, SECOND)), beside=True),
+            UnitText("task", [f"{task}: {asked[task]}" if task in asked else task for task in tasks]),
+            UnitText("profile of the user", [profiles.get(user) for user in users]),
+            UnitText("history of the user", [histories.get(user) for user in users]),
+        ),
+        tuple(Rated(aspect, data.aspects.get(aspect, "")) for aspect in aspects),
+    )
+
+
+def _judged(data: SlateSet) -> pd.DataFrame:
+    """Return which items stand in a slate of which user."""
+    return data.slates[[USER, ITEM]]
+
+
+def _slates(data: SlateSet, side: str) -> Iterator[str]:
+    """Yield the items of the slate on a side, in order, and its utility."""
+    names = called(data)
+    listed = data.slates.sort_values([USER, SLATE, POSITION], kind="stable")
+    lines = [
+        f"{at}. {names.get(item) or item}" for at, item in zip(listed[POSITION], listed[ITEM], strict=True)
+    ]
+    of = {key: "\n".join(own) for key, own in listed.assign(line=lines).groupby([USER, SLATE])["line"]}
+    shown = data.table[[USER, side, f"utility_{side}"]].itertuples(index=False, name=None)
+    for user, slate, utility in shown:
+        yield f"{of.get((user, slate), slate)}\n(utility to the user: {utility:g})"
+
+
+def duel_groups(cells: DuelCells) -> list[Groups]:
+    """Return the measures of each evaluator by user, and by duel, for every task."""
+    return [
+        _groups(cells, "user", "users", (USER,)),
+        _groups(cells, "duel", "duels", (USER, DUEL)),
+    ]
+
+
+def _groups(cells: DuelCells, name: str, noun: str, keys: tuple[str, ...]) -> Groups:
+    """Return the groups of units that have the same keys; a mean over its units of each measure."""
+    known = cells.table[[*keys]].astype(str)
+    of_unit = known.groupby([*keys], sort=True).ngroup().to_numpy()
+    ids = known.drop_duplicates().sort_values([*keys])
+    entering = np.zeros(len(known), dtype=bool)
+    shape = (len(cells.evaluators), len(cells.parts), len(cells.measures), len(ids))
+    numbers = np.full(shape, np.nan)
+    for t, task in enumerate(cells.parts):
+        use, units = cells.use(task), cells.units(task)
+        entering |= use
+        for e, scores in enumerate(units.scores):
+            for m, measure in enumerate(cells.measures.values()):
+                sums = [np.bincount(of_unit[use], v, len(ids)) for v in measure.sums(scores, units.truth)]
+                numbers[e, t, m] = measure.of_sums(np.stack(sums).astype(float))
+    there = np.bincount(of_unit[entering], minlength=len(ids)) > 0
+    return Groups(
+        name,
+        " and ".join(key.removesuffix("_id") for key in keys),
+        noun,
+        keys,
+        tuple(ids[there].itertuples(index=False, name=None)),
+        np.bincount(of_unit[entering], minlength=len(ids))[there],
+        (GroupColumn(numbers[..., there], ("task", "measure"), "{measure}", "decimal"),),
+        undefined="it has no duel of the task",
+    )

@@ -1,0 +1,192 @@
+"""Any table as duels, by a map: drawn of interactions, or as they are."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from metaeval.base.errors import DataError
+from metaeval.cli import main
+from metaeval.kinds.slates.data.imports.table import import_table
+from metaeval.kinds.slates.data.loading import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAP = """kind: slates
+name: toys
+interactions: {user_id: customer, item_id: sku, rating: stars, timestamp: day}
+items: {title: product}
+users: {town: city}
+scale: {min: 1, max: 5}
+domain: {noun: toy, plural: toys}
+draw: {size: 3, slates: 3}
+"""
+UNSCALED = MAP.replace("scale: {min: 1, max: 5}\n", "")
+ROWS = [
+    f"{user},s{n},{(n * n + user) % 5 + 1},2024-0{n + 1}-1{user},Toy {n},Town {user}"
+    for user in range(2)
+    for n in range(9)
+]
+HEADER = "customer,sku,stars,day,product,city"
+DUELS = """kind: slates
+name: test
+duels: {user_id: person, task: task, first: left, second: right, utility_first: l, utility_second: r}
+tasks: {T1: which list was read longer}
+"""
+
+
+def write(folder: Path, name: str, *lines: str) -> Path:
+    (folder / name).write_text("\n".join(lines) + "\n")
+    return folder / name
+
+
+def interactions(folder: Path, map_text: str = MAP, rows: list[str] = ROWS, header: str = HEADER):
+    table, map_file = write(folder, "toys.csv", header, *rows), write(folder, "map.yaml", map_text)
+    return import_table(table, map_file, folder / "out", force=True)
+
+
+def test_interactions_with_ratings_and_dates(tmp_path: Path) -> None:
+    data = interactions(tmp_path).data
+    assert load(tmp_path / "out").fingerprint == data.fingerprint
+    assert set(data.slates["item_id"]) == {"s5", "s6", "s7", "s8"}
+    assert sorted(data.histories["item_id"].unique()) == ["s0", "s1", "s2", "s3", "s4"]
+    assert data.histories["timestamp"].min() == 1704844800  # 10 January 2024
+    assert (data.history_scale.min, data.history_scale.max) == (1, 5)
+    assert data.profiles["town"].tolist() == ["Town 0", "Town 1"]
+    assert data.items.set_index("item_id")["title"]["s3"] == "Toy 3"
+    assert data.domain.plural == "toys"
+    lists = data.slates.groupby(["user_id", "slate"])["item_id"].agg(list)
+    for unit in data.table[data.table["task"] == "T1"].itertuples():
+        stars = [(int(i[1:]) ** 2 + int(unit.user_id)) % 5 + 1 for i in lists[unit.user_id, unit.first]]
+        assert unit.utility_first == pytest.approx(sum((s - 1) / 4 / 3 for s in stars))
+
+
+def test_gains_without_times_have_no_history(tmp_path: Path) -> None:
+    changed = MAP.replace("rating: stars, timestamp: day", "gain: stars").replace(
+        "scale: {min: 1, max: 5}\n", ""
+    )
+    data = interactions(tmp_path, changed).data
+    assert data.histories is None
+    assert data.slates["item_id"].nunique() == 9
+    best = data.table[data.table["task"] == "T1"]["utility_first"].max()
+    assert best <= 1
+    with pytest.raises(DataError, match=r"toys\.csv, row 20, column 'stars': is below 0"):
+        interactions(tmp_path, changed, [*ROWS, "2,s1,-1,2024-01-01,x,y"])
+
+
+def test_positions_are_a_reference_order(tmp_path: Path) -> None:
+    changed = MAP.replace("rating: stars, timestamp: day", "position: place").replace(
+        "scale: {min: 1, max: 5}\n", ""
+    )
+    rows = [f"{user},s{n},{10 * n},Toy,Town" for user in range(2) for n in range(9)]
+    data = interactions(tmp_path, changed, rows, "customer,sku,place,product,city").data
+    assert set(data.histories["item_id"]) == {"s0", "s1", "s2", "s3", "s4"}
+    lists = data.slates.groupby(["user_id", "slate"])["item_id"].agg(list)
+    for unit in data.table[data.table["task"] == "T2"].itertuples():
+        items = lists[unit.user_id, unit.first]
+        assert (unit.utility_first == 1) == (items == sorted(items))
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("2,s1,6,2024-01-01,x,y", "column 'stars': is not on the scale; allowed are integers from 1 to 5"),
+        ("2,s1,many,2024-01-01,x,y", "column 'stars': is 'many'"),
+        ("2,s1,4,soon,x,y", "column 'day': is no time; it may be a number, or a date such as"),
+        ("2,,4,2024-01-01,x,y", "column 'sku': is empty"),
+        ("2,s1,4", "has 3 fields, the header has 6"),
+    ],
+)
+def test_what_is_wrong_with_interactions_is_said(tmp_path: Path, row: str, said: str) -> None:
+    with pytest.raises(DataError, match=rf"toys\.csv, row 20.*{said}"):
+        interactions(tmp_path, rows=[*ROWS, row])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "rating: stars",
+            "rating: star",
+            "the column 'star' is not in the table; did you mean 'stars'",
+        ),
+        ("rating: stars, ", "", "line 3: interactions: name one of rating, gain and position"),
+        ("scale: {min: 1, max: 5}\n", "", "the key 'scale' is missing; ratings need one"),
+        ("{size: 3", "{size: 1", "draw.size"),
+        ("{size: 3", "{sise: 3", "unknown key 'sise'; did you mean 'size'"),
+        ("name: toys", "name: toys\nseparator: ';'", "separator is not for interactions; leave it out"),
+        ("interactions:", "interaction:", "unknown key 'interaction'; did you mean 'interactions'"),
+    ],
+)
+def test_what_is_wrong_with_a_map_is_said(tmp_path: Path, old: str, new: str, said: str) -> None:
+    with pytest.raises(DataError, match=f"map.yaml.*{said}"):
+        interactions(tmp_path, MAP.replace(old, new))
+
+
+def test_rows_without_a_rating_are_left_out_and_counted(tmp_path: Path) -> None:
+    found = interactions(tmp_path, MAP + 'missing: ["-"]\n', [*ROWS, "1,s20,-,2024-12-31,x,y"])
+    assert "s20" not in set(found.data.slates["item_id"])
+    assert found.notes[0] == "1 row without a rating, left out"
+
+
+def test_duels_as_they_are(tmp_path: Path, capsys) -> None:
+    rows = [
+        "person,task,left,right,l,r",
+        "u1,T1,a | b,c|d,0.5,0.25",
+        'u1,T1,c|d,"[""a"", ""b""]",0.25,0.5',
+        "u1,T2,b|a,a|b,1,0.9",
+        "u1,T1,a|b,a|b,0.5,0.5",
+        "u2,T1,a|b,c|d,0,1",
+    ]
+    write(tmp_path, "items.csv", "item_id,title", "a,Ant", "b,Bee", "c,Ant", "d,Cat")
+    write(tmp_path, "past.csv", "user_id,item_id,rating", "u1,z,3")
+    write(
+        tmp_path,
+        "map.yaml",
+        DUELS,
+        "tables: {items: items.csv, histories: past.csv}",
+        "history_scale: {min: 1, max: 5}",
+    )
+    words = ["data", "import", "table", str(write(tmp_path, "duels.csv", *rows))]
+    assert main([*words, "--map", str(tmp_path / "map.yaml"), "--out", str(tmp_path / "out")]) == 0
+    assert "test: 10 units, 2 users, 5 duels" in capsys.readouterr().out
+    data = load(tmp_path / "out")
+    units = data.table[data.table["order"] == "first"]
+    assert units["repeat"].tolist() == [0, 1, 0, 0, 0]  # the second is the first one, turned
+    assert units["duel"].tolist() == ["2", "3", "4", "5", "6"]
+    assert units["first"].tolist()[:2] == units["second"].tolist()[1::-1]
+    assert units["first"].iloc[3] == units["second"].iloc[3]
+    assert units["similarity"].tolist()[2:4] == [1, 1]
+    assert 0 < units["similarity"].iloc[0] < 1
+    assert data.tasks["T1"] == "which list was read longer"
+    assert len(data.histories) == 1
+
+
+def test_lists_of_a_jsonl_file(tmp_path: Path) -> None:
+    row = {"person": "u", "task": "T3", "left": ["a", 7], "right": ["b"], "l": 1, "r": 0}
+    table = write(tmp_path, "duels.jsonl", json.dumps(row))
+    data = import_table(table, write(tmp_path, "map.yaml", DUELS), tmp_path / "out").data
+    assert data.slates["item_id"].tolist() == ["a", "7", "b"]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("u1,T1,a||b,c,1,0", "column 'left': has an empty place"),
+        ("u1,T1,,c,1,0", "column 'left': names no item"),
+        ("u1,T1,a,c|c,1,0", "column 'right': has the item 'c' twice"),
+        ("u1,T1,a,c,,0", "column 'l': is empty"),
+        ("u1,T1,a,c,1,good", "column 'r': is 'good'"),
+        ("u1,T2,a|b,c|d,1,0", "the two slates hold different items"),
+        ("u1,T9,a|b,c|d,1,0", "unknown task 'T9'"),
+    ],
+)
+def test_what_is_wrong_with_duels_is_said(tmp_path: Path, row: str, said: str) -> None:
+    table = write(tmp_path, "duels.csv", "person,task,left,right,l,r", "u1,T1,a|b,c|d,0.5,0.25", row)
+    with pytest.raises(DataError, match=rf"^duels\.csv, row 3.*{said}"):
+        import_table(table, write(tmp_path, "map.yaml", DUELS), tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,149 @@
+"""A study of slates from its file to its folder, and what is done with the folder afterwards."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from metaeval.cli import main
+from metaeval.kinds.slates import files
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STUDY = """\
+kind: slates
+name: duels
+dataset: {data}
+tasks: [T1, T3]
+evaluators:
+  coin: Random(seed=0)
+  sharp: Recorded('sharp')
+  careful: Recorded('careful')
+  mini: "Slates('simulated/mini,noise=0.3')"
+  rates: "SlateRating('simulated/mini,noise=0.3')"
+  three: Majority(sharp, careful, mini)
+order_by: {{task: T3, measure: accuracy}}
+difficulty: 2
+bootstrap: {{resamples: 100}}
+tests: {{permutations: 100}}
+judging: {{store: {store}}}
+"""
+COLUMNS = {
+    files.REGRET: "evaluator,task,regret,ci_low,ci_high,accuracy,weighted_accuracy,n_duels,n_users",
+    files.COHERENCE: "evaluator,task,axiom,estimate,ci_low,ci_high,chance,n",
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a study, its run in ``run``."""
+    folder = tmp_path_factory.mktemp("slates")
+    data = folder / "data"
+    shutil.copytree(ROOT / "data" / "slates", data)
+    for name in ("duels", "scores", "slates", "histories"):
+        table = pd.read_csv(data / f"{name}.csv", dtype=str, keep_default_na=False)
+        table[table["user_id"] <= "u08"].to_csv(data / f"{name}.csv", index=False)
+    study = STUDY.format(data=data, store=folder / "store.sqlite")
+    (folder / "s.yaml").write_text(study, encoding="utf-8")
+    assert main(["run", str(folder / "s.yaml"), "--out", str(folder / "run")]) == 0
+    return folder
+
+
+def read(place: Path, name: str, run: str = "run") -> pd.DataFrame:
+    return pd.read_csv(place / run / name)
+
+
+def test_the_files_of_a_run(place: Path) -> None:
+    for name, columns in COLUMNS.items():
+        assert ",".join(read(place, name)).startswith(columns)
+    regret = read(place, files.REGRET)
+    assert set(regret["task"]) == {"T1", "T3"}
+    assert len(regret) == 6 * 2
+    axioms = read(place, files.COHERENCE)
+    assert {"rating_transitivity", "irreflexivity", "repeatability"} < set(axioms["axiom"])
+    assert set(axioms.loc[axioms["axiom"] == "rating_transitivity", "evaluator"]) == {"mini"}
+    majority = read(place, files.MAJORITY)
+    assert set(majority["member"]) == {"sharp", "careful", "mini"}
+    assert set(read(place, files.DIFFICULTY)["difficulty"]) == {1, 2}
+    leaderboard = (place / "run" / "leaderboard.md").read_text(encoding="utf-8")
+    assert "accuracy" in leaderboard
+    ranking = read(place, "ranking.csv")
+    assert ranking["evaluator"][0] == "sharp"
+    assert ranking["estimate"].is_monotonic_decreasing
+
+
+def test_a_finished_run_is_ordered_by_another_cell(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["leaderboard", str(place / "run"), "--by", "T1,regret", "--format", "md"]) == 0
+    told = capsys.readouterr().out
+    assert main(["leaderboard", str(place / "run"), "--by", "T2,regret"]) == 2
+    assert "T2" in capsys.readouterr().err
+    ranked = told[: told.index("Ordered by T1, regret")]
+    assert ranked.index("sharp") < ranked.index("coin")
+
+
+def test_details_and_figures_of_a_finished_run(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["details", str(place / "run")]) == 0
+    told = capsys.readouterr().out
+    for title in ("Regret by task", "Regret by difficulty", "Majorities against their members"):
+        assert f"## {title}" in told
+    assert "fewer than 4 judges" in told
+    assert told in (place / "run" / "details.md").read_text(encoding="utf-8") + "\n"
+    out = place / "figures"
+    assert main(["figures", str(place / "run"), "--out", str(out), "--format", "svg"]) == 0
+    names = {path.stem for path in out.iterdir()}
+    assert {
+        "regret_by_task",
+        "regret_by_difficulty",
+        "regret_against_coherence",
+        "coherence_by_judge",
+    } <= names
+
+
+def test_a_judge_against_itself_in_another_run(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = (place / "s.yaml").read_text(encoding="utf-8").replace("noise=0.3", "noise=3")
+    (place / "other.yaml").write_text(study, encoding="utf-8")
+    assert main(["run", str(place / "other.yaml"), "--out", str(place / "other")]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(place / "run"), str(place / "other"), "--by", "T1,regret"]) == 0
+    told = capsys.readouterr().out
+    assert "mini" in told
+    assert "swaps of verdicts by user" in told
+    runs = [str(place / name) for name in ("run", "other")]
+    assert main(["leaderboard", *runs]) == 0
+    told = capsys.readouterr().out
+    head = "| Evaluator | run | other |"
+    assert [told.count(text) for text in ("## T1", "## T3", head, "| sharp |")] == [1, 1, 2, 2]
+    assert "Ordered by" not in told
+    assert main(["leaderboard", *runs, "--by", "T1,regret"]) == 2
+    assert "give one RUN" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("tasks: [T1, T3]", "tasks: [T1, T4]", "the data set has no task 'T4'"),
+        ("task: T3,", "task: T2,", "the data set has no task 'T2'"),
+        ("measure: accuracy", "measure: precision", "order_by.measure"),
+        (
+            "difficulty: 2",
+            "difficulty: 2\nratings: {mini: rated}",
+            "no evaluator 'rated'; did you mean 'rates'",
+        ),
+        ("difficulty: 2", "difficulty: 0", "difficulty"),
+    ],
+)
+def test_what_the_data_do_not_have(
+    place: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    study = (place / "s.yaml").read_text(encoding="utf-8")
+    (place / "wrong.yaml").write_text(study.replace(old, new), encoding="utf-8")
+    assert main(["run", str(place / "wrong.yaml"), "--out", str(place / "wrong")]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert len(told.strip().splitlines()) == 1
+    assert not (place / "wrong").exists()

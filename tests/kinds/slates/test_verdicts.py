@@ -1,0 +1,143 @@
+"""Coherence of judges made by hand, ratings of slates, agreement, and regret against coherence."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from metaeval.base.records import Kind
+from metaeval.kinds.slates import files
+from metaeval.kinds.slates.against import RegretRanks
+from metaeval.kinds.slates.baselines import Coin, FirstPosition, Oracle
+from metaeval.kinds.slates.data.slate_set import PREFERENCE, SlateSet
+from metaeval.kinds.slates.results import results, sheets
+from tests.kinds.slates.studies import duels, random_duels, scored
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UTILITY = {"a": 0.1, "b": 0.4, "c": 0.7, "d": 0.9}
+
+
+def triples(users: int = 12) -> SlateSet:
+    """Return every pair of four slates, for each user, and a slate against itself."""
+    pairs = [*combinations(UTILITY, 2), ("a", "a")]
+    rows = [(f"u{u:02d}", "T1", x, y, UTILITY[x], UTILITY[y]) for u in range(users) for x, y in pairs]
+    return duels(rows, similarity=0.5)
+
+
+def axioms(data: SlateSet, verdicts: Any, **more: Any) -> pd.DataFrame:
+    found = scored(data, {"judge": verdicts}, **more)
+    return results(found).files[files.COHERENCE].set_index("axiom")
+
+
+def test_an_oracle_keeps_to_all_axioms() -> None:
+    data = triples()
+    found = axioms(data, Oracle().score(data, [PREFERENCE]).frame["score"].to_numpy())
+    assert (found["estimate"] == 1).drop("first_position").all()
+    assert found.loc["transitivity", "n"] == 12 * 4
+
+
+def test_a_first_position_judge_is_never_the_same_in_both_orders() -> None:
+    data = triples()
+    found = axioms(data, FirstPosition().score(data, [PREFERENCE]).frame["score"].to_numpy())
+    for axiom, estimate in (("asymmetry", 0), ("irreflexivity", 0), ("first_position", 1)):
+        assert found.loc[axiom, "estimate"] == estimate
+    assert "transitivity" not in found.index
+
+
+def test_a_cyclic_judge() -> None:
+    data = triples()
+    beats = {("a", "b"), ("b", "c"), ("c", "a"), ("d", "a"), ("d", "b"), ("d", "c")}
+    sides = data.table[["first", "second"]].itertuples(index=False, name=None)
+    found = axioms(data, [1 if pair in beats else -1 if pair[::-1] in beats else 0 for pair in sides])
+    # Of the triples abc, abd, acd and bcd one is a cycle.
+    assert found.loc["transitivity", "estimate"] == 0.75
+    assert found.loc["asymmetry", "estimate"] == 1
+    assert found.loc["transitivity", "in_cycles"] == 0.75
+
+
+def test_a_coin_keeps_to_the_axioms_as_often_as_chance() -> None:
+    data = triples(400)
+    found = axioms(data, Coin(seed=1).score(data, [PREFERENCE]).frame["score"].to_numpy())
+    for axiom in ("transitivity", "asymmetry", "first_position"):
+        row = found.loc[axiom]
+        assert row["ci_low"] <= row["chance"] <= row["ci_high"]
+
+
+def test_ratings_are_held_against_verdicts_that_name_a_slate() -> None:
+    data = duels([("u", "T1", "a", "b", 1, 0), ("v", "T1", "a", "b", 1, 0), ("v", "T1", "a", "c", 1, 0)])
+    study = scored(
+        data,
+        {"judge": [1, -1, 0, 1, np.nan, 1], "rates": [1, -1, 1, 1, 1, -1]},
+        ratings={"judge": "rates"},
+    )
+    found = results(study).files[files.COHERENCE]
+    row = found[found["axiom"] == "rating_transitivity"].iloc[0]
+    assert (row["n"], row["n_missing"]) == (4, 1)  # the tie counts in neither
+    assert row["estimate"] == 0.75
+    assert row["chance"] == 0.5
+
+
+def test_raters_are_found_by_model_and_address() -> None:
+    data = triples(3)
+    verdicts = Oracle().score(data, [PREFERENCE]).frame["score"].to_numpy()
+    study = scored(data, dict.fromkeys(("here", "there", "rates"), verdicts))
+    specs = {"here": "Slates('x/m')", "there": "Slates('x/m', base_url='u')", "rates": "SlateRating('x/m')"}
+    study.study.__dict__["evaluators"] = specs
+    addresses = {"here": "", "there": "u", "rates": ""}
+    study.scores.signatures.update({n: {"model": "m", "address": a} for n, a in addresses.items()})  # type: ignore[attr-defined]
+    found = results(study).files[files.COHERENCE]
+    rated = found[found["axiom"] == "rating_transitivity"]
+    assert rated[["evaluator", "estimate"]].to_numpy().tolist() == [["here", 1.0]]
+
+
+def judged(n: int, seed: int = 0) -> dict[str, Any]:
+    data = random_duels(seed, users=20)
+    draw = np.random.default_rng(seed)
+    gap = data.ratings["rating"].to_numpy()
+    given = {f"j{i}": np.sign(gap + draw.normal(0, 0.2 + 0.2 * i, len(gap))) for i in range(n)}
+    return {"data": data, "verdicts": given, "kinds": dict.fromkeys(given, Kind.JUDGE)}
+
+
+def test_agreement_among_judges() -> None:
+    found = judged(3)
+    table = results(scored(**found)).files[files.AGREEMENT]
+    assert len(table) == 2 * 3
+    row = table[(table["task"] == "T1") & (table["second"] == "j2")].iloc[0]
+    use = (found["data"].table["task"] == "T1").to_numpy()
+    one, other = (found["verdicts"][name][use] for name in (row["first"], "j2"))
+    assert row["same"] == pytest.approx((one == other).mean())
+    labels = (-1, 0, 1)
+    chance = sum((one == v).mean() * (other == v).mean() for v in labels)
+    assert row["kappa"] == pytest.approx((row["same"] - chance) / (1 - chance))
+    assert row["same_low"] <= row["same"] <= row["same_high"]
+
+
+def test_regret_against_coherence_needs_four_judges() -> None:
+    few = results(scored(**judged(3))).files[files.AGAINST]
+    assert few["rho"].isna().all()
+    assert set(few["note"]) == {"fewer than 4 judges: no correlation"}
+    study = scored(**judged(5))
+    found = results(study).files
+    table = found[files.AGAINST].set_index(["task", "axiom"])
+    regret, axes = found[files.REGRET], found[files.COHERENCE]
+    for (task, axiom), row in table.iterrows():
+        share = axes[(axes["task"] == task) & (axes["axiom"] == axiom)].set_index("evaluator")["estimate"]
+        own = regret[regret["task"] == task].set_index("evaluator")["regret"][share.index]
+        assert row["rho"] == pytest.approx(spearmanr(own, share)[0])
+        assert row["note"] == ""
+        assert -1 <= row["rho_low"] <= row["rho_high"] <= 1
+    assert ("T1", "asymmetry") in table.index
+    assert "first_position" not in table.index.get_level_values(1)
+    assert [s.name for s in sheets(study)] == [name.removesuffix(".csv") for name in files.SHEETS[:-1]]
+
+
+def test_ranks_are_undefined_where_all_judges_are_alike() -> None:
+    same = np.tile([0.1, 0.3], (4, 1))
+    ranks = RegretRanks(same, np.ones((4, 2, 2)), even=False)
+    assert np.isnan(ranks.at(np.ones((2, 3)))).all()
