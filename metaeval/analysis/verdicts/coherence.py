@@ -50,13 +50,11 @@ def coherence(verdicts: pd.DataFrame, *, resamples: int = 10_000, seed: int = 0)
         Bradley and Terry's model expects of a judge with the same wins, ``in_cycles`` the share of items that
         are in a cycle.
     """
-    parts = verdicts.groupby(["evaluator", "task"], sort=False, observed=True)
-    # A single part is not copied.
-    those = parts if parts.ngroups > 1 else [(_part_of(verdicts), verdicts)] if len(verdicts) else []
+    parts = _parts(verdicts)
     rows: list[dict[str, Any]] = []
     found: list[Tally] = []
-    with progress("coherence", parts.ngroups) as advance:
-        for (evaluator, task), part in those:
+    with progress("coherence", len(parts)) as advance:
+        for (evaluator, task), part in parts:
             of_part, there = tallies(part)
             found += of_part
             shared = {"evaluator": evaluator, "task": task, "n_missing": len(part) - there}
@@ -66,9 +64,12 @@ def coherence(verdicts: pd.DataFrame, *, resamples: int = 10_000, seed: int = 0)
     return pd.DataFrame(rows, columns=list(COLUMNS)).assign(**ends)
 
 
-def _part_of(verdicts: pd.DataFrame) -> tuple[Any, Any]:
-    """Return the evaluator and the task of verdicts that are all of one."""
-    return verdicts["evaluator"].iloc[0], verdicts["task"].iloc[0]
+def _parts(verdicts: pd.DataFrame) -> Any:  # noqa: ANN401 - names and rows, one after the other, with a length
+    """Return the verdicts of each evaluator and task; those of a single one are not copied."""
+    of = ["evaluator", "task"]
+    if len(verdicts) and all(len(verdicts[name].unique()) == 1 for name in of):
+        return [(verdicts[of].iloc[0], verdicts)]
+    return verdicts.groupby(of, sort=False, observed=True)
 
 
 def _intervals(found: list[Tally], resamples: int, seed: int) -> Floats:
