@@ -52,8 +52,8 @@ class Showings:
     def support(self, mass: Floats) -> Support:
         """Return how much of a policy is on actions that the log does not show.
 
-        Chance leaves out actions that a log could have shown. If the propensities are right, the policy's mass
-        on them is, in expectation, that of the actions shown once, each by its weight (after Good 1953).
+        Chance leaves out actions that a log could have shown. If the propensities are right, the policy's
+        mass on them is, in expectation, that of the actions shown once, each by its weight (after Good 1953).
 
         Parameters
         ----------
