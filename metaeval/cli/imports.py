@@ -55,8 +55,15 @@ def import_recexp(source: Path, out: Path, force: bool) -> None:
 @force
 def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
     """Import FILE (CSV, TSV, JSONL, Parquet, or the name of a hub data set) by a column map."""
-    from metaeval.kinds.explanations.data.tables.importer import import_table as run
+    from metaeval.kinds.files.folder import kind_of
     from metaeval.kinds.files.loading import summary
+
+    if kind_of(map_file) == "exposure":
+        from metaeval.kinds.exposure.data.imports.table import import_table as run_log
+
+        _tell(run_log(file, map_file, out, force=force))
+        return
+    from metaeval.kinds.explanations.data.tables.importer import import_table as run
 
     result = run(file, map_file, out, force=force)
     click.echo(f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map")

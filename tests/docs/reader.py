@@ -20,6 +20,7 @@ from metaeval.kinds.explanations.data.manifest import Manifest
 from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
 from metaeval.kinds.explanations.data.tables.map import TableMap
 from metaeval.kinds.explanations.study import ExplanationStudy
+from metaeval.kinds.exposure.data.imports.map import LogMap
 from metaeval.kinds.relevance.study import RelevanceStudy
 from metaeval.kinds.study import make_study, read_study
 from metaeval.sources.verdict_map import VerdictMap
@@ -102,7 +103,7 @@ class Reader:
             if "evaluators" in content:
                 read_study(path)
             else:
-                known = (TableMap, ScoreMap, VerdictMap, OrderMap, Manifest)
+                known = (TableMap, LogMap, ScoreMap, VerdictMap, OrderMap, Manifest)
                 kinds = [k for k in known if set(content) <= set(k.model_fields)]
                 assert kinds, f"{block}: {block.file} is no study, map or manifest"
 

@@ -278,9 +278,10 @@ def _cells(values: pd.Series[str]) -> list[str | int | float | None]:
 
 
 def kind_of(place: object) -> object:
-    """Return the kind of the data set in a folder; explanations, if it does not say which."""
+    """Return the kind of the data set in a folder, or of a map; explanations, if it does not say which."""
     try:
-        content, _ = read_yaml(place / FILE) if isinstance(place, Path) else (None, None)
+        file = place / FILE if isinstance(place, Path) and place.is_dir() else place
+        content, _ = read_yaml(file) if isinstance(file, Path) else (None, None)
     except YamlError:  # which the kind reports, with everything else that is wrong
         content = None
     return content.get("kind", _KIND) if isinstance(content, dict) else _KIND

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import DataError, one_of
-from metaeval.sources.tables.table import Table, arrow_frame, from_frame
+from metaeval.base.errors import DataError, nearest, one_of, sound
+from metaeval.sources.tables.table import Table, arrow_frame, from_frame, read_table
 
 if TYPE_CHECKING:
     import os
@@ -87,6 +87,17 @@ def hub_table(source: str, split: str | None = None, cache: Path | None = None) 
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise DataError(_not_loaded(source, error, "folder" if local else "hub data set")) from error
     return split_table(found, split, source)
+
+
+def any_table(source: str | os.PathLike[str], split: str | None = None, cache: Path | None = None) -> Table:
+    """Return a table: a file, or what `hub_table` loads; raise `DataError` with what is wrong with it."""
+    name, path = hub_name(source), Path(source)
+    if name is not None or path.is_dir():
+        return hub_table(name or str(path), split, cache)
+    if not path.exists():
+        near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise DataError(f"the table {str(path)!r} does not exist{nearest(path.name, near)}")
+    return sound(read_table(path))
 
 
 def split_table(found: Mapping[Any, Any], split: str | None, source: str) -> Table:

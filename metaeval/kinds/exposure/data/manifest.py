@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from metaeval.kinds.files.manifest import DataManifest, ScaleModel, about
+from metaeval.kinds.files.manifest import About, DataManifest, ScaleModel, about
 
 if TYPE_CHECKING:
     from typing import Self
@@ -15,15 +15,13 @@ if TYPE_CHECKING:
     from metaeval.kinds.exposure.data.log_set import LogSet
 
 
-class LogManifest(DataManifest):
-    """The keys of ``dataset.yaml`` of a log."""
+class Described(About):
+    """What a map of a table says of a log, too."""
 
-    kind: Literal["exposure"] = Field()
     outcome: ScaleModel
     statement: str = ""
     positive: float | None = None
     exposure: Literal["choice", "pair"] = "choice"
-    extra: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def least_positive(self) -> float:
@@ -38,6 +36,13 @@ class LogManifest(DataManifest):
                 f"{self.outcome.max:g} at most"
             )
         return self
+
+
+class LogManifest(DataManifest, Described):
+    """The keys of ``dataset.yaml`` of a log."""
+
+    kind: Literal["exposure"] = Field()
+    extra: dict[str, Any] = Field(default_factory=dict)
 
     @classmethod
     def of(cls, data: LogSet) -> LogManifest:

@@ -16,10 +16,10 @@ from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.tables.map import TableMap
 from metaeval.kinds.files.checks import duplicates
-from metaeval.sources.hub.repository import hub_name, hub_table
+from metaeval.sources.hub.repository import any_table
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.entries import FromColumn, fill, placeholders
-from metaeval.sources.tables.table import Table, read_table
+from metaeval.sources.tables.table import Table
 
 if TYPE_CHECKING:
     import os
@@ -76,7 +76,7 @@ def import_table(
     """
     refuse_if_in_the_way(Path(out), force=force)
     table_map = sound(read_model(Path(map_file), TableMap))
-    result = convert(_read(source, table_map, cache), table_map, Path(map_file).name)
+    result = convert(any_table(source, table_map.split, cache), table_map, Path(map_file).name)
     save(result.data, out, force=force)
     return result
 
@@ -126,16 +126,6 @@ def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> Tab
     data = sound(build(table_map.manifest(), tables))
     unmapped = tuple(c for c in given if c not in {*named, *value_columns, *selectors})
     return TableImport(data, unmapped)
-
-
-def _read(source: str | os.PathLike[str], table_map: TableMap, cache: Path | None) -> Table:
-    name, path = hub_name(source), Path(source)
-    if name is not None or path.is_dir():
-        return hub_table(name or str(path), table_map.split, cache)
-    if not path.exists():
-        near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise DataError(f"the table {str(path)!r} does not exist{nearest(path.name, near)}")
-    return sound(read_table(path))
 
 
 def sources_of(entry: Entry, table_map: TableMap, given: list[str], map_name: str) -> list[_Source]:

@@ -23,7 +23,7 @@ and ``where`` narrows any other: ``where: {rater: ["1", "2"]}``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -50,6 +50,7 @@ class Aspect(Strict):
 class TableMap(About):
     """The content of a map file."""
 
+    kind: Literal["explanations"] = "explanations"
     aspects: Annotated[dict[Name, Aspect], Field(min_length=1)]
     scale: ScaleModel
     split: Name | None = None

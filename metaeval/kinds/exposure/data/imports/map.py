@@ -1,0 +1,58 @@
+"""The map of a table to a log: which column is what.
+
+::
+
+    kind: exposure
+    name: my shop
+    log: {user_id: customer, item_id: sku, outcome: clicked, timestamp: at, position: slot, propensity: p}
+    context: {device: device}                    # our field ← column; further fields of a row
+    items: {title: product, price: price}        # of an item, as in its first row
+    users: {town: city}                          # of a user, as in their first row
+    tables: {test: random.csv, runs: lists.csv}  # files beside the map, as the folder of a log has them
+    outcome: {min: 0, max: 1}
+    positive: 1
+    statement: Did the user click?
+    exposure: choice                             # or pair
+
+``log`` needs ``item_id`` and ``outcome``. ``timestamp`` is in seconds, or a date.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from metaeval.base.validation import Strict
+from metaeval.kinds.exposure.data.manifest import Described
+from metaeval.sources.tables.entries import Name
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class LogColumns(Strict):
+    """Which column is what, in a table with a row per exposure."""
+
+    item_id: Name
+    outcome: Name
+    user_id: Name | None = None
+    timestamp: Name | None = None
+    position: Name | None = None
+    propensity: Name | None = None
+
+
+class LogMap(Described):
+    """The content of a map file."""
+
+    kind: Literal["exposure"]
+    log: LogColumns
+    context: dict[Name, Name] = Field(default_factory=dict)
+    items: dict[Name, Name] = Field(default_factory=dict)
+    users: dict[Name, Name] = Field(default_factory=dict)
+    tables: dict[Literal["items", "profiles", "runs", "test"], Name] = Field(default_factory=dict)
+    split: Name | None = None
+
+    def about(self) -> dict[str, Any]:
+        """Return the keys of ``dataset.yaml`` that the map says."""
+        return self.model_dump(include=set(Described.model_fields), exclude_defaults=True)

@@ -1,0 +1,88 @@
+"""Any table becomes a log by a map; what is wrong is said of the table's own rows and columns."""
+
+import pytest
+from click.testing import CliRunner
+
+from metaeval.base.errors import DataError
+from metaeval.cli.imports import import_
+from metaeval.kinds.exposure.data.imports.table import import_table
+from metaeval.kinds.exposure.data.loading import load
+
+MAP = """kind: exposure
+name: shop
+log: {user_id: customer, item_id: sku, outcome: clicked, timestamp: at, position: slot, propensity: p}
+context: {device: device}
+items: {title: product, price: price}
+users: {town: city}
+tables: {test: random.csv}
+outcome: {min: 0, max: 1}
+"""
+TABLE = """customer,sku,clicked,at,slot,p,device,product,price,city
+ann,007,1,2024-05-31T12:00:00Z,1,0.5,phone,Hat,9.5,Rome
+bob,007,0,2024-06-01,2,0.25,web,Hat,9.5,Oslo
+ann,8,0,2024-06-02,1,0.25,web,Cap,,Rome
+"""
+
+
+@pytest.fixture
+def shop(tmp_path):
+    (tmp_path / "map.yaml").write_text(MAP)
+    (tmp_path / "table.csv").write_text(TABLE)
+    (tmp_path / "random.csv").write_text("user_id,item_id,outcome\nann,8,1\n")
+    return tmp_path
+
+
+def test_columns_are_renamed_and_items_and_users_stand_once(shop) -> None:
+    arguments = [
+        "table",
+        str(shop / "table.csv"),
+        "--map",
+        str(shop / "map.yaml"),
+        "--out",
+        str(shop / "out"),
+    ]
+    done = CliRunner().invoke(import_, arguments)
+    assert done.exit_code == 0, done.output
+    assert "3 log rows" in done.output
+    data = load(shop / "out")
+    assert data.log["item_id"].tolist() == ["007", "007", "8"]
+    assert data.log["timestamp"].tolist() == [1717156800, 1717200000, 1717286400]
+    assert data.log["device"].tolist() == ["phone", "web", "web"]
+    assert data.items[["item_id", "title"]].to_numpy().tolist() == [["007", "Hat"], ["8", "Cap"]]
+    assert data.items["price"].tolist()[0] == 9.5
+    assert data.profiles.to_numpy().tolist() == [["ann", "Rome"], ["bob", "Oslo"]]
+    assert len(data.test) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "says"),
+    [
+        (
+            "table.csv",
+            "0.5,phone",
+            "0,phone",
+            "table.csv, row 2, column 'p': the propensity 0 is not above 0",
+        ),
+        ("table.csv", "bob,007,0", "bob,007,x", "table.csv, row 3, column 'clicked': is 'x'"),
+        ("table.csv", "2024-06-01", "June", "table.csv, row 3, column 'at': is 'June'"),
+        ("map.yaml", "sku", "skuu", "map.yaml: the column 'skuu' is not in the table; did you mean 'sku'?"),
+        ("map.yaml", "{device: device}", "{outcome: device}", "is a column of its own in a log"),
+        ("map.yaml", "user_id: customer, ", "", "`users` names fields of users, but `log` names no user_id"),
+        (
+            "map.yaml",
+            "test: random",
+            "items: random",
+            "items are named in `tables` and in `items`; name them once",
+        ),
+        ("map.yaml", "log:", "lgo:", "unknown key 'lgo'; did you mean 'log'?"),
+        ("map.yaml", "max: 1", "max: 1}\npositive: 3\nextra: {", "unknown key 'extra'"),
+    ],
+)
+def test_what_is_wrong_is_said_of_the_table_and_the_map(shop, file, old, new, says) -> None:
+    text = (shop / file).read_text()
+    assert old in text
+    (shop / file).write_text(text.replace(old, new, 1))
+    with pytest.raises(DataError) as error:
+        import_table(shop / "table.csv", shop / "map.yaml", shop / "out")
+    assert says in "\n".join(map(str, error.value.problems or [error.value]))
+    assert not (shop / "out").exists()
