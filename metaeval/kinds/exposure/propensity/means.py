@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 NAIVE, IPS, SNIPS, RANDOM = "naive", "ips", "snips", "random sample"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class LogMeans:
     """Three means of a log, as a function of how often each user counts.
 
@@ -37,21 +38,26 @@ class LogMeans:
     def at(self, weights: Floats) -> Floats:
         """Return the three means under each column of weights, shape (3, columns)."""
         if self.given.model is None:
-            return self._means(self.given, weights)
+            return _means(self.sums @ weights)
         columns = []
         for users in weights.T:
             model = self.given.model.refitted(users)
             anew = replace(self.given, probability=model.of_log(), model=model)
-            columns.append(self._means(anew, users[:, None]))
+            columns.append(_means(LogMeans(anew).sums @ users[:, None]))
         return np.concatenate(columns, axis=1)
 
-    @staticmethod
-    def _means(given: Propensities, weights: Floats) -> Floats:
-        of, w = given.of, given.weight
+    @cached_property
+    def sums(self) -> Floats:
+        """Of each user: rows, outcomes, weights, weighted outcomes, and what the weights should add up to."""
+        of, w = self.given.of, self.given.weight
         rows = (np.ones(len(of)), of.outcome, w, w * of.outcome)
-        sums = np.stack([np.bincount(of.user, column, of.n_clusters) for column in rows])
-        n, y, total, weighted = sums @ weights
-        return np.stack([ratio(y, n), ratio(weighted, given.by_user @ weights), ratio(weighted, total)])
+        by_user = [np.bincount(of.user, column, of.n_clusters) for column in rows]
+        return np.stack([*by_user, self.given.by_user])
+
+
+def _means(sums: Floats) -> Floats:
+    n, y, total, weighted, expected = sums
+    return np.stack([ratio(y, n), ratio(weighted, expected), ratio(weighted, total)])
 
 
 def means_frame(
