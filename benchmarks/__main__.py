@@ -7,9 +7,9 @@ import itertools
 import json
 import sys
 
-from benchmarks import coherence, coverage, engine, ensembles, inference, judging, llm
+from benchmarks import coherence, coverage, engine, ensembles, inference, judging, large_logs, llm
 
-PARTS = (engine, inference, ensembles, coherence, llm, judging)
+PARTS = (engine, inference, ensembles, coherence, llm, judging, large_logs)
 
 
 def main() -> int:

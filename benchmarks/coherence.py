@@ -28,7 +28,7 @@ _LISTED = 2  # users whose triples are listed
 
 
 def verdicts(
-    users: int, slates: int, seed: int, *, repeats: int = 1, both: bool = False, lean: float = 0.0
+    users: int, slates: int, *seed: int, repeats: int = 1, both: bool = False, lean: float = 0.0
 ) -> pd.DataFrame:
     """Return verdicts on all pairs of each user's slates, and on pairs of a slate and itself if ``both``.
 
@@ -102,7 +102,7 @@ def coverage(studies: int, *, quick: bool = False) -> Iterator[dict[str, Any]]:
     for users, lean in [(40, 0.5)] if quick else itertools.product((20, 40, 100), (0.0, 0.5)):
         hits = np.zeros(len(AXIOMS))
         for i in range(studies):
-            frame = verdicts(users, NAMES, 1 + i, repeats=2, both=True, lean=lean)
+            frame = verdicts(users, NAMES, 1, users, round(10 * lean), i, repeats=2, both=True, lean=lean)
             found = coherence(frame, resamples=999, seed=i).set_index("axiom").loc[[*AXIOMS]]
             hits += ((found["ci_low"] <= of_many(lean)) & (of_many(lean) <= found["ci_high"])).to_numpy()
         what = f"coherence of verdicts, {users} users, {'a' if lean else 'no'} lean to the first position"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metaeval.base.counts import counted
+from metaeval.base.errors import one_of
 from metaeval.cli.options import PATH, force, out_folder, rising, several
 from metaeval.cli.sampling import given_of, sampled, sampling
 
@@ -62,7 +63,9 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
     from metaeval.kinds.files.folder import kind_of
     from metaeval.kinds.files.loading import summary
 
-    if (kind := kind_of(map_file)) in ("slates", "exposure"):
+    kinds = ("explanations", "slates", "exposure")
+    kind = one_of(str(kind_of(map_file)), kinds, "no map is of kind", "allowed")
+    if kind != "explanations":
         _tell(
             import_module(f"metaeval.kinds.{kind}.data.imports.table").import_table(
                 file, map_file, out, force=force

@@ -161,6 +161,7 @@ def test_public_sets_as_duels(tmp_path: Path, capsys) -> None:
     (tmp_path / "r.jsonl").write_text('{"rating": 5.0}\n')
     for words, said in (
         (["amazon", "r.jsonl"], "r.jsonl, row 1, column 'user_id': is missing"),
+        (["amazon", "."], "'.' cannot be read: Is a directory"),
         (["mind", "."], "news.tsv: cannot be read: No such file or directory"),
         (["playlists", "."], "there is no file mpd.slice.*.json in '.'"),
     ):
@@ -168,3 +169,11 @@ def test_public_sets_as_duels(tmp_path: Path, capsys) -> None:
             assert main(["data", "import", *words, "--size", "3", "--out", "out"]) == 2
         assert said in capsys.readouterr().err
         assert not (tmp_path / "out").exists()
+
+
+def test_a_map_of_another_kind(tmp_path: Path, capsys) -> None:
+    (tmp_path / "map.yaml").write_text("kind: slate\nname: x\n")
+    assert (
+        main(["data", "import", "table", "x.csv", "--map", str(tmp_path / "map.yaml"), "--out", "out"]) == 2
+    )
+    assert "no map is of kind 'slate'; did you mean 'slates'" in capsys.readouterr().err

@@ -29,6 +29,8 @@ NOT_RUN = {
     "metaeval data import amazon": "the released files are not in the project",
     "metaeval data import mind": "the released files are not in the project",
     "metaeval data import playlists": "the released files are not in the project",
+    "metaeval data import obd": "the released files are not in the project",
+    "metaeval off-policy data/men-random": "it is made of those files",
     "metaeval data import collection --qrels human=interest.qrels": "its owners give it to researchers",
     "metaeval view": "it serves until it is stopped",
     "hf upload": "there is no network",

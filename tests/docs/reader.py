@@ -19,6 +19,7 @@ from metaeval.cli import main
 from metaeval.kinds.explanations.data.manifest import Manifest
 from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
 from metaeval.kinds.explanations.data.tables.map import TableMap
+from metaeval.kinds.exposure.data.imports.map import LogMap
 from metaeval.kinds.kind import KINDS, kind_named
 from metaeval.kinds.slates.data.imports.map import SlateMap
 from metaeval.kinds.study import make_study, read_study
@@ -102,7 +103,7 @@ class Reader:
             if "evaluators" in content:
                 read_study(path)
             else:
-                known = (TableMap, SlateMap, ScoreMap, VerdictMap, OrderMap, Manifest)
+                known = (TableMap, SlateMap, LogMap, ScoreMap, VerdictMap, OrderMap, Manifest)
                 kinds = [k for k in known if set(content) <= set(k.model_fields)]
                 assert kinds, f"{block}: {block.file} is no study, map or manifest"
 

@@ -24,6 +24,7 @@ TRANSITIVITY, BOTH_ORDERS = "transitivity", "transitivity_both_orders"
 ASYMMETRY, REPEATABILITY = "asymmetry", "repeatability"
 IRREFLEXIVITY, FIRST_POSITION = "irreflexivity", "first_position"
 _OF_TRIPLES = (TRANSITIVITY, BOTH_ORDERS)
+_FEW = 500  # units up to which an interval is that of those which count
 _AXIOMS = (*_OF_TRIPLES, ASYMMETRY, REPEATABILITY, IRREFLEXIVITY, FIRST_POSITION)
 
 
@@ -37,11 +38,24 @@ class Tally:
     of: Floats
     unit: Ints
     """The number of each: clusters are numbered in the order of their names."""
+    every: int
+    """The units of the judge and task, those without anything asked too."""
     chance: float
     expected: float
     """Of triples: the share that Bradley and Terry's model expects; else NaN."""
     in_cycles: float
     """Of triples: the share of players that are in a cycle; else NaN."""
+
+    @property
+    def units(self) -> int:
+        """How many units to resample: where most of many count, all, so that axioms share their resamples."""
+        n = len(self.of)
+        return self.every if n > max(_FEW, self.every // 2) and not self.certain else n
+
+    @property
+    def certain(self) -> bool:
+        """Whether no resample differs: all of what was asked keeps to the axiom, or nothing of it."""
+        return not self.kept.any() or np.array_equal(self.kept, self.of)
 
     @property
     def cells(self) -> dict[str, Any]:
@@ -89,7 +103,9 @@ def tallies(frame: pd.DataFrame) -> tuple[list[Tally], int]:
             if axiom in _OF_TRIPLES:
                 expected, cyclic, players = facts[axiom]
                 shares = 1 - expected / of.sum(), cyclic / players
-            found.append(Tally(axiom, kept[there], of[there], np.flatnonzero(there), chance[axiom], *shares))
+            found.append(
+                Tally(axiom, kept[there], of[there], np.flatnonzero(there), len(of), chance[axiom], *shares)
+            )
     return found, int(facts[FIRST_POSITION].sum() + facts[IRREFLEXIVITY].sum())
 
 

@@ -50,13 +50,11 @@ def coherence(verdicts: pd.DataFrame, *, resamples: int = 10_000, seed: int = 0)
         Bradley and Terry's model expects of a judge with the same wins, ``in_cycles`` the share of items that
         are in a cycle.
     """
-    parts = verdicts.groupby(["evaluator", "task"], sort=False, observed=True)
-    # A single part is not copied.
-    those = parts if parts.ngroups > 1 else [(_part_of(verdicts), verdicts)] if len(verdicts) else []
+    parts = _parts(verdicts)
     rows: list[dict[str, Any]] = []
     found: list[Tally] = []
-    with progress("coherence", parts.ngroups) as advance:
-        for (evaluator, task), part in those:
+    with progress("coherence", len(parts)) as advance:
+        for (evaluator, task), part in parts:
             of_part, there = tallies(part)
             found += of_part
             shared = {"evaluator": evaluator, "task": task, "n_missing": len(part) - there}
@@ -66,23 +64,28 @@ def coherence(verdicts: pd.DataFrame, *, resamples: int = 10_000, seed: int = 0)
     return pd.DataFrame(rows, columns=list(COLUMNS)).assign(**ends)
 
 
-def _part_of(verdicts: pd.DataFrame) -> tuple[Any, Any]:
-    """Return the evaluator and the task of verdicts that are all of one."""
-    return verdicts["evaluator"].iloc[0], verdicts["task"].iloc[0]
+def _parts(verdicts: pd.DataFrame) -> Any:  # noqa: ANN401 - names and rows, one after the other, with a length
+    """Return the verdicts of each evaluator and task; those of a single one are not copied."""
+    of = ["evaluator", "task"]
+    if len(verdicts) and all(len(verdicts[name].unique()) == 1 for name in of):
+        return [(verdicts[of].iloc[0], verdicts)]
+    return verdicts.groupby(of, sort=False, observed=True)
 
 
 def _intervals(found: list[Tally], resamples: int, seed: int) -> Floats:
     """Return shares and the ends of their intervals, shape (3, tallies); no ends for a single unit."""
     ends = np.full((3, len(found)), np.nan)
-    n = np.array([len(tally.of) for tally in found], dtype=np.int64)
+    drawn = [(tally.units, 1 if tally.certain else resamples) for tally in found]
     # What has as many units has the same resamples: they are drawn once.
-    for units in np.unique(n):
-        these = np.flatnonzero(n == units)
-        shares = mean_of(*(np.stack([getattr(found[i], name) for i in these]) for name in ("kept", "of")))
-        given = bootstrap(shares, Resampler(int(units), resamples, seed), bounds=(0.0, 1.0))
+    for units, times in sorted({*drawn}):
+        these = [i for i, of in enumerate(drawn) if of == (units, times)]
+        kept, asked = np.zeros((2, len(these), units))
+        for at, i in enumerate(these):
+            kept[at, : len(found[i].of)], asked[at, : len(found[i].of)] = found[i].kept, found[i].of
+        given = bootstrap(mean_of(kept, asked), Resampler(units, times, seed), bounds=(0.0, 1.0))
         ends[:, these] = given.value, given.low, given.high
-    ends[1:, n < 2] = np.nan
-    even = np.array([tally.axiom == IRREFLEXIVITY for tally in found], dtype=bool)
+    ends[1:, [len(tally.of) < 2 for tally in found]] = np.nan
+    even = [tally.axiom == IRREFLEXIVITY for tally in found]
     ends[:, even] = _even(ends[:, even])
     return ends
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.measures import share
 from metaeval.kinds.exposure.data.loading import load
+from metaeval.kinds.exposure.files import FILES, TEXTS
 from metaeval.kinds.exposure.study import ExposureStudy
 from metaeval.kinds.kind import StudyKind
 
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from metaeval.engine.results import Results
+    from metaeval.engine.sheet import Sheet
     from metaeval.kinds.exposure.data.log_set import LogSet
+    from metaeval.kinds.scored import Scored
 
 
 class ExposureKind(StudyKind):
@@ -26,6 +31,8 @@ class ExposureKind(StudyKind):
 
     name = "exposure"
     study = ExposureStudy
+    files = FILES
+    texts = TEXTS
     measures = (share("agreement", lambda scores, truth: np.sign(scores) == truth),)
 
     def load(self, place: str | Path) -> LogSet:
@@ -38,6 +45,22 @@ class ExposureKind(StudyKind):
             command = f"metaeval data pairs {shlex.quote(study.dataset)}"
             raise study.error(f"{study.dataset} has no pairs to judge; make them with: {command}", "dataset")
         return study
+
+    def results(self, scored: Scored[ExposureStudy]) -> Results:
+        """Count verdicts that agree with outcomes, and describe the log that they come from."""
+        from metaeval.kinds.exposure.propensity.report import log_tables
+
+        files = log_tables(scored.data, scored.study.propensity, scored.study.bootstrap)
+        scored.own.update(files)
+        return replace(super().results(scored), files=files)
+
+    def details(self, scored: Scored[ExposureStudy]) -> Sequence[Sheet]:
+        """Return overlap, balance and means of the log, before what every kind has."""
+        from metaeval.kinds.exposure.propensity.report import log_sheets
+
+        simulated, study = scored.scores.simulation.among(()), scored.study
+        own = log_sheets(scored.own, study.propensity, study.bootstrap, simulated)
+        return [*own, *super().details(scored)]
 
     def unit_view(self, data: LogSet, aspects: Sequence[str]) -> UnitView:
         """Show the names of the two items."""

@@ -11,7 +11,6 @@ from metaeval.kinds.exposure.data.loading import load, put
 from metaeval.kinds.exposure.pairs import PER_USER, matched_pairs
 from metaeval.kinds.exposure.propensity.options import PropensityOptions
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
-from metaeval.kinds.files.folder import folder_of
 
 if TYPE_CHECKING:
     import os
@@ -36,6 +35,9 @@ def make_pairs(
     MetaevalError
         If there are pairs already, no two items match, or the log has no users or nothing for a bin.
     """
+    folder = Path(place)
+    if not folder.is_dir():  # what ships or lies on the hub is read only
+        raise DataError(f"there is no folder {str(place)!r} here, and pairs are written into that of a log")
     data = load(place)
     if len(data) and not force:
         raise DataError(f"{place} has pairs already; replace them with --force")
@@ -50,5 +52,5 @@ def make_pairs(
         found = matched_pairs(given, match=match, per_user=per_user, seed=seed, floor=options.floor)
     if not len(found.frame):
         raise DataError(f"no two items of a user match: {found.lines()[1]}; match on less with --match")
-    put(Path(folder_of(place)), "pairs", found.frame, force=force)
+    put(folder, "pairs", found.frame, force=force)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metaeval.base.validation import Line
+from metaeval.kinds.exposure.propensity.options import PropensityOptions
 from metaeval.kinds.study import Study
 
 
@@ -10,3 +11,4 @@ class ExposureStudy(Study):
     """A study of exposure: which evaluators prefer, of two items that a user saw, the one the user liked."""
 
     truth: Line = "User()"
+    propensity: PropensityOptions = PropensityOptions()

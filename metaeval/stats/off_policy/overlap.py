@@ -50,11 +50,11 @@ def overlap_of(propensity: Floats, weight: Floats, bin_of: Ints, expected: Float
         What the weights of each bin should add up to, shape (B,).
     """
     n_bins = len(expected)
-    order = np.lexsort((propensity, bin_of))
+    order = np.argsort(bin_of.astype(np.int16), kind="stable")  # by counting, for numbers are small
     n = np.bincount(bin_of, minlength=n_bins)
     parts = np.split(propensity[order], np.cumsum(n)[:-1])
     quantiles = [np.quantile(p, (0, *QUANTILES)) if len(p) else np.full(5, np.nan) for p in parts]
-    below = [np.searchsorted(p, THRESHOLDS) / max(1, len(p)) for p in parts]
+    below = [[np.count_nonzero(p < t) / max(1, len(p)) for t in THRESHOLDS] for p in parts]
     total, squares = (np.bincount(bin_of, w, n_bins).astype(np.float64) for w in (weight, weight**2))
     largest = np.zeros(n_bins)
     np.maximum.at(largest, bin_of, weight)

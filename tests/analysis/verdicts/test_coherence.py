@@ -150,6 +150,25 @@ def test_an_even_share_is_within_its_interval():
     assert 0.88 <= np.mean(held) <= 1
 
 
+def test_many_users_of_whom_some_have_nothing_asked_keep_their_intervals():
+    """Axioms of many users share their resamples; a share's interval is as wide as by its own users."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"cluster": np.arange(900), "group": 0, "repeat": 0, "first": "a", "second": "b"})
+    rows = rows.assign(evaluator="j", task="all")
+    sides = ["first", "second", "tie"]
+    found = coherence(rows.assign(winner=rng.choice(sides, 900, p=[0.6, 0.2, 0.2])), resamples=4_000)
+    row = found.set_index("axiom").loc["first_position"]
+    assert 600 < row["n_clusters"] < 800
+    p = row["estimate"]
+    error = np.sqrt(p * (1 - p) / row["n_clusters"])
+    assert row["ci_high"] - row["ci_low"] == pytest.approx(2 * 1.96 * error, rel=0.1)
+    first = coherence(rows.assign(winner=rng.choice(["first", "tie"], 900, p=[0.8, 0.2])), resamples=20)
+    (exact,) = first.itertuples()
+    assert (exact.estimate, exact.ci_high) == (1, 1)
+    low = 0.025 ** (1 / exact.n_clusters)  # Clopper and Pearson's, of those that were asked
+    assert exact.ci_low == pytest.approx(low)
+
+
 def test_missing_verdicts_are_left_out_and_counted():
     frame = asked(oracle, groups=2)
     frame.loc[frame.index[:10], "winner"] = ""

@@ -151,6 +151,7 @@ def test_wrong_input_is_one_sentence_and_writes_nothing(folder, tmp_path) -> Non
     alike = save(log_set([(0, 0, 1.0, 0.5), (0, 1, 1.0, 0.5)]), tmp_path / "alike", "csv")
     assert "no two items of a user match: not matched:" in str(run(alike, code=1).exception)
     assert not (alike / "pairs.csv").exists()
+    assert "there is no folder" in str(run(tmp_path / "nowhere", code=1).exception)
 
 
 def test_coat(real_data, tmp_path) -> None:

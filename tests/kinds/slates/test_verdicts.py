@@ -83,6 +83,23 @@ def test_ratings_are_held_against_verdicts_that_name_a_slate() -> None:
     assert row["chance"] == 0.5
 
 
+@pytest.mark.parametrize("ties", [0.0, 0.4])
+def test_a_coin_agrees_with_half_of_the_ratings(ties: float) -> None:
+    """Whatever ties there are, of verdicts and of ratings."""
+    data = random_duels(5, users=400)
+    draw = np.random.default_rng(int(10 * ties))
+    p = [(1 - ties) / 2, ties, (1 - ties) / 2]
+    verdicts = {name: draw.choice([-1, 0, 1], len(data), p=p) for name in ("coin", "rates")}
+    study = scored(data, verdicts, ratings={"coin": "rates"}, bootstrap={"resamples": 400}, tests=None)
+    found = results(study).files[files.COHERENCE]
+    rows = found[found["axiom"] == "rating_transitivity"]
+    assert sorted(rows["task"]) == ["T1", "T2"]
+    assert (rows["chance"] == 0.5).all()
+    error = (rows["ci_high"] - rows["ci_low"]) / (2 * 1.96)
+    assert (error < 0.03).all()
+    assert ((rows["estimate"] - 0.5).abs() < 4 * error).all()
+
+
 def test_raters_are_found_by_model_and_address() -> None:
     data = triples(3)
     verdicts = Oracle().score(data, [PREFERENCE]).frame["score"].to_numpy()

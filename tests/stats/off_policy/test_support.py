@@ -26,7 +26,7 @@ def test_mass_on_what_a_place_never_or_hardly_shows():
 
 
 def test_what_chance_leaves_out_is_estimated_without_bias():
-    """300 actions, most of them shown now and then: mass on those left out, and its estimate, over logs."""
+    """300 actions, most of them shown now and then: the mass left out, and its estimate, over logs."""
     rng = np.random.default_rng(3)
     p, mass = rng.dirichlet(np.full(300, 0.5)), rng.dirichlet(np.ones(300))
     left, chance = [], []

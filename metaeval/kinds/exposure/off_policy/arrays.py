@@ -104,10 +104,14 @@ def _coded(values: pd.Series[str]) -> tuple[Ints, list[str]]:
 
 def _context(values: pd.Series[str]) -> Ints:
     """Return codes: fifths of numbers, by quantiles; the 50 most frequent texts, and one for the others."""
-    if pd.api.types.is_numeric_dtype(values):
-        ends = np.unique(np.nanquantile(values, np.arange(1, _BINS) / _BINS))
-        return np.searchsorted(ends, values.to_numpy(np.float64), side="right").astype(np.int32)
-    codes, _ = pd.factorize(values, sort=True, use_na_sentinel=False)
+    codes, names = pd.factorize(values, sort=True, use_na_sentinel=False)
+    numbers = pd.to_numeric(pd.Series(names), errors="coerce").to_numpy(np.float64)
+    if len(names) > _BINS and np.isfinite(numbers).all():
+        order = np.argsort(numbers)
+        upto = np.cumsum(np.bincount(codes)[order]) / len(codes)
+        place = np.empty(len(names), dtype=np.int32)
+        place[order] = np.minimum(np.concatenate([[0.0], upto[:-1]]) * _BINS, _BINS - 1).astype(np.int32)
+        return place[codes]
     count = np.bincount(codes)
     kept = np.argsort(-count, kind="stable")[:_CATEGORIES]
     place = np.full(len(count), len(kept), dtype=np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,19 +12,22 @@ from scipy.special import stdtrit
 
 from metaeval.kinds.exposure.data.log_set import OUTCOME, USER
 from metaeval.stats.resampling.bootstrap import Estimate, Resampler, bootstrap
-from metaeval.stats.resampling.cluster_sums import ratio
+from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from metaeval.engine.intervals import Bootstrap
     from metaeval.kinds.exposure.data.log_set import LogSet
     from metaeval.kinds.exposure.propensity.options import PropensityOptions
     from metaeval.kinds.exposure.propensity.propensities import Propensities
     from metaeval.stats.coefficients.tables import Floats
 
+_MOST = 2**14  # clusters that are resampled
 NAIVE, IPS, SNIPS, RANDOM = "naive", "ips", "snips", "random sample"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class LogMeans:
     """Three means of a log, as a function of how often each user counts.
 
@@ -37,21 +41,26 @@ class LogMeans:
     def at(self, weights: Floats) -> Floats:
         """Return the three means under each column of weights, shape (3, columns)."""
         if self.given.model is None:
-            return self._means(self.given, weights)
+            return _means(self.sums @ weights)
         columns = []
         for users in weights.T:
             model = self.given.model.refitted(users)
             anew = replace(self.given, probability=model.of_log(), model=model)
-            columns.append(self._means(anew, users[:, None]))
+            columns.append(_means(LogMeans(anew).sums @ users[:, None]))
         return np.concatenate(columns, axis=1)
 
-    @staticmethod
-    def _means(given: Propensities, weights: Floats) -> Floats:
-        of, w = given.of, given.weight
+    @cached_property
+    def sums(self) -> Floats:
+        """Of each user: rows, outcomes, weights, weighted outcomes, and what the weights should add up to."""
+        of, w = self.given.of, self.given.weight
         rows = (np.ones(len(of)), of.outcome, w, w * of.outcome)
-        sums = np.stack([np.bincount(of.user, column, of.n_clusters) for column in rows])
-        n, y, total, weighted = sums @ weights
-        return np.stack([ratio(y, n), ratio(weighted, given.by_user @ weights), ratio(weighted, total)])
+        by_user = [np.bincount(of.user, column, of.n_clusters) for column in rows]
+        return np.stack([*by_user, self.given.by_user])
+
+
+def _means(sums: Floats) -> Floats:
+    n, y, total, weighted, expected = sums
+    return np.stack([ratio(y, n), ratio(weighted, expected), ratio(weighted, total)])
 
 
 def means_frame(
@@ -75,7 +84,7 @@ def means_frame(
         nothing = np.full(3, np.nan)
         found = Estimate(point, nothing, nothing, given.of.n_clusters)
     elif given.model is None:
-        found = bootstrap(statistic, resampler)
+        found = _bootstrap(statistic.sums, _means, resampler)
     else:
         found = _normal(statistic, resampler)
     rows = {name: (found.value[i], found.low[i], found.high[i]) for i, name in enumerate((NAIVE, IPS, SNIPS))}
@@ -96,13 +105,22 @@ def _normal(statistic: LogMeans, resampler: Resampler) -> Estimate[Floats]:
 
 
 def _random(test: pd.DataFrame, how: Bootstrap | None) -> tuple[float, float, float]:
-    from metaeval.stats.resampling.cluster_sums import mean_of
-
     by_user = test.groupby(USER, sort=True)[OUTCOME].agg(["sum", "count"]).to_numpy(dtype=np.float64)
     if how is None:
         return float(test[OUTCOME].mean()), np.nan, np.nan
-    found = bootstrap(mean_of(by_user[:, :1].T, by_user[:, 1:].T), how.resampler(len(by_user)))
+    found = _bootstrap(by_user.T, lambda sums: ratio(sums[:1], sums[1:]), how.resampler(len(by_user)))
     return float(found.value[0]), float(found.low[0]), float(found.high[0])
+
+
+def _bootstrap(
+    by_user: Floats, of_sums: Callable[[Floats], Floats], resampler: Resampler
+) -> Estimate[Floats]:
+    """Resample users; of very many, random ones stand together, which leaves the spread of sums as it is."""
+    if (n := resampler.n_clusters) > _MOST:
+        block = np.random.default_rng([resampler.seed, 16]).permutation(n) % _MOST
+        by_user = np.stack([np.bincount(block, values, _MOST) for values in by_user])
+        resampler = resampler.of(_MOST)
+    return bootstrap(ClusterSums(by_user, of_sums), resampler)
 
 
 def gap_sentence(frame: pd.DataFrame) -> str:

@@ -8,6 +8,7 @@ from metaeval.base.progress import progress
 from metaeval.base.simulation import Simulation
 from metaeval.engine.intervals import Bootstrap
 from metaeval.kinds.exposure.data.loading import load
+from metaeval.kinds.exposure.files import BALANCE, MEANS, OVERLAP
 from metaeval.kinds.exposure.propensity.means import means_frame
 from metaeval.kinds.exposure.propensity.overlap import balance_frame, overlap_frame
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
@@ -15,9 +16,14 @@ from metaeval.kinds.exposure.propensity.sheets import balance_sheet, means_sheet
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
+
+    import pandas as pd
 
     from metaeval.engine.sheet import Sheet
+    from metaeval.kinds.exposure.data.log_set import LogSet
     from metaeval.kinds.exposure.propensity.options import PropensityOptions
+    from metaeval.kinds.exposure.propensity.propensities import Propensities
 
 
 def overlap_report(
@@ -34,25 +40,64 @@ def overlap_report(
     MetaevalError
         If the log cannot be read, or has no propensities and none can be fitted.
     """
-    data = load(place)
+    data, how = load(place), Bootstrap(resamples=resamples, seed=seed)
+    given, frames = _found(data, options, how)
     simulated = Simulation(data.simulated)
+    fitted = model_sheets(given.model, simulated) if given.model else []
+    return [*log_sheets(frames, options, how, simulated), *fitted]
+
+
+def log_tables(data: LogSet, options: PropensityOptions, how: Bootstrap | None) -> dict[str, pd.DataFrame]:
+    """Return overlap, balance and means of a log: name of the file → table.
+
+    Parameters
+    ----------
+    how
+        How users are resampled; None for no intervals.
+
+    Raises
+    ------
+    MetaevalError
+        If the log has no propensities and none can be fitted.
+    """
+    return _found(data, options, how)[1]
+
+
+def log_sheets(
+    frames: Mapping[str, pd.DataFrame],
+    options: PropensityOptions,
+    how: Bootstrap | None,
+    simulated: Simulation,
+) -> list[Sheet]:
+    """Lay out what `log_tables` returns."""
+    if MEANS not in frames:
+        return []
+    fitted = frames[OVERLAP]["source"][0] == "fitted"
+    source = f"Propensities were {'fitted' if fitted else 'logged'}."
+    return [
+        means_sheet(frames[MEANS], simulated, _intervals(fitted, how, options)),
+        overlap_sheet(frames[OVERLAP], simulated, (source,)),
+        balance_sheet(frames[BALANCE], simulated),
+    ]
+
+
+def _found(
+    data: LogSet, options: PropensityOptions, how: Bootstrap | None
+) -> tuple[Propensities, dict[str, pd.DataFrame]]:
     with progress("propensities"):
         given = propensities_of(data, options)
     with progress("overlap"):
-        source = "Propensities were logged." if given.model is None else "Propensities were fitted."
-        overlap = overlap_sheet(overlap_frame(given), simulated, (source,))
-        balanced = balance_sheet(balance_frame(given), simulated)
+        source = "fitted" if given.model else "logged"
+        found = {OVERLAP: overlap_frame(given).assign(source=source), BALANCE: balance_frame(given)}
     with progress("means"):
-        how = Bootstrap(resamples=resamples, seed=seed)
-        means = means_sheet(
-            means_frame(data, given, options, how), simulated, _intervals(given.model is None, how, options)
-        )
-    return [means, overlap, balanced, *(model_sheets(given.model, simulated) if given.model else ())]
+        return given, found | {MEANS: means_frame(data, given, options, how)}
 
 
-def _intervals(logged: bool, how: Bootstrap, options: PropensityOptions) -> str:
+def _intervals(fitted: bool, how: Bootstrap | None, options: PropensityOptions) -> str:
+    if how is None:
+        return ""
     of = f"{100 * how.confidence:g} % intervals"
-    if logged:
+    if not fitted:
         return f"{of} from {how.resamples:,} resamples of users."
     if options.refits < 2:
         return "No intervals: propensities were fitted once."

@@ -9,12 +9,11 @@ from tests.kinds.exposure.off_policy.test_policies import log
 
 
 def test_names_are_codes_and_contexts_categories():
-    found = arrays_of(log(region=["n", "s", "n", "n"], age=[20.0, 30.0, 40.0, 50.0]))
+    found = arrays_of(log(region=["n", "s", "n", "n"]))
     assert [found.items[i] for i in found.item] == ["a", "b", "b", "a"]
     assert [found.positions[i] for i in found.position] == [1, 2, 1, 2]
     assert [found.users[i] for i in found.cluster] == ["u", "v", "u", "w"]
     assert found.context["region"].tolist() == [0, 1, 0, 0]  # the most frequent first
-    assert np.diff(found.context["age"]).min() > 0  # fifths, of four values
     assert found.count is None
 
 
@@ -23,16 +22,22 @@ def test_rounds_stand_for_themselves_where_there_are_no_users_and_positions():
     assert (found.cluster.tolist(), found.n_clusters, found.positions) == ([0, 1, 2, 3], 4, [1])
 
 
+def many(**context):
+    rows = {"user_id": ["u"] * 60, "item_id": ["a"] * 60, "outcome": [1] * 60, "propensity": [0.5] * 60}
+    return arrays_of(log(**rows, position=None, **context)).context
+
+
+def test_a_context_of_numbers_has_fifths():
+    age = np.random.default_rng(0).permutation(60)
+    assert many(age=age)["age"].tolist() == (age // 12).tolist()
+    few = many(stars=[i % 5 for i in range(60)])["stars"]
+    assert sorted(set(few.tolist())) == [0, 1, 2, 3, 4]
+
+
 def test_rare_texts_of_a_context_stand_together():
     found = arrays_of(log(city=["rare", "big", "rarer", "big"])).context["city"]
     assert found.tolist() == [1, 0, 2, 0]
-    many = log(
-        **{k: v * 60 for k, v in {"user_id": ["u"], "item_id": ["a"], "outcome": [1]}.items()},
-        position=None,
-        propensity=[0.5] * 60,
-        page=[f"p{i:02}" for i in range(60)],
-    )
-    assert arrays_of(many).context["page"].max() == 50
+    assert many(page=[f"p{i:02}" for i in range(60)])["page"].max() == 50
 
 
 def test_a_log_without_propensities_is_refused():

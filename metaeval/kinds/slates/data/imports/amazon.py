@@ -104,7 +104,7 @@ def _blocks(path: Path, keys: Mapping[str, type]) -> Iterator[JsonBlock]:
         yield from read_json_lines(path, keys)
     except (OSError, EOFError) as error:
         said = getattr(error, "strerror", None) or str(error)
-        raise DataError([Problem(path.name, None, None, f"cannot be read: {said}")]) from error
+        raise DataError(f"{str(path)!r} cannot be read: {said}") from error
 
 
 def _products(path: Path, named: set[str]) -> pd.DataFrame:

@@ -41,7 +41,7 @@ def refuse_lines(problems: Sequence[Problem]) -> None:
     """Raise `DataError` with the first line that is wrong, and how many there are."""
     if problems:
         first, count = problems[0], len(problems)
-        more = f" ({count:,} lines are wrong, this is the first)" if count > 1 else ""
+        more = f" (the first of {count:,} that are wrong)" if count > 1 else ""
         raise DataError([first._replace(message=first.message + more)])
 
 

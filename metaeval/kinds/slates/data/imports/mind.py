@@ -109,9 +109,12 @@ def _impressions(path: Path) -> pd.DataFrame:
         ("time", frame["when"].notna(), "11/15/2019 8:55:22 AM"),
         ("impressions", listed, "N55689-1 N35729-0, with 1 for a click and 0 for none"),
     ):
-        for i in (~right.to_numpy(dtype=bool)).nonzero()[0].tolist():
-            given = frame[column].iloc[i]
-            problems.append(table.problem(i, column, f"is {given[:40]!r}; it is written as {example}"))
+        wrong = (~right.to_numpy(dtype=bool)).nonzero()[0]
+        given = frame[column].iloc[wrong].str[:40]
+        problems += [
+            table.problem(i, column, f"is {text!r}; it is written as {example}")
+            for i, text in zip(wrong.tolist(), given, strict=True)
+        ]
     refuse_lines(sorted(problems, key=lambda problem: problem.row or 0))
     return frame.sort_values("when", kind="stable")
 

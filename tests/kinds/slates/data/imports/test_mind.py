@@ -94,7 +94,7 @@ def test_a_wrong_line_is_named(folder: Path, line: str, said: str) -> None:
     with pytest.raises(DataError, match=rf"^behaviors\.tsv, {said}"):
         import_mind(folder, folder / "out", HOW)
     write(folder, "behaviors.tsv", [*BEHAVIORS, line, "what"])
-    with pytest.raises(DataError, match=r"\(2 lines are wrong, this is the first\)$"):
+    with pytest.raises(DataError, match=r"\(the first of 2 that are wrong\)$"):
         import_mind(folder, folder / "out", HOW)
     assert not (folder / "out").exists()
 

@@ -125,7 +125,7 @@ def test_a_wrong_playlist_is_named(folder: Path, broken: Any, said: str) -> None
     with pytest.raises(DataError, match=rf"^{path.name}: {said}"):
         import_playlists(folder, folder / "out", HOW)
     write(folder, 1000, [broken])
-    with pytest.raises(DataError, match="2 lines are wrong"):
+    with pytest.raises(DataError, match="the first of 2 that are wrong"):
         import_playlists(folder, folder / "out", HOW)
 
 
