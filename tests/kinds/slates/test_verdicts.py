@@ -168,3 +168,11 @@ def test_a_judge_without_a_verdict_in_one_task_leaves_the_others() -> None:
     assert set(tables[files.REGRET]["task"]) == set(tables[files.AGAINST]["task"]) == {"T1"}
     axes = tables[files.COHERENCE]
     assert set(axes.loc[axes["evaluator"] == "j0", "task"]) == {"T1", "T2"}
+
+
+def test_without_a_bootstrap_no_sheet_speaks_of_intervals() -> None:
+    study = scored(**judged(4), bootstrap=None, tests=None)
+    tables = results(study).files
+    for file, column in ((files.REGRET, "ci_low"), (files.COHERENCE, "ci_low"), (files.AGAINST, "rho_low")):
+        assert tables[file][column].isna().all()
+    assert not any("interval" in note for sheet in sheets(study) for note in sheet.notes)
