@@ -26,9 +26,7 @@ _OPTIONS = (
     click.option("--duels", type=int, help="Draw so many of their pairs.  [default: all]"),
     click.option("--by", help="How: user, or difficulty (spread over similarity).  [default: user]"),
     click.option("--equal", is_flag=True, default=None, help="Keep slates of equal utility."),
-    click.option(
-        "--identical", type=int, help="Duels of a slate with itself, per user and task.  [default: 1]"
-    ),
+    click.option("--identical", type=int, help="A slate against itself, per user and task.  [default: 1]"),
     click.option("--repeats", type=int, help="Duels that are asked again, per user and task.  [default: 1]"),
     click.option("--users", type=click.IntRange(0), help="Draw so many users; 0 for all.  [default: 100]"),
     click.option("--candidates", type=int, help="A user's newest items, for slates.  [default: 20]"),
