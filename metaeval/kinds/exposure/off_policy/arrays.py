@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 PART = 2**20  # rounds worked on at a time
+_LEAST = 1e-100  # propensities below have weights whose squares are no floats; all such rounds are refused
 _BINS = 5  # of a context that is a number
 _CATEGORIES = 50  # of a context that is text; the rarer ones stand together
 
@@ -77,7 +78,7 @@ def arrays_of(data: LogSet) -> LogArrays:
     )
     cluster, users = _coded(log[USER]) if USER in log else (np.arange(len(log), dtype=np.int32), [])
     known = {USER, ITEM, TIME, OUTCOME, POSITION, PROPENSITY}
-    propensity, count = log[PROPENSITY].to_numpy(np.float64), None
+    propensity, count = np.maximum(log[PROPENSITY].to_numpy(np.float64), _LEAST), None
     if data.exposure == "pair" and users:
         per_user = len(log) / len(users)
         propensity, count = propensity / per_user, per_user / np.bincount(cluster)[cluster]

@@ -51,7 +51,7 @@ def values_sheet(
         *([Column("chosen", "τ or λ", "number")] if frame["chosen"].notna().any() else []),
         Column("value", "Value", "number", "ci_low", "ci_high"),
         Column("ess", "Effective sample size", "count"),
-        Column("mean_weight", "Mean weight", "decimal"),
+        Column("mean_weight", "Mean weight", "number"),
         Column("refused", "Refused"),
     )
     title = f"Off-policy value of {', '.join(of.policy for of in found)}"
