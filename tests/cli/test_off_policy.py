@@ -110,6 +110,24 @@ def test_the_ends_of_what_a_log_may_hold_are_refused(data: str, tmp_path: Path, 
         assert found[name]["value"] == ""
 
 
+def test_coat_by_its_released_propensities(real_data: Path, tmp_path: Path) -> None:
+    """Done-criterion 2, for the policy that shows every user every coat alike."""
+    coat, out = str(tmp_path / "coat"), tmp_path / "coat.csv"
+    assert main(["data", "import", "coat", str(real_data / "coat"), "--kind", "exposure", "--out", coat]) == 0
+    options = ["--policy", "uniform", "--resamples", "100", "--out", str(out)]
+    assert main(["off-policy", coat, *options]) == 0
+    found = {row["estimator"]: row for row in rows(out)}
+    values = {name: round(float(found[name]["value"]), 3) for name in ("naive", "ips", "snips")}
+    assert values == {"naive": 2.611, "ips": 2.424, "snips": 2.331}
+    assert round(float(found["ips"]["ess"])) == 2_211
+
+
+def test_fitted_propensities_are_said_to_be(data: str, capsys) -> None:
+    options = ["--policy", "uniform", "--propensity", "fitted", "--estimators", "snips", "--resamples", "50"]
+    assert main(["off-policy", data, *options]) == 0
+    assert "Propensities are fitted, and intervals take them as they are." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
