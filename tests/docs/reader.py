@@ -19,9 +19,8 @@ from metaeval.cli import main
 from metaeval.kinds.explanations.data.manifest import Manifest
 from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
 from metaeval.kinds.explanations.data.tables.map import TableMap
-from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.exposure.data.imports.map import LogMap
-from metaeval.kinds.relevance.study import RelevanceStudy
+from metaeval.kinds.kind import KINDS, kind_named
 from metaeval.kinds.study import make_study, read_study
 from metaeval.sources.verdict_map import VerdictMap
 from metaeval.sources.verdict_orders import OrderMap
@@ -108,12 +107,11 @@ class Reader:
                 assert kinds, f"{block}: {block.file} is no study, map or manifest"
 
     def fragment(self, block: Block) -> None:
-        """See that some lines of a study file, of explanations or else of relevance, may stand in one."""
+        """See that some lines of a study file may stand in one of the first kind that has their keys."""
         content = YAML(typ="safe").load(block.text)
-        least = {"dataset": "data", "evaluators": ["Random()"]}
-        if not set(content) <= set(ExplanationStudy.model_fields):
-            assert set(content) <= set(RelevanceStudy.model_fields), block
-            least |= {"kind": "relevance", "truth": "User()"}
+        fitting = [kind for kind in KINDS if set(content) <= set(kind_named(kind).study.model_fields)]
+        assert fitting, block
+        least = {"kind": fitting[0], "dataset": "data", "truth": "User()", "evaluators": ["Random()"]}
         make_study({**least, **content})
 
     def python(self, block: Block) -> str:

@@ -12,15 +12,18 @@ from scipy.special import stdtrit
 
 from metaeval.kinds.exposure.data.log_set import OUTCOME, USER
 from metaeval.stats.resampling.bootstrap import Estimate, Resampler, bootstrap
-from metaeval.stats.resampling.cluster_sums import ratio
+from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from metaeval.engine.intervals import Bootstrap
     from metaeval.kinds.exposure.data.log_set import LogSet
     from metaeval.kinds.exposure.propensity.options import PropensityOptions
     from metaeval.kinds.exposure.propensity.propensities import Propensities
     from metaeval.stats.coefficients.tables import Floats
 
+_MOST = 2**14  # clusters that are resampled
 NAIVE, IPS, SNIPS, RANDOM = "naive", "ips", "snips", "random sample"
 
 
@@ -68,9 +71,9 @@ def means_frame(
     Parameters
     ----------
     how
-        How users are resampled; None for no intervals. Where propensities are fitted, there are
-        ``options.refits`` resamples, and the interval is the estimate ± the t quantile × their standard
-        deviation.
+        How users, or rows where there are none, are resampled; None for no intervals. Where propensities are
+        fitted, there are ``options.refits`` resamples, and the interval is the estimate ± the t quantile ×
+        their standard deviation.
     """
     statistic = LogMeans(given)
     resampler = how.resampler(given.of.n_clusters) if how else None
@@ -81,7 +84,7 @@ def means_frame(
         nothing = np.full(3, np.nan)
         found = Estimate(point, nothing, nothing, given.of.n_clusters)
     elif given.model is None:
-        found = bootstrap(statistic, resampler)
+        found = _bootstrap(statistic.sums, _means, resampler)
     else:
         found = _normal(statistic, resampler)
     rows = {name: (found.value[i], found.low[i], found.high[i]) for i, name in enumerate((NAIVE, IPS, SNIPS))}
@@ -91,6 +94,7 @@ def means_frame(
     gap = rows[NAIVE][0] - rows[RANDOM][0] if RANDOM in rows else np.nan
     closed = (rows[NAIVE][0] - frame["value"]) / (gap or np.nan)
     frame["closed"] = closed.where(frame.index.isin([IPS, SNIPS]))
+    frame["resampled"] = "users" if len(given.of.users) else "rows"
     return frame.rename_axis("mean").reset_index()
 
 
@@ -102,13 +106,22 @@ def _normal(statistic: LogMeans, resampler: Resampler) -> Estimate[Floats]:
 
 
 def _random(test: pd.DataFrame, how: Bootstrap | None) -> tuple[float, float, float]:
-    from metaeval.stats.resampling.cluster_sums import mean_of
-
     by_user = test.groupby(USER, sort=True)[OUTCOME].agg(["sum", "count"]).to_numpy(dtype=np.float64)
     if how is None:
         return float(test[OUTCOME].mean()), np.nan, np.nan
-    found = bootstrap(mean_of(by_user[:, :1].T, by_user[:, 1:].T), how.resampler(len(by_user)))
+    found = _bootstrap(by_user.T, lambda sums: ratio(sums[:1], sums[1:]), how.resampler(len(by_user)))
     return float(found.value[0]), float(found.low[0]), float(found.high[0])
+
+
+def _bootstrap(
+    by_user: Floats, of_sums: Callable[[Floats], Floats], resampler: Resampler
+) -> Estimate[Floats]:
+    """Resample users; of very many, random ones stand together, which leaves the spread of sums as it is."""
+    if (n := resampler.n_clusters) > _MOST:
+        block = np.random.default_rng([resampler.seed, 16]).permutation(n) % _MOST
+        by_user = np.stack([np.bincount(block, values, _MOST) for values in by_user])
+        resampler = resampler.of(_MOST)
+    return bootstrap(ClusterSums(by_user, of_sums), resampler)
 
 
 def gap_sentence(frame: pd.DataFrame) -> str:

@@ -70,6 +70,19 @@ def test_intervals_of_fitted_propensities_are_of_refits() -> None:
     assert (fixed > 0).all()
 
 
+def test_very_many_users_are_resampled_in_blocks_with_the_same_interval(monkeypatch) -> None:
+    data, *_ = planted_set(11, users=400, slope=0.8, level=-1.0)
+    given_, options = propensities_of(data, PropensityOptions()), PropensityOptions()
+    frames = []
+    for most in (2**14, 100):
+        monkeypatch.setattr("metaeval.kinds.exposure.propensity.means._MOST", most)
+        frames.append(means_frame(data, given_, options, Bootstrap(resamples=2000, seed=1)))
+    one, other = frames
+    np.testing.assert_allclose(one["value"], other["value"])
+    widths = [f["ci_high"] - f["ci_low"] for f in (one, other)]
+    np.testing.assert_allclose(*widths, rtol=0.25)
+
+
 def test_without_refits_there_is_no_interval() -> None:
     data, *_ = planted_set(9, users=60, items=40)
     frame = means_frame(data, propensities_of(data, FITTED), FITTED, Bootstrap(seed=1))

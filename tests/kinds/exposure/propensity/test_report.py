@@ -100,6 +100,14 @@ def test_a_folder_that_is_no_log_is_refused(sample) -> None:
     assert "holds a data set of kind 'explanations'; give one of exposure" in str(done.exception)
 
 
+def test_a_log_without_users_is_resampled_by_rows(tmp_path) -> None:
+    data, *_ = planted_set(6, users=40, items=20)
+    folder = save(replace(data, log=data.log.drop(columns="user_id"), exposure="choice"), tmp_path / "log")
+    means, _, balance = overlap_report(folder, PropensityOptions(), resamples=20)
+    assert means.notes[-1] == "95 % intervals from 20 resamples of rows."
+    assert set(balance.frame["of"]) == {"item"}
+
+
 def test_json(coat) -> None:
     done = CliRunner().invoke(command, ["overlap", str(coat), "--resamples", "20"], obj={"json": True})
     assert {"means", "overlap", "balance"} <= set(json.loads(done.output))
