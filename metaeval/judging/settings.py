@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from metaeval.base.validation import Line
 from metaeval.llm.calls.caller import Caller
@@ -16,7 +15,9 @@ from metaeval.llm.calls.client import client_for
 from metaeval.llm.calls.limits import Budget, Limits, Purse
 from metaeval.llm.calls.loop import CallLoop
 from metaeval.llm.calls.price import Price, Prices
-from metaeval.llm.store.replies import Store, default_path
+from metaeval.llm.store.address import ServerAddress, is_address
+from metaeval.llm.store.database import database_at
+from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
     import os
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.terms import Terms
     from metaeval.llm.calls.work import Tally
     from metaeval.llm.providers import Connection
+    from metaeval.llm.store.database import Database
 
 
 class JudgingOptions(Limits, Budget):
     """How the judges of a study ask their models."""
 
-    store: Line | None = None
+    store: Annotated[Line | None, Field(repr=False)] = None
     batch: bool = False
     prices: dict[str, Price] = Field(default_factory=dict)
 
@@ -44,15 +46,25 @@ class JudgingOptions(Limits, Budget):
     def _without_null(cls, given: object) -> object:
         return {k: v for k, v in given.items() if v is not None} if isinstance(given, dict) else given
 
+    @field_validator("store", mode="before")
+    @classmethod
+    def _readable(cls, given: object) -> object:
+        if isinstance(given, str) and is_address(given.strip()):
+            ServerAddress.read(given.strip())  # which does not repeat a password, as other errors do
+            return given.strip()
+        return given
+
     @model_serializer(mode="wrap")
     def _as_written(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Return null for what is left out: it does not depend on the study."""
-        return {k: v if k in self.model_fields_set or k == "prices" else None for k, v in plain(self).items()}
+        given = {*self.model_fields_set, "prices"}
+        found = {k: v if k in given else None for k, v in plain(self).items()}
+        return found | {"store": self.store and ServerAddress.shown(self.store)}
 
     @property
-    def path(self) -> Path:
+    def place(self) -> Database:
         """Where the replies are kept."""
-        return Path(self.store) if self.store else default_path()
+        return database_at(self.store)
 
     @property
     def limits(self) -> Limits:
