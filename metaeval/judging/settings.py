@@ -18,6 +18,7 @@ from metaeval.llm.calls.price import Price, Prices
 from metaeval.llm.store.address import ServerAddress, is_address
 from metaeval.llm.store.database import database_at
 from metaeval.llm.store.replies import Store
+from metaeval.llm.store.shares import Shares
 
 if TYPE_CHECKING:
     import os
@@ -38,6 +39,7 @@ class JudgingOptions(Limits, Budget):
     """How the judges of a study ask their models."""
 
     store: Annotated[Line | None, Field(repr=False)] = None
+    study_id: Line | None = None
     batch: bool = False
     prices: dict[str, Price] = Field(default_factory=dict)
 
@@ -89,6 +91,9 @@ class Judging:
         Limits of each address, prices of models; the budget is that of all judges together.
     offline
         Take every reply from the store; a missing one is an error.
+    study_id
+        Budget and limits a minute are those of all processes that use the store under this name together;
+        if it is empty, those of this process.
     clients
         Makes the client for a provider and address.
     instead
@@ -100,6 +105,7 @@ class Judging:
     budget: Budget = field(default_factory=Budget)
     prices: Prices = field(default_factory=Prices)
     offline: bool = False
+    study_id: str = ""
     clients: Callable[[Connection], Client] = client_for
     instead: Callable[[Request], Reply] | None = None
     terms: dict[ModelAt, Terms] = field(default_factory=dict)
@@ -113,10 +119,19 @@ class Judging:
     """Where all of them ask."""
 
     def __post_init__(self) -> None:
-        purse = Purse(self.budget, self.prices)
+        shares = Shares(self.store, self.study_id) if self.study_id else None
+        purse = Purse(self.budget, self.prices, shares)
 
         def caller() -> Caller:
-            return Caller(self.clients, self.limits, purse, self.prices, terms=self.terms, at=self.at)
+            return Caller(
+                self.clients,
+                self.limits,
+                purse,
+                self.prices,
+                terms=self.terms,
+                at=self.at,
+                shares=shares,
+            )
 
         object.__setattr__(self, "loop", CallLoop(caller))
 
@@ -132,16 +147,17 @@ def judging(
     budget: Budget | None = None,
     prices: Prices | None = None,
     offline: bool = False,
+    study_id: str = "",
     clients: Callable[[Connection], Client] = client_for,
 ) -> Iterator[Judging]:
     """Have all judges that score inside this block share a store, limits and a budget.
 
-    The arguments are those of `Judging`; a store that is left out is ``METAEVAL_STORE``, else a file in the
-    user's cache folder.
+    The arguments are those of `Judging`; a store, a path or ``postgresql://…``, that is left out is
+    ``METAEVAL_STORE``, else a file in the user's cache folder.
     """
     with Store(store) as opened:
         settings = Judging(
-            opened, limits or Limits(), budget or Budget(), prices or Prices(), offline, clients
+            opened, limits or Limits(), budget or Budget(), prices or Prices(), offline, study_id, clients
         )
         with under(settings):
             yield settings
@@ -165,6 +181,7 @@ def judging_of(options: JudgingOptions, *, offline: bool = False) -> AbstractCon
         budget=options.budget,
         prices=Prices(options.prices),
         offline=offline,
+        study_id=options.study_id or "",
     )
 
 
