@@ -51,10 +51,8 @@ class JudgingOptions(Limits, Budget):
     @field_validator("store", mode="before")
     @classmethod
     def _readable(cls, given: object) -> object:
-        if isinstance(given, str) and is_address(given.strip()):
-            ServerAddress.read(given.strip())  # which does not repeat a password, as other errors do
-            return given.strip()
-        return given
+        # What cannot be read is not repeated, as other errors do: it may hold a password.
+        return ServerAddress.read(given).text if isinstance(given, str) and is_address(given) else given
 
     @model_serializer(mode="wrap")
     def _as_written(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import pytest
 
 from metaeval.llm.store.replies import Store
 from tests.llm.asking import KEY
-from tests.llm.postgres import Postgres, programs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,17 +29,6 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store(tmp_path / "replies.sqlite") as opened:
         yield opened
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    """A server of PostgreSQL."""
-    pytest.importorskip("psycopg", reason="no psycopg: install metaeval[postgres]")
-    found = programs()
-    if found is None:
-        pytest.skip("no server of PostgreSQL: there is no initdb; apt-get install postgresql")
-    with Postgres(found) as server:
-        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -8,16 +8,23 @@ from urllib.parse import unquote
 
 from metaeval.base.errors import MetaevalError
 
+_HOST = r"(?:\[[^\]@/?#\s]*\]|[^\[:@/?#,\s]*)(?::\d*)?"
 _ADDRESS = re.compile(
     r"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>[^:@/?#\s]*)(?::(?P<password>[^:@/?#\s]*))?@)?"
-    r"(?P<where>[^@/?#\s]*(?:/[^@/?#\s]*)?)(?:\?(?P<query>[^@?#\s]*))?"
+    rf"(?P<where>{_HOST}(?:,{_HOST})*(?:/[^:@/?#\s]*)?)(?:\?(?P<query>[^@?#\s]*))?"
 )
-_SECRET = "password", "secret"
+# What may be written down of the options; any other may be a password, or a part of one.
+_PLAIN = {"host", "hostaddr", "port", "user", "dbname", "service", "passfile", "target_session_attrs"}
+_PLAIN |= {"sslmode", "sslrootcert", "sslcert", "sslkey"}
+_UNREADABLE = (
+    "the store's address cannot be read; write it as postgresql://USER@HOST:PORT/DATABASE, and "
+    "@ : / ? # & and % of a password as %40 %3A %2F %3F %23 %26 and %25"
+)
 
 
 def is_address(text: str) -> bool:
     """Say whether this is the address of a database, and no path."""
-    return text.startswith(("postgresql:", "postgres:"))
+    return text.lstrip().startswith(("postgresql:", "postgres:"))
 
 
 class ServerAddress(NamedTuple):
@@ -32,18 +39,21 @@ class ServerAddress(NamedTuple):
     @classmethod
     def read(cls, text: str) -> Self:
         """Read an address; what cannot be read is not repeated, for a part of it may be a password."""
+        text = text.strip()
         found = _ADDRESS.fullmatch(text)
-        if found is None:
-            raise MetaevalError(
-                "the store's address cannot be read; write it as postgresql://USER@HOST:PORT/DATABASE, and "
-                "@ : / ? # and % of a password as %40 %3A %2F %3F %23 %25"
-            )
-        options = [] if found["query"] is None else found["query"].split("&")
-        plain = [option for option in options if not _is_secret(option)]
-        secrets = [found["password"], *(option.partition("=")[2] for option in options if _is_secret(option))]
+        if found is None or not text.isprintable():
+            raise cls.unreadable()
+        options = [option.partition("=") for option in (found["query"] or "").split("&")]
+        plain = ["=".join((name, value)) for name, _, value in options if name in _PLAIN]
+        secrets = [found["password"], *(value for name, _, value in options if name not in _PLAIN)]
         user = "" if found["user"] is None else f"{found['user']}@"
         name = f"{found['scheme']}{user}{found['where']}{'?' if plain else ''}{'&'.join(plain)}"
         return cls(text, name, tuple(form for one in secrets if one for form in (one, unquote(one))))
+
+    @staticmethod
+    def unreadable() -> MetaevalError:
+        """Return the error for an address that cannot be read."""
+        return MetaevalError(_UNREADABLE)
 
     @staticmethod
     def shown(store: str) -> str:
@@ -54,8 +64,3 @@ class ServerAddress(NamedTuple):
             return ServerAddress.read(store).name
         except MetaevalError:
             return "postgresql://"
-
-
-def _is_secret(option: str) -> bool:
-    name = unquote(option.partition("=")[0]).casefold()
-    return any(word in name for word in _SECRET)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
 
 from metaeval.base.errors import MetaevalError
 from metaeval.llm.calls.scrub import scrub
@@ -39,6 +40,10 @@ class ServerDatabase:
 
     def __init__(self, address: str) -> None:
         self._address = ServerAddress.read(address)
+        try:
+            conninfo_to_dict(self._address.text)
+        except psycopg.ProgrammingError:  # which quotes what it could not read
+            raise ServerAddress.unreadable() from None
         self.name = self._address.name
         named = os.environ.get("METAEVAL_STORE", "")
         # A run folder names its store without the password, which whoever runs it again still has.
@@ -47,12 +52,18 @@ class ServerDatabase:
 
     def exists(self) -> bool:
         """Say whether the database has a store."""
-        with contextlib.closing(self._session()) as session:
+        with contextlib.closing(Session(self._connect, self.name)) as session:
             return self._version(session) is not None
 
     def open_to_read(self) -> Session:
         """Open a store; one of another version is refused."""
-        session = self._session()
+        return self._open(Session(self._connect, self.name))
+
+    def open_to_write(self) -> Session:
+        """Open a store, which was there just before; there is no older version that is to be upgraded."""
+        return self._open(Session(self._connect, self.name, patient=True))
+
+    def _open(self, session: Session) -> Session:
         try:
             if self._version(session) is None:
                 self._create(session)
@@ -61,10 +72,6 @@ class ServerDatabase:
             session.close()
             raise
         return session
-
-    def open_to_write(self) -> Session:
-        """Open a store; there is no older version that is to be upgraded."""
-        return self.open_to_read()
 
     @contextlib.contextmanager
     def sentences(self) -> Iterator[None]:
@@ -112,9 +119,6 @@ class ServerDatabase:
 
     def state(self) -> None:
         """Return nothing: others may write at any time."""
-
-    def _session(self) -> Session:
-        return Session(self._connect, self.name)
 
     def _connect(self) -> psycopg.Connection[Any]:
         try:

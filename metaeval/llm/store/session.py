@@ -46,13 +46,17 @@ class Session:
         Connects; raises `MetaevalError` if that cannot be done.
     name
         Of the store, for messages.
+    patient
+        Wait for a server that restarts from the beginning.
     """
 
-    def __init__(self, connect: Callable[[], psycopg.Connection[Any]], name: str) -> None:
+    def __init__(
+        self, connect: Callable[[], psycopg.Connection[Any]], name: str, *, patient: bool = False
+    ) -> None:
         self._connect, self._name = connect, name
         self._held: set[str] = set()
         self._transaction = ""  # number of the open one
-        self._raw = self._connected()
+        self._raw = self._connected(_PATIENCE if patient else 0.0)
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
         """Execute a statement; one outside a transaction again, if the connection was lost."""
@@ -145,27 +149,28 @@ class Session:
                 return bool(state == "committed")
             time.sleep(_AGAIN)
 
-    def _connected(self) -> psycopg.Connection[Any]:
-        raw = self._connect()
+    def _connected(self, patience: float) -> psycopg.Connection[Any]:
+        until = time.monotonic() + patience
+        while True:
+            try:
+                raw = self._connect()
+                break
+            except MetaevalError as error:
+                if not patience:
+                    raise
+                if time.monotonic() > until:
+                    raise StoppedError(
+                        f"the store {self._name} has not answered for {patience:.0f} s{KEPT}: {error}"
+                    ) from error
+                time.sleep(_AGAIN)
         raw.adapters.register_dumper(str, _TextDumper)
-        raw.adapters.register_dumper(
-            int, Int8Dumper
-        )  # of one type, for a statement is prepared once per type
+        raw.adapters.register_dumper(int, Int8Dumper)  # a statement is prepared once for each type
         raw.adapters.register_loader("text", _TextLoader)
         return raw
 
     def _reconnect(self) -> None:
-        until = time.monotonic() + _PATIENCE
         self._raw.close()
-        while self._raw.closed:
-            try:
-                self._raw = self._connected()
-            except MetaevalError as error:
-                if time.monotonic() > until:
-                    raise StoppedError(
-                        f"the store {self._name} has not answered for {_PATIENCE:.0f} s{KEPT}: {error}"
-                    ) from error
-                time.sleep(_AGAIN)
+        self._raw = self._connected(_PATIENCE)
         for name in self._held:  # its claims stay, unless another process has found them void meanwhile
             self._raw.execute("SELECT pg_advisory_lock(%s)", (_number(name),))
 
