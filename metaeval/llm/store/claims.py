@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from metaeval.llm.store.database import Connection
 
 TABLE = "CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID"
+# A claim that is there is passed over without waiting for its owner, who may be about to release it.
+_CLAIM = """INSERT INTO claims SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM claims WHERE key = ?)
+    ON CONFLICT DO NOTHING"""
 _OWNER = re.compile(r"[0-9]+-[0-9a-f]{12}")
 _LOOK_AGAIN = 1.0  # seconds after which an owner that was alive is looked at again
 _TRIES = 3  # others may take or release the same claim meanwhile
@@ -35,8 +38,7 @@ class Claims:
             connection.hold(owner)
             self._owner = owner
         for _ in range(_TRIES):
-            mine = (key, self._owner)
-            if connection.execute("INSERT INTO claims VALUES (?, ?) ON CONFLICT DO NOTHING", mine).rowcount:
+            if connection.execute(_CLAIM, (key, self._owner, key)).rowcount:
                 return True
             found = connection.execute("SELECT owner FROM claims WHERE key = ?", (key,)).fetchone()
             if found is not None:

@@ -123,15 +123,15 @@ class Store:
 
     async def put_soon(self, request: Request, reply: Reply) -> Reply:
         """Store a reply as `put` does, without blocking the event loop."""
-        return await self.soon(lambda connection: self._put(connection, request, reply))
+        return await self.soon(lambda connection: self._put(connection, request, reply), request.key)
 
     async def claim(self, key: str) -> Taken:
         """Return the reply of a key, or claim the key for this process; neither if another process has it."""
-        return await self.soon(lambda connection: self._claim(connection, key))
+        return await self.soon(lambda connection: self._claim(connection, key), key)
 
     def release(self, key: str) -> None:
         """Release the claim of a key that brought no reply, without waiting until that is written."""
-        self._writer.send(lambda connection: self._claims.release(connection, key))
+        self._writer.send(lambda connection: self._claims.release(connection, key), key)
 
     def flush(self) -> None:
         """Wait until all changes that were sent are written."""
@@ -141,9 +141,9 @@ class Store:
         """Make a change in the writer thread, and return its result once it is committed."""
         return self._writer.write(change)
 
-    async def soon(self, change: Callable[[Connection], T]) -> T:
-        """Make a change as `write` does, without blocking the event loop."""
-        return await self._writer.soon(change)
+    async def soon(self, change: Callable[[Connection], T], key: str = "") -> T:
+        """Make a change, about a key perhaps, as `write` does, without blocking the event loop."""
+        return await self._writer.soon(change, key)
 
     @contextlib.contextmanager
     def holding(self, name: str, seconds: float) -> Iterator[bool]:

@@ -13,6 +13,7 @@ import contextlib
 import queue
 import threading
 from concurrent.futures import Future
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from metaeval.base.errors import MetaevalError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from metaeval.llm.store.database import Connection
 
 T = TypeVar("T")
-_Waiting: TypeAlias = "tuple[Callable[[Connection], Any], asyncio.Future[Any] | Future[Any]]"
+_Waiting: TypeAlias = "tuple[str, Callable[[Connection], Any], asyncio.Future[Any] | Future[Any]]"
 
 
 _AGAIN = 20  # times that a transaction which was undone is made again
@@ -66,16 +67,19 @@ class Writer:
         """Make a change, and return its result once it is committed."""
         return self.send(change).result()
 
-    def send(self, change: Callable[[Connection], T]) -> Future[T]:
-        """Send a change to the thread; the result comes when it is committed."""
+    def send(self, change: Callable[[Connection], T], key: str = "") -> Future[T]:
+        """Send a change to the thread; the result comes when it is committed.
+
+        What waits together is made in the order of the keys that it is about.
+        """
         done: Future[T] = Future()
-        self._send(change, done)
+        self._send(key, change, done)
         return done
 
-    async def soon(self, change: Callable[[Connection], T]) -> T:
+    async def soon(self, change: Callable[[Connection], T], key: str = "") -> T:
         """Make a change as `write` does, without blocking the event loop."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._send(change, done)  # written even if the task that waits for it is cancelled
+        self._send(key, change, done)  # written even if the task that waits for it is cancelled
         return await done
 
     def flush(self) -> None:
@@ -91,13 +95,15 @@ class Writer:
             self._thread.join()
             self._thread = None
 
-    def _send(self, change: Callable[[Connection], Any], done: asyncio.Future[Any] | Future[Any]) -> None:
+    def _send(
+        self, key: str, change: Callable[[Connection], Any], done: asyncio.Future[Any] | Future[Any]
+    ) -> None:
         if self._closed:
             raise MetaevalError("the store is closed; open it again")
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="metaeval store", daemon=True)
             self._thread.start()
-        self._waiting.put((change, done))
+        self._waiting.put((key, change, done))
 
     def _run(self) -> None:
         connection: Connection | None = None
@@ -114,11 +120,12 @@ class Writer:
                 while True:
                     taken.append(self._waiting.get_nowait())
             going = None not in taken
-            batch = [b for b in taken if b is not None]
+            # In one order, so that no two processes wait for each other's claims.
+            batch = sorted((b for b in taken if b is not None), key=itemgetter(0))
             if connection is None:
                 _answer(batch, [_Outcome(failure=failure)] * len(batch))
             elif batch:
-                _answer(batch, self._commit(connection, [change for change, _ in batch]))
+                _answer(batch, self._commit(connection, [change for _, change, _ in batch]))
         if connection is not None:
             # Claims that stay behind are void: the process that made them has ended.
             with contextlib.suppress(Exception), self._sentences():
@@ -150,7 +157,7 @@ class Writer:
 def _answer(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:
     """Set the results of all changes; tasks of one event loop are woken together."""
     tasks: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], _Outcome]]] = {}
-    for (_, done), outcome in zip(batch, outcomes, strict=True):
+    for (*_, done), outcome in zip(batch, outcomes, strict=True):
         if isinstance(done, asyncio.Future):
             tasks.setdefault(done.get_loop(), []).append((done, outcome))
         elif done.set_running_or_notify_cancel():

@@ -149,7 +149,11 @@ def ordeal(
         answered=len(stored(place, url, number)),
         calls=sum(map(len, server.asked.values())),
         twice=len(twice),
-        unexplained=[text for text, times in twice.items() if not all(map(explained, times[:-1]))],
+        unexplained=[
+            f"{text}: {times}, killed {died}, database {down}"
+            for text, times in twice.items()
+            if not all(map(explained, times[:-1]))
+        ],
         again=again,
         kills=len(died),
     )

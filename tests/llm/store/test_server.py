@@ -104,7 +104,7 @@ def test_processes_that_wait_for_each_other_both_get_through(postgres: Postgres)
         ]
         for done in waiting:
             done.result(30)
-        assert sorted(map(len, tries)) == [1, 2]
+        assert min(map(len, tries)) == 1 < max(map(len, tries))
         assert one.rows("SELECT count(*) FROM claims") == [(2,)]
 
 
