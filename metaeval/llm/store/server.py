@@ -52,7 +52,7 @@ class ServerDatabase:
 
     def exists(self) -> bool:
         """Say whether the database has a store."""
-        with contextlib.closing(Session(self._connect, self.name)) as session:
+        with self.sentences(), contextlib.closing(Session(self._connect, self.name)) as session:
             return self._version(session) is not None
 
     def open_to_read(self) -> Session:

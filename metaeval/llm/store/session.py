@@ -56,7 +56,9 @@ class Session:
         self._connect, self._name = connect, name
         self._held: set[str] = set()
         self._transaction = ""  # number of the open one
-        self._raw = self._connected(_PATIENCE if patient else 0.0)
+        self._patience = _PATIENCE if patient else 0.0
+        self._raw = self._connected()
+        self._patience = _PATIENCE
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
         """Execute a statement; one outside a transaction again, if the connection was lost."""
@@ -149,19 +151,21 @@ class Session:
                 return bool(state == "committed")
             time.sleep(_AGAIN)
 
-    def _connected(self, patience: float) -> psycopg.Connection[Any]:
-        until = time.monotonic() + patience
+    def _connected(self) -> psycopg.Connection[Any]:
+        until = time.monotonic() + self._patience
         while True:
             try:
                 raw = self._connect()
                 break
             except MetaevalError as error:
-                if not patience:
+                if not self._patience:
                     raise
                 if time.monotonic() > until:
-                    raise StoppedError(
-                        f"the store {self._name} has not answered for {patience:.0f} s{KEPT}: {error}"
-                    ) from error
+                    said = (
+                        f"the store {self._name} has not answered for {self._patience:.0f} s{KEPT}: {error}"
+                    )
+                    self._patience = 0.0  # who closes the store need not wait again
+                    raise StoppedError(said) from error
                 time.sleep(_AGAIN)
         raw.adapters.register_dumper(str, _TextDumper)
         raw.adapters.register_dumper(int, Int8Dumper)  # a statement is prepared once for each type
@@ -170,7 +174,7 @@ class Session:
 
     def _reconnect(self) -> None:
         self._raw.close()
-        self._raw = self._connected(_PATIENCE)
+        self._raw = self._connected()
         for name in self._held:  # its claims stay, unless another process has found them void meanwhile
             self._raw.execute("SELECT pg_advisory_lock(%s)", (_number(name),))
 

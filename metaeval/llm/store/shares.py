@@ -6,11 +6,15 @@ leased counts as spent.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from metaeval.llm.store.database import Connection
     from metaeval.llm.store.replies import Store
+
+T = TypeVar("T")
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS budgets (
@@ -26,12 +30,12 @@ class Shares:
 
     def __init__(self, store: Store, study: str) -> None:
         self._store, self._study = store, study
+        self._made = False
 
     async def take(self, part: str, least: int, most: int) -> int:
         """Take some of a part of the budget, in whole units; 0 if less than ``least`` of ``most`` is left."""
 
         def change(connection: Connection) -> int:
-            connection.create(*_TABLES)
             ((used,),) = connection.execute(
                 "INSERT INTO budgets VALUES (?, ?, 0) ON CONFLICT (study, part) DO UPDATE "
                 "SET used = budgets.used RETURNING used",  # which keeps others away until the commit
@@ -42,7 +46,7 @@ class Shares:
             self._add(connection, part, block)
             return block
 
-        return await self._store.soon(change)
+        return await self._changed(change)
 
     async def give_back(self, part: str, amount: int) -> None:
         """Give back what was taken of a part and is not needed."""
@@ -53,7 +57,6 @@ class Shares:
         lane = f"{provider} {address} {what}"
 
         def change(connection: Connection) -> float:
-            connection.create(*_TABLES)
             now = connection.now()
             ((end,),) = connection.execute(
                 "INSERT INTO lanes VALUES (?, ?, ?) ON CONFLICT (study, lane) DO UPDATE SET free_at = "
@@ -62,6 +65,12 @@ class Shares:
             ).fetchall()
             return float(max(end - seconds - now, 0.0))
 
+        return await self._changed(change)
+
+    async def _changed(self, change: Callable[[Connection], T]) -> T:
+        if not self._made:
+            await self._store.soon(lambda connection: connection.create(*_TABLES))
+            self._made = True
         return await self._store.soon(change)
 
     def _add(self, connection: Connection, part: str, amount: int) -> None:

@@ -37,6 +37,7 @@ _BROKEN = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 """What a row that was changed after it was written may raise."""
 
 _AT_ONCE = 400  # texts that are looked up
+_ROWS = 5000  # that are read
 _WINDOW = 8  # bytes that decide whether there is a cut behind them
 _LEAST, _MOST = 128, 4096  # bytes of a piece; a text that repeats itself may have no cut
 _ONE_IN = 9  # bits: a cut behind one window of 512
@@ -88,8 +89,7 @@ def drop_unused(connection: Connection) -> None:
     connection.create(BATCH_REQUESTS)
     connection.alone()  # else a reply to come might use one that is being deleted
     runs: set[tuple[int, int]] = set()
-    used_by = "SELECT request FROM replies UNION ALL SELECT request FROM batch_requests"
-    for (held,) in connection.execute(used_by):
+    for held in _all_held(connection):
         with contextlib.suppress(*_BROKEN):
             runs.update(_run(part) for part in json.loads(held)["texts"] if not isinstance(part, str))
     kept = np.array([n for (n,) in connection.execute("SELECT id FROM texts ORDER BY id")], np.int64)
@@ -99,6 +99,16 @@ def drop_unused(connection: Connection) -> None:
         used[np.searchsorted(kept, last, "right")] -= 1
     unused = kept[np.cumsum(used)[:-1] == 0]
     connection.executemany("DELETE FROM texts WHERE id = ?", [(number,) for number in unused.tolist()])
+
+
+def _all_held(connection: Connection) -> Iterator[str | bytes]:
+    """Yield what the rows of all requests hold, some at a time: there may be many millions."""
+    yield from (held for (held,) in connection.execute("SELECT request FROM batch_requests"))
+    some = f"SELECT rowid, request FROM replies WHERE rowid > ? ORDER BY rowid LIMIT {_ROWS}"  # noqa: S608 - a number
+    last = -1
+    while rows := connection.execute(some, (last,)).fetchall():
+        yield from (held for _, held in rows)
+        last = rows[-1][0]
 
 
 def pieces(text: bytes) -> Iterator[bytes]:

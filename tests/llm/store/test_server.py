@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metaeval.base.errors import MetaevalError
+from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.llm.calls.request import Reply
 from metaeval.llm.store import tools as store_tools
 from metaeval.llm.store.replies import Store
@@ -47,6 +47,23 @@ def test_a_server_that_restarts_is_waited_for(postgres: Postgres) -> None:
             assert not asyncio.run(other.claim(ASKED[1].key)).ours
     with Store(store.database) as other:
         assert asyncio.run(other.claim(ASKED[1].key)).ours
+
+
+def test_a_server_that_stays_away_stops_the_run(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaeval.llm.store.session._PATIENCE", 0.5)
+    store = Store(postgres.new())
+    store.put(ASKED[0], Reply("before"))
+    postgres.kill()
+    try:
+        with pytest.raises(StoppedError, match=r"has not answered for 0 s; what was answered is kept"):
+            store.put(ASKED[1], Reply("x"))
+        start = time.monotonic()
+        with pytest.raises(MetaevalError, match="cannot reach the store"):
+            store.flush()
+        store.close()
+        assert time.monotonic() - start < 0.5
+    finally:
+        postgres.start()
 
 
 @pytest.mark.parametrize("committed", [False, True])
