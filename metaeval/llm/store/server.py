@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 10
 _LONGEST_WORD = 200  # characters of what PostgreSQL says: it may quote a whole reply
-_UNDONE = ("40", "57P", "08")  # kinds of errors: deadlock, the server stops, the connection is lost
+# Kinds of errors: deadlock, the server stops, the connection is lost, somebody is alone for long.
+_UNDONE = ("40", "57P", "08", "55P03")
 # A machine that is gone gives its claims back within a minute; one that stands still lets others go on.
 _SETTINGS = f"""SET search_path = {SCHEMA}; SET default_transaction_isolation = 'read committed';
     SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3;
@@ -64,13 +65,17 @@ class ServerDatabase:
         return self._open(Session(self._connect, self.name, patient=True))
 
     def _open(self, session: Session) -> Session:
-        try:
+        with contextlib.ExitStack() as stack:
+            stack.callback(session.close)
             if self._version(session) is None:
                 self._create(session)
-            self.version(session)
-        except BaseException:
-            session.close()
-            raise
+            version = self._version(session)
+            if version != VERSION:
+                raise MetaevalError(
+                    f"the store {self.name} is of version {version}, this metaeval reads version {VERSION}; "
+                    f"name another database, or use the metaeval that wrote it"
+                )
+            stack.pop_all()
         return session
 
     @contextlib.contextmanager
@@ -95,13 +100,7 @@ class ServerDatabase:
             ) from error
 
     def version(self, connection: Connection) -> int:
-        """Return the version of the layout."""
-        version = self._version(connection)
-        if version != VERSION:
-            raise MetaevalError(
-                f"the store {self.name} is of version {version}, this metaeval reads version {VERSION}; "
-                f"name another database, or use the metaeval that wrote it"
-            )
+        """Return the version of the layout, which was looked at when the store was opened."""
         return VERSION
 
     def size(self, connection: Connection) -> int:
@@ -122,15 +121,18 @@ class ServerDatabase:
 
     def _connect(self) -> psycopg.Connection[Any]:
         try:
-            raw = psycopg.connect(
-                self._address.text,
-                autocommit=True,
-                client_encoding="utf8",
-                application_name="metaeval",
-                connect_timeout=_CONNECT_SECONDS,
-            )
-            self._check(raw)
-            raw.execute(_SETTINGS)
+            with contextlib.ExitStack() as stack:
+                raw = psycopg.connect(
+                    self._address.text,
+                    autocommit=True,
+                    client_encoding="utf8",
+                    application_name="metaeval",
+                    connect_timeout=_CONNECT_SECONDS,
+                )
+                stack.callback(raw.close)
+                self._check(raw)
+                raw.execute(_SETTINGS)
+                stack.pop_all()
         except psycopg.Error as error:
             raise MetaevalError(
                 f"cannot reach the store {self.name} ({self._said(error)}); check that PostgreSQL runs there "
@@ -150,7 +152,6 @@ class ServerDatabase:
         elif raw.info.parameter_status("server_encoding") != "UTF8":
             why = "is in a database that does not keep every text; create one with: createdb --encoding UTF8"
         if why:
-            raw.close()
             raise MetaevalError(f"the store {self.name} {why}")
 
     def _version(self, connection: Connection) -> int | None:

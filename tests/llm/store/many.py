@@ -15,15 +15,18 @@ import sys
 import time
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.runner import RequestRun
 from metaeval.llm.store.replies import Store
 from tests.llm.asking import requests
-from tests.llm.server import ANSWER, Act, Server
+from tests.llm.server import Server
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from tests.llm.postgres import Postgres
 
 DELAY = 0.1
@@ -74,7 +77,7 @@ class Watching(Server):
     """A server that knows who asked what, and when."""
 
     def __init__(self) -> None:
-        super().__init__(self._watched, delay=DELAY)
+        super().__init__(delay=DELAY)
         self.asked: dict[str, list[tuple[float, int]]] = defaultdict(list)
 
     async def _handle(self, request: Any) -> Any:
@@ -82,13 +85,17 @@ class Watching(Server):
         self.asked[text].append((time.monotonic(), int(request.headers["Authorization"].split("-")[-1])))
         return await super()._handle(request)
 
-    def _watched(self, _body: Any, _before: int) -> Act:
-        return ANSWER
 
-    def workers(self, since: float) -> list[int]:
-        """Return who has asked since a time, and lives."""
-        found = {pid for times in [*self.asked.values()] for when, pid in [*times] if when > since}
-        return [pid for pid in sorted(found) if os.path.exists(f"/proc/{pid}")]  # noqa: PTH110
+def living(server: Watching, died: Collection[int]) -> list[int]:
+    """Return who has just asked and lives; there is somebody soon."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        since = time.monotonic() - 1
+        asked = {pid for times in [*server.asked.values()] for when, pid in [*times] if when > since}
+        if found := [pid for pid in sorted(asked) if pid not in died and Path(f"/proc/{pid}").exists()]:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("nobody asks")
 
 
 def stored(place: str, url: str, number: int) -> set[str]:
@@ -110,21 +117,19 @@ def ordeal(
     rng.shuffle(fates)
     died: dict[int, float] = {}
     down: list[tuple[float, float]] = []
-    again: list[str] = []
+    kept: dict[str, int] = {}  # question that is stored → how often it was asked until then
     driver = subprocess.Popen(command)
     for n, fate in enumerate(fates, 1):
         while len(server.asked) < number * n // (len(fates) + 2):
             assert driver.poll() is None
             time.sleep(0.02)
-        kept = stored(place, url, number)
-        before = {text: len(server.asked[text]) for text in kept}
+        for text in stored(place, url, number):
+            kept.setdefault(text, len(server.asked[text]))
         if fate == "worker":
-            pids = [pid for pid in server.workers(time.monotonic() - 5) if pid not in died]
-            if pids:
-                victim = rng.choice(pids)
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(victim, signal.SIGKILL)
-                died[victim] = time.monotonic()
+            victim = rng.choice(living(server, died))
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+            died[victim] = time.monotonic()
         elif fate == "driver":
             driver.kill()
             driver.wait()
@@ -134,8 +139,6 @@ def ordeal(
             postgres.kill()
             postgres.start()
             down.append((start, time.monotonic()))
-        time.sleep(0.3)
-        again += [text for text in kept if len(server.asked[text]) != before[text]]
     assert driver.wait() == 0
     twice = {text: times for text, times in server.asked.items() if len(times) > 1}
     latest = DELAY + _SLACK
@@ -154,7 +157,7 @@ def ordeal(
             for text, times in twice.items()
             if not all(map(explained, times[:-1]))
         ],
-        again=again,
+        again=[text for text, times in kept.items() if len(server.asked[text]) != times],
         kills=len(died),
     )
 
