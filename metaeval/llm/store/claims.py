@@ -64,8 +64,7 @@ class Claims:
         now = time.monotonic()
         if self._alive.get(owner, -1.0) > now:
             return True
-        if connection.hold(owner):
-            connection.let_go(owner)
+        if not connection.held(owner):
             return False
         self._alive[owner] = now + _LOOK_AGAIN
         return True

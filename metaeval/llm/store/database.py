@@ -68,6 +68,9 @@ class Connection(Protocol):
     def hold(self, name: str) -> bool:
         """Take a lock that this process keeps as long as it lives; false if it is taken, be it by itself."""
 
+    def held(self, name: str) -> bool:
+        """Say whether a process that lives holds a lock."""
+
     def let_go(self, name: str, *, for_good: bool = True) -> None:
         """Release a lock; ``for_good``: nobody waits for it."""
 

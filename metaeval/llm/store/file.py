@@ -68,6 +68,13 @@ class FileConnection(sqlite3.Connection):
         self.locks[name] = lock
         return True
 
+    def held(self, name: str) -> bool:
+        """Say whether the file is locked; delete it if it is not."""
+        if not self.hold(name):
+            return True
+        self.let_go(name)
+        return False
+
     def let_go(self, name: str, *, for_good: bool = True) -> None:
         """Release the lock of a file, and delete it if nobody waits for it."""
         lock = self.locks.pop(name)

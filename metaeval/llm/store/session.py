@@ -134,6 +134,11 @@ class Session:
             self._held.add(name)
         return held
 
+    def held(self, name: str) -> bool:
+        """Say whether somebody holds a lock, by a look that holds nothing beyond the transaction."""
+        free = "SELECT pg_try_advisory_xact_lock_shared(?)"
+        return name in self._held or self.execute(free, (_number(name),)).fetchone() == (False,)
+
     def let_go(self, name: str, *, for_good: bool = True) -> None:
         """Release a lock."""
         self._held.remove(name)
@@ -174,9 +179,14 @@ class Session:
 
     def _reconnect(self) -> None:
         self._raw.close()
-        self._raw = self._connected()
-        for name in self._held:  # its claims stay, unless another process has found them void meanwhile
-            self._raw.execute("SELECT pg_advisory_lock(%s)", (_number(name),))
+        raw = self._connected()
+        try:
+            for name in self._held:  # its claims stay, unless another process has found them void meanwhile
+                raw.execute("SELECT pg_advisory_lock(%s)", (_number(name),))
+        except BaseException:
+            raw.close()
+            raise
+        self._raw = raw
 
 
 @functools.cache
