@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from metaeval.base.records import FIRST
 from metaeval.base.simulation import Simulation
 from metaeval.engine.figures.figure import Figure
 from metaeval.engine.figures.style import BLUE, FILLING, GREEN, GREY, ORANGE, layer, nominal, number
@@ -15,6 +16,7 @@ from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.exposure.synthesis.distances import distances_of, nearest_of
 
 if TYPE_CHECKING:
+    from metaeval.kinds.exposure.data.log_set import LogSet
     from metaeval.kinds.exposure.synthesis.synthesizer import Synthesis
     from metaeval.stats.coefficients.tables import Floats, Ints
 
@@ -62,8 +64,20 @@ def curve_frame(made: Synthesis) -> pd.DataFrame:
     return pd.DataFrame({"bin": np.arange(len(made.target)), **columns})
 
 
-def synthesis_frame(made: Synthesis) -> pd.DataFrame:
-    """Return what is measured of synthetic interactions, and what it is to be held against: a row each."""
+def tail_of_pairs(data: LogSet, made: Synthesis) -> float:
+    """Return the share of pairs whose first item is of the tail."""
+    items = made.known.of.items.get_indexer(pd.Index(data.table[FIRST]))
+    return tail_share(shares_by_bin(items, made.bins))
+
+
+def synthesis_frame(made: Synthesis, *pairs: LogSet) -> pd.DataFrame:
+    """Return what is measured of synthetic interactions, and what it is to be held against: a row each.
+
+    Parameters
+    ----------
+    *pairs
+        The log with its own pairs, and with those that follow the synthetic exposure.
+    """
     distance, halves = distances_of(made)
     nearest, real = nearest_of(made)
     nearer = np.mean(nearest.cosine > real.cosine) if len(nearest.user) else np.nan
@@ -87,6 +101,9 @@ def synthesis_frame(made: Synthesis) -> pd.DataFrame:
         ("contained in a real user", float(nearest.contained.mean()), float(real.contained.mean()), against),
         ("the same as a real user", float(nearest.same.mean()), float(real.same.mean()), against),
     ]
+    if pairs:
+        before, after = (tail_of_pairs(data, made) for data in pairs)
+        rows.insert(4, ("tail of the pairs judged", after, before, "before"))
     return pd.DataFrame(rows, columns=["measure", "value", "against", "of"])
 
 

@@ -170,7 +170,7 @@ def synthesize(known: Interactions, how: SynthesisOptions, before: Synthesis | N
     Raises
     ------
     MetaevalError
-        If the target has not a share for each popularity bin.
+        If the target has not a share for each popularity bin, or no candidate passed.
     """
     bins = popularity_bins(known.of)
     target = target_curve(how.target, int(bins.max()) + 1)
@@ -187,8 +187,13 @@ def synthesize(known: Interactions, how: SynthesisOptions, before: Synthesis | N
     users = np.flatnonzero(known.count)
     blocks = [drawing.block(users[at : at + _USERS], before) for at in range(0, len(users), _USERS)]
     found = [np.concatenate(columns) for columns in zip(*(steps for steps, _ in blocks), strict=True)]
-    order = np.lexsort((found[2], found[0]))
     rejected, repeats = np.sum([lost for _, lost in blocks], axis=0).tolist()
+    if not len(found[0]):
+        raise MetaevalError(
+            f"synthesis: none of {rejected:,} candidates passed the constraints; lower `transition` or "
+            "`similarity`, or choose another `constraint`"
+        )
+    order = np.lexsort((found[2], found[0]))
     user, item, step, anchor, transition, similarity = (column[order] for column in found)
     return Synthesis(
         known,

@@ -89,10 +89,12 @@ def test_a_further_round_goes_on_with_each_chain_and_repeats_nothing() -> None:
     assert not (second.item[:5] == first.item[:5]).all()
 
 
-def test_of_an_impossible_constraint_no_step_is_left_and_it_is_counted() -> None:
-    found = made(constraint="both", transition=1, similarity=1)
-    assert len(found.rows()) == 0
-    assert (found.accepted, found.rejected > 0, found.wanted > 0) == (0, True, True)
+def test_steps_without_a_candidate_that_passes_are_left_out_and_counted() -> None:
+    found = made(constraint="similarity", similarity=0.3, attempts=3)
+    assert 0 < len(found.rows()) < found.wanted == 20 * (found.known.count > 0).sum()
+    assert 0 < found.accepted == len(found.item) / (len(found.item) + found.rejected) < 0.5
+    with pytest.raises(MetaevalError, match="candidates passed the constraints; lower `transition`"):
+        made(constraint="both", transition=1, similarity=1)
 
 
 @pytest.mark.parametrize(
