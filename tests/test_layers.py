@@ -96,7 +96,8 @@ def test_the_map_of_the_docs_names_every_room_and_no_file_that_is_not_there() ->
     assert re.findall(r"^\| `(\w+)/` \|", page, re.MULTILINE) == [r for r in FLOORS if r != "__main__"]
     paths = [p for p in re.findall(r"`([\w./]+/[\w.]*)`", page) if "NAME" not in p]
     assert len(paths) > 30
-    places = (PACKAGE, PACKAGE.parent, *(PACKAGE / r for r in FLOORS), PACKAGE / "kinds" / "explanations")
+    kinds = (PACKAGE / "kinds" / name for name in ("explanations", "exposure"))
+    places = (PACKAGE, PACKAGE.parent, *(PACKAGE / r for r in FLOORS), *kinds)
     assert [p for p in paths if not any((place / p).exists() for place in places)] == []
 
 

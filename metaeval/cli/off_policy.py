@@ -43,6 +43,7 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> l
     "--clip", callback=_numbers, default="", metavar="W,...", help="Also with weights of at most W."
 )
 @click.option("--trim", callback=_numbers, default="", metavar="W,...", help="Also without weights above W.")
+@click.option("--propensity", type=click.Choice(["logged", "fitted"]), default="logged", show_default=True)
 @click.option("--force", is_flag=True, help="Show refused values, too.")
 @resampled()
 @prints_sheets()

@@ -122,11 +122,6 @@ class MeasuredCells:
         return {aspect: (i, slice(None)) for i, aspect in enumerate(self.matched.prepared.aspects)}
 
     @property
-    def order(self) -> Cell:
-        """The first measure of the first part."""
-        return self.every[0]
-
-    @property
     def every(self) -> list[Cell]:
         """All cells."""
         return [{self.by: value, "measure": m} for value in self.parts for m in self.measures]

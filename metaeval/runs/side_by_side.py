@@ -57,6 +57,7 @@ def board_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Board:
         dimensions=(data_sets, *dimensions),
         columns=(DATASET, *one.columns[-1:]),
         intervals="",
+        notes=tuple(note for note in one.notes if all(note in b.notes for b in boards)),
         kinds=reduce(or_, (dict(b.kinds) for b in reversed(boards))),
         simulated=reduce(or_, (b.simulated for b in boards)),
     )

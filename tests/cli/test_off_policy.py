@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from metaeval.cli import main
-from metaeval.kinds.exposure.data.loading import log_of, save
+from metaeval.kinds.exposure.data.loading import load, log_of, save
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +82,50 @@ def test_the_table_says_why_and_json_gives_both_sheets(data: str, tmp_path: Path
     assert "## Overlap of the policies" in text
     assert main(["--json", *command]) == 0
     assert {"off_policy", "overlap"} <= json.loads(capsys.readouterr().out).keys()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"propensity": 1e-300}, "effective_size"),  # its square is no float
+        ({"outcome": 0}, "outcomes"),
+        ({"user_id": "one"}, "mean_weight"),
+        ({"item_id": "i0"}, "support"),
+    ],
+)
+def test_the_ends_of_what_a_log_may_hold_are_refused(data: str, tmp_path: Path, change, reason: str) -> None:
+    log = load(data).log.astype({"user_id": "str", "item_id": "str"})
+    for column, value in change.items():
+        log.loc[: 0 if column == "propensity" else len(log), column] = value
+    items = pd.DataFrame({"item_id": [f"i{i}" for i in range(4)]})
+    about = {"name": "odd", "outcome": {"min": 0, "max": 1}}
+    save(log_of(about, {"log": log, "items": items}), tmp_path / "odd")
+    every = ["--estimators", "naive,direct,ips,snips,dr,switch-dr,dros", "--resamples", "20"]
+    out = tmp_path / "odd.csv"
+    assert main(["off-policy", str(tmp_path / "odd"), "--policy", "uniform", *every, "--out", str(out)]) == 0
+    found = {row["estimator"]: row for row in rows(out)}
+    assert found["naive"]["refused"] == "False"
+    for name in ("ips", "snips", "dr", "switch-dr", "dros"):
+        assert reason in found[name]["reason"]
+        assert found[name]["value"] == ""
+
+
+def test_coat_by_its_released_propensities(real_data: Path, tmp_path: Path) -> None:
+    """Done-criterion 2, for the policy that shows every user every coat alike."""
+    coat, out = str(tmp_path / "coat"), tmp_path / "coat.csv"
+    assert main(["data", "import", "coat", str(real_data / "coat"), "--kind", "exposure", "--out", coat]) == 0
+    options = ["--policy", "uniform", "--resamples", "100", "--out", str(out)]
+    assert main(["off-policy", coat, *options]) == 0
+    found = {row["estimator"]: row for row in rows(out)}
+    values = {name: round(float(found[name]["value"]), 3) for name in ("naive", "ips", "snips")}
+    assert values == {"naive": 2.611, "ips": 2.424, "snips": 2.331}
+    assert round(float(found["ips"]["ess"])) == 2_211
+
+
+def test_fitted_propensities_are_said_to_be(data: str, capsys) -> None:
+    options = ["--policy", "uniform", "--propensity", "fitted", "--estimators", "snips", "--resamples", "50"]
+    assert main(["off-policy", data, *options]) == 0
+    assert "Propensities are fitted, and intervals take them as they are." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

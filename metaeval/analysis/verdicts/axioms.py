@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from metaeval.analysis.verdicts.pairs import Pairs
     from metaeval.stats.coefficients.tables import Floats, Ints
 
-TRANSITIVITY, BOTH_ORDERS = "transitivity", "transitivity_both_orders"
+TRANSITIVITY, BOTH_ORDERS, ANY_ORDER = _OF_TRIPLES = (
+    *("transitivity", "transitivity_both_orders", "transitivity_any_order"),
+)
 ASYMMETRY, REPEATABILITY = "asymmetry", "repeatability"
 IRREFLEXIVITY, FIRST_POSITION = "irreflexivity", "first_position"
-_OF_TRIPLES = (TRANSITIVITY, BOTH_ORDERS)
+_FEW = 500  # units up to which an interval is that of those which count
 _AXIOMS = (*_OF_TRIPLES, ASYMMETRY, REPEATABILITY, IRREFLEXIVITY, FIRST_POSITION)
 
 
@@ -37,11 +39,24 @@ class Tally:
     of: Floats
     unit: Ints
     """The number of each: clusters are numbered in the order of their names."""
+    every: int
+    """The units of the judge and task, those without anything asked too."""
     chance: float
     expected: float
     """Of triples: the share that Bradley and Terry's model expects; else NaN."""
     in_cycles: float
     """Of triples: the share of players that are in a cycle; else NaN."""
+
+    @property
+    def units(self) -> int:
+        """How many units to resample: where most of many count, all, so that axioms share their resamples."""
+        n = len(self.of)
+        return self.every if n > max(_FEW, self.every // 2) and not self.certain else n
+
+    @property
+    def certain(self) -> bool:
+        """Whether no resample differs: all of what was asked keeps to the axiom, or nothing of it."""
+        return not self.kept.any() or np.array_equal(self.kept, self.of)
 
     @property
     def cells(self) -> dict[str, Any]:
@@ -89,7 +104,9 @@ def tallies(frame: pd.DataFrame) -> tuple[list[Tally], int]:
             if axiom in _OF_TRIPLES:
                 expected, cyclic, players = facts[axiom]
                 shares = 1 - expected / of.sum(), cyclic / players
-            found.append(Tally(axiom, kept[there], of[there], np.flatnonzero(there), chance[axiom], *shares))
+            found.append(
+                Tally(axiom, kept[there], of[there], np.flatnonzero(there), len(of), chance[axiom], *shares)
+            )
     return found, int(facts[FIRST_POSITION].sum() + facts[IRREFLEXIVITY].sum())
 
 
@@ -107,17 +124,24 @@ def _said(pairs: Pairs) -> tuple[float, ...]:
 
 
 def _transitivity(pairs: Pairs) -> Iterator[_Count]:
-    """Count triples of a group that are no cycle, of decided pairs: all verdicts name the same winner."""
+    """Count triples of a group that are no cycle.
+
+    Of decided pairs: all verdicts name the same winner. In any order: one of the verdicts on each pair, drawn
+    at random, by expectation.
+    """
     one, other, neither = pairs.counts.sum(axis=0)
     decided = (neither == 0) & ((one == 0) != (other == 0))
     both = decided & pairs.counts.any(axis=1).all(axis=0)
-    found = None
-    for axiom, use in ((TRANSITIVITY, decided), (BOTH_ORDERS, both)):
-        if found is None or not np.array_equal(use, decided):
-            sides, turned = np.stack([pairs.one[use], pairs.other[use]]), other[use] > 0
-            found = triads(np.where(turned, *sides[::-1]), np.where(turned, *sides), pairs.group)
+    every = np.ones_like(decided)
+    for axiom, use in ((TRANSITIVITY, decided), (BOTH_ORDERS, both), (ANY_ORDER, every)):
+        if axiom == TRANSITIVITY or not np.array_equal(use, decided):
+            won = np.concatenate([one, other])[np.tile(use, 2)] / np.tile((one + other + neither)[use], 2)
+            sides = np.stack([pairs.one[use], pairs.other[use]])
+            winner, loser = np.hstack([sides, sides[::-1]])[:, won > 0]
+            found = triads(winner, loser, pairs.group, won[won > 0])
         there = found.triples > 0
-        facts = found.expected.sum(), found.in_cycles[there].sum(), found.players[there].sum()
+        cyclic = np.nan if axiom == ANY_ORDER else found.in_cycles[there].sum()
+        facts = found.expected.sum(), cyclic, found.players[there].sum()
         yield _Count(axiom, pairs.cluster, found.triples - found.cycles, found.triples, facts)
 
 

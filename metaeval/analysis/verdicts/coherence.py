@@ -75,15 +75,17 @@ def _parts(verdicts: pd.DataFrame) -> Any:  # noqa: ANN401 - names and rows, one
 def _intervals(found: list[Tally], resamples: int, seed: int) -> Floats:
     """Return shares and the ends of their intervals, shape (3, tallies); no ends for a single unit."""
     ends = np.full((3, len(found)), np.nan)
-    n = np.array([len(tally.of) for tally in found], dtype=np.int64)
+    drawn = [(tally.units, 1 if tally.certain else resamples) for tally in found]
     # What has as many units has the same resamples: they are drawn once.
-    for units in np.unique(n):
-        these = np.flatnonzero(n == units)
-        shares = mean_of(*(np.stack([getattr(found[i], name) for i in these]) for name in ("kept", "of")))
-        given = bootstrap(shares, Resampler(int(units), resamples, seed), bounds=(0.0, 1.0))
+    for units, times in sorted({*drawn}):
+        these = [i for i, of in enumerate(drawn) if of == (units, times)]
+        kept, asked = np.zeros((2, len(these), units))
+        for at, i in enumerate(these):
+            kept[at, : len(found[i].of)], asked[at, : len(found[i].of)] = found[i].kept, found[i].of
+        given = bootstrap(mean_of(kept, asked), Resampler(units, times, seed), bounds=(0.0, 1.0))
         ends[:, these] = given.value, given.low, given.high
-    ends[1:, n < 2] = np.nan
-    even = np.array([tally.axiom == IRREFLEXIVITY for tally in found], dtype=bool)
+    ends[1:, [len(tally.of) < 2 for tally in found]] = np.nan
+    even = [tally.axiom == IRREFLEXIVITY for tally in found]
     ends[:, even] = _even(ends[:, even])
     return ends
 

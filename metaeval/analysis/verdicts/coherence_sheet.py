@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metaeval.analysis.verdicts.pairs import PARTS
 from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
 
@@ -32,7 +33,7 @@ def coherence_sheet(frame: pd.DataFrame, *, resamples: int, seed: int, simulated
     several = len(frame["task"].unique()) > 1
     intervals = (
         f"Brackets hold 95 % bootstrap intervals ({resamples:,} resamples of groups, or of pairs where all "
-        f"are of one group; seed {seed})."
+        f"are of one group, in at most {PARTS:,} parts; seed {seed})."
     )
     columns = (
         Column("evaluator", "Judge"),

@@ -6,4 +6,4 @@ OVERLAP, BALANCE, MEANS = "overlap.csv", "balance.csv", "means.csv"
 
 FILES = (OVERLAP, BALANCE, MEANS)
 """Those that hold a table."""
-TEXTS = ("by", "bin", "of", "covariate", "mean", "source")
+TEXTS = ("by", "bin", "of", "covariate", "mean", "source", "resampled")

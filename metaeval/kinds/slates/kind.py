@@ -80,6 +80,18 @@ class SlatesKind(StudyKind):
             for name in (judge, rater):
                 if name not in study.specs:
                     raise study.error(unknown_word("evaluator", name, list(study.specs)), "ratings", judge)
+        for where, options, key in (
+            ("bootstrap", study.bootstrap, "cluster"),
+            ("tests", study.tests, "swap"),
+        ):
+            given = getattr(options, key, None)
+            if given not in (None, "user"):
+                raise study.error(
+                    f"{where}.{key}: {given!r} is not allowed; regret is a mean over users, so users are "
+                    "resampled and swapped: leave it out",
+                    where,
+                    key,
+                )
         order = study.order_by.model_copy(update={"task": wanted})
         return study.model_copy(update={"tasks": tasks, "order_by": order})
 

@@ -131,8 +131,9 @@ def slate_sheets(
             seed = options.seed if options else 0
             resamples = options.resamples if options else 0
             sheet = coherence_sheet(frame, resamples=resamples, seed=seed, simulated=simulated)
+            notes = sheet.notes if options else sheet.notes[:-1]  # the last one is on intervals
             rated = RATING_TRANSITIVITY in set(frame["axiom"])
-            yield replace(sheet, notes=(*sheet.notes, _RATINGS)) if rated else sheet
+            yield replace(sheet, notes=(*notes, _RATINGS) if rated else notes)
             continue
         title, columns, notes = _SHEETS[file]
         shown = tuple(c for c in columns if c.name != "note" or frame["note"].any())

@@ -130,8 +130,8 @@ def _support(overlap: Overlap, rule: Rule) -> list[Refusal]:
 def _weights(overlap: Overlap, rule: Rule) -> list[Refusal]:
     found, plain = [], overlap.weights
     if not abs(plain.mean - 1) <= rule.noise * plain.error + rule.mean_weight:  # nor if the error is NaN
-        text = f"the mean weight is {plain.mean:.3f} ± {plain.error:.3f}, not 1"
-        found.append(Refusal(Reason.MEAN_WEIGHT, text))
+        noise = f"± {plain.error:.3f}" if plain.error >= 0 else "from a single user, whose noise is not known"
+        found.append(Refusal(Reason.MEAN_WEIGHT, f"the mean weight is {plain.mean:.3f} {noise}, not 1"))
     if overlap.misplaced > rule.propensity:
         text = f"logged propensities misplace {overlap.misplaced:.1%} of the policy: they are not how often"
         found.append(Refusal(Reason.PROPENSITIES, f"{text} items were shown (at most {rule.propensity:.0%})"))

@@ -102,8 +102,8 @@ def worst_imbalance(code: Ints, weight: Floats) -> tuple[float, float]:
     Returns
     -------
     off, z
-        Of the category with the largest |z|: the weighted share less the share, in standard deviations of
-        belonging to it, and in standard errors, contexts given. 0, 0 if there is but one category.
+        Of the category that is the furthest off chance: the weighted share less the share, in standard
+        deviations of belonging to it, and in standard errors, contexts given. 0, 0 of a single category.
     """
     mean = weight.mean()
     count, total, squares = (np.bincount(code, by) for by in (None, weight, (weight - mean) ** 2))

@@ -43,7 +43,7 @@ class Triads(NamedTuple):
 
 
 @one_thread()
-def triads(winner: Ints, loser: Ints, tournament: Ints) -> Triads:
+def triads(winner: Ints, loser: Ints, tournament: Ints, weight: Floats | float = 1.0) -> Triads:
     """Count the triples of each tournament.
 
     Parameters
@@ -52,6 +52,9 @@ def triads(winner: Ints, loser: Ints, tournament: Ints) -> Triads:
         Players, in ``range(len(tournament))``, of each decided pair, shape (pairs,); each pair once.
     tournament
         The tournament of each player, ascending from 0.
+    weight
+        The probability of each win, which does not depend on other pairs; a pair may then stand twice, won by
+        the one or by the other. Triples and cycles are expectations.
     """
     size = np.bincount(tournament)
     start = np.cumsum(size) - size
@@ -66,11 +69,12 @@ def triads(winner: Ints, loser: Ints, tournament: Ints) -> Triads:
     order = np.argsort(of_pair, kind="stable")
     of_pair, first = of_pair[order], start[tournament]
     row, column = ((side - first[side])[order] for side in (winner, loser))
+    weights = np.broadcast_to(weight, len(winner))[order]
     for low, high in _batches(size[by_size]):
         at = slice(*np.searchsorted(of_pair, (low, high)))
         n = int(size[by_size[high - 1]])
         wins = np.zeros((high - low, n, n), np.float32 if n < _EXACT else np.float64)
-        wins[of_pair[at] - low, row[at], column[at]] = 1
+        wins[of_pair[at] - low, row[at], column[at]] = weights[at]
         counts[:, by_size[low:high]] = _counted(wins)
     played, cyclic = np.zeros((2, len(tournament)), bool)
     played[winner] = played[loser] = True

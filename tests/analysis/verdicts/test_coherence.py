@@ -56,6 +56,7 @@ def test_an_oracle_keeps_to_all_axioms():
 
 def test_a_judge_of_the_first_position_has_no_order():
     found = shares(asked(lambda _one, _other: "first"))
+    assert found.pop("transitivity_any_order") == 0.75  # both orders contradict each other: a coin
     assert found == {"asymmetry": 0.0, "repeatability": 1.0, "irreflexivity": 0.0, "first_position": 1.0}
 
 
@@ -86,8 +87,34 @@ def test_chance_is_what_a_random_judge_reaches(ties, repeats, shown):
     assert ("repeatability" in found.index) == (repeats > 1)
     assert "transitivity" in found.index or ties or (shown is itertools.permutations and repeats > 1)
     error = (found["ci_high"] - found["ci_low"]) / (2 * 1.96)  # the Monte Carlo error of each share
-    assert (error.drop(["transitivity", "transitivity_both_orders"], errors="ignore") < 0.02).all()
+    assert (error[[name for name in error.index if not name.startswith("transitivity")]] < 0.02).all()
     assert ((found["estimate"] - found["chance"]).abs() < 4 * error).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_transitivity_in_any_order_is_the_mean_over_all_draws_of_one_verdict_per_pair(seed):
+    rng = np.random.default_rng(seed)
+    names, rows = NAMES[:4], []
+    for pair in itertools.combinations(names, 2):
+        for repeat in range(rng.integers(1, 4)):
+            first, second = rng.permutation(pair)
+            winner = str(rng.choice(["first", "second", "tie"], p=[0.45, 0.45, 0.1]))
+            rows.append({"first": first, "second": second, "repeat": str(repeat), "winner": winner})
+    frame = pd.DataFrame(rows).assign(evaluator="j", task="all", cluster="c", group="g")
+    found = coherence(frame, resamples=2).set_index("axiom")
+    said: dict[frozenset[str], list[str]] = {}
+    for row in rows:
+        said.setdefault(frozenset((row["first"], row["second"])), []).append(row.get(row["winner"], ""))
+    kept = of = 0.0
+    for triple in itertools.combinations(names, 3):
+        draws = list(
+            itertools.product(*(said[frozenset(side)] for side in itertools.combinations(triple, 2)))
+        )
+        of += sum(all(draw) for draw in draws) / len(draws)
+        kept += sum(all(draw) and len(set(draw)) < 3 for draw in draws) / len(draws)
+    if of:
+        assert found.loc["transitivity_any_order", "estimate"] == pytest.approx(kept / of, abs=1e-6)
 
 
 @pytest.mark.parametrize(("n", "ties"), [(1, 0.0), (6, 0.0), (7, 0.0), (40, 0.0), (9, 0.5)])
@@ -129,6 +156,7 @@ def test_counts_are_those_of_loops(rows, block, seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs, "_ROWS", block)
         found = coherence(frame, resamples=20).set_index("axiom")
+    found = found.drop("transitivity_any_order", errors="ignore")  # which has a test of its own
     expected = kept_and_asked(rows)
     assert found["n"].to_dict() == {axiom: of for axiom, (_, of) in expected.items()}
     for axiom, (kept, of) in expected.items():
@@ -148,6 +176,25 @@ def test_an_even_share_is_within_its_interval():
         (found,) = coherence(rows, resamples=200).itertuples()
         held.append(found.ci_low <= 1 <= found.ci_high)
     assert 0.88 <= np.mean(held) <= 1
+
+
+def test_many_users_of_whom_some_have_nothing_asked_keep_their_intervals():
+    """Axioms of many users share their resamples; a share's interval is as wide as by its own users."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"cluster": np.arange(900), "group": 0, "repeat": 0, "first": "a", "second": "b"})
+    rows = rows.assign(evaluator="j", task="all")
+    sides = ["first", "second", "tie"]
+    found = coherence(rows.assign(winner=rng.choice(sides, 900, p=[0.6, 0.2, 0.2])), resamples=4_000)
+    row = found.set_index("axiom").loc["first_position"]
+    assert 600 < row["n_clusters"] < 800
+    p = row["estimate"]
+    error = np.sqrt(p * (1 - p) / row["n_clusters"])
+    assert row["ci_high"] - row["ci_low"] == pytest.approx(2 * 1.96 * error, rel=0.1)
+    first = coherence(rows.assign(winner=rng.choice(["first", "tie"], 900, p=[0.8, 0.2])), resamples=20)
+    (exact,) = first.itertuples()
+    assert (exact.estimate, exact.ci_high) == (1, 1)
+    low = 0.025 ** (1 / exact.n_clusters)  # Clopper and Pearson's, of those that were asked
+    assert exact.ci_low == pytest.approx(low)
 
 
 def test_missing_verdicts_are_left_out_and_counted():

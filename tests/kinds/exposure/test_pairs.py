@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.base.errors import MetaevalError
-from metaeval.cli.data import data as command
+from metaeval.cli import cli
 from metaeval.kinds.exposure.data.imports.coat import import_coat
 from metaeval.kinds.exposure.data.loading import load, log_of, save
 from metaeval.kinds.exposure.pairs import matched_pairs, pair_weight
@@ -127,8 +127,8 @@ def folder(tmp_path):
     return save(log_set(given_rows), tmp_path / "log", "csv")
 
 
-def run(*arguments, code=0, **obj):
-    done = CliRunner().invoke(command, ["pairs", *map(str, arguments)], obj=obj)
+def run(*arguments, code=0):
+    done = CliRunner().invoke(cli, ["data", "pairs", *map(str, arguments)])
     assert (done.exit_code, done.output) == (code, done.output)
     return done
 
@@ -142,7 +142,7 @@ def test_the_command_writes_pairs_that_load(folder) -> None:
     assert (len(data), data.fingerprint != before) == (12, True)
     assert set(data.ratings["rating"]) == {-1.0, 1.0}
     assert "has pairs already; replace them with --force" in str(run(folder, code=1).exception)
-    assert json.loads(run(folder, "--force", json=True).output)["pairs"] == 12
+    assert json.loads(run(folder, "--force", "--json").output)["pairs"] == 12
 
 
 def test_wrong_input_is_one_sentence_and_writes_nothing(folder, tmp_path) -> None:

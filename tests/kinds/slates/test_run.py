@@ -139,6 +139,8 @@ def test_a_judge_against_itself_in_another_run(place: Path, capsys: pytest.Captu
             "no evaluator 'rated'; did you mean 'rates'",
         ),
         ("difficulty: 2", "difficulty: 0", "difficulty"),
+        ("permutations: 100", "swap: duel", "tests.swap: 'duel' is not allowed"),
+        ("resamples: 100", "cluster: unit", "bootstrap.cluster: 'unit' is not allowed"),
     ],
 )
 def test_what_the_data_do_not_have(

@@ -83,6 +83,23 @@ def test_ratings_are_held_against_verdicts_that_name_a_slate() -> None:
     assert row["chance"] == 0.5
 
 
+@pytest.mark.parametrize("ties", [0.0, 0.4])
+def test_a_coin_agrees_with_half_of_the_ratings(ties: float) -> None:
+    """Whatever ties there are, of verdicts and of ratings."""
+    data = random_duels(5, users=400)
+    draw = np.random.default_rng(int(10 * ties))
+    p = [(1 - ties) / 2, ties, (1 - ties) / 2]
+    verdicts = {name: draw.choice([-1, 0, 1], len(data), p=p) for name in ("coin", "rates")}
+    study = scored(data, verdicts, ratings={"coin": "rates"}, bootstrap={"resamples": 400}, tests=None)
+    found = results(study).files[files.COHERENCE]
+    rows = found[found["axiom"] == "rating_transitivity"]
+    assert sorted(rows["task"]) == ["T1", "T2"]
+    assert (rows["chance"] == 0.5).all()
+    error = (rows["ci_high"] - rows["ci_low"]) / (2 * 1.96)
+    assert (error < 0.03).all()
+    assert ((rows["estimate"] - 0.5).abs() < 4 * error).all()
+
+
 def test_raters_are_found_by_model_and_address() -> None:
     data = triples(3)
     verdicts = Oracle().score(data, [PREFERENCE]).frame["score"].to_numpy()
@@ -151,3 +168,11 @@ def test_a_judge_without_a_verdict_in_one_task_leaves_the_others() -> None:
     assert set(tables[files.REGRET]["task"]) == set(tables[files.AGAINST]["task"]) == {"T1"}
     axes = tables[files.COHERENCE]
     assert set(axes.loc[axes["evaluator"] == "j0", "task"]) == {"T1", "T2"}
+
+
+def test_without_a_bootstrap_no_sheet_speaks_of_intervals() -> None:
+    study = scored(**judged(4), bootstrap=None, tests=None)
+    tables = results(study).files
+    for file, column in ((files.REGRET, "ci_low"), (files.COHERENCE, "ci_low"), (files.AGAINST, "rho_low")):
+        assert tables[file][column].isna().all()
+    assert not any("interval" in note for sheet in sheets(study) for note in sheet.notes)

@@ -43,8 +43,9 @@ def time_column(table: Table, column: str) -> tuple[NDArray[np.float64], list[Pr
     given = values.notna().to_numpy()
     if not pd.api.types.is_datetime64_any_dtype(values):
         seconds, problems = number_column(table, column)
-        if not problems:
-            return seconds, []
+        mixed = values.dtype == object and any(isinstance(v, int | float | np.number) for v in values[given])
+        if mixed or not problems:
+            return seconds, problems
         given = given & (values.astype("str") != "").to_numpy(dtype=bool)
     if np.isnan(seconds).all():  # no cell is a number, so they are dates
         times = pd.to_datetime(values.where(given), utc=True, errors="coerce", format="ISO8601")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class Described(About):
     """What a map of a table says of a log, too."""
 
+    kind: Literal["exposure"] = Field()
     outcome: ScaleModel
     statement: str = ""
     positive: float | None = None
@@ -41,7 +42,6 @@ class Described(About):
 class LogManifest(DataManifest, Described):
     """The keys of ``dataset.yaml`` of a log."""
 
-    kind: Literal["exposure"] = Field()
     extra: dict[str, Any] = Field(default_factory=dict)
 
     @classmethod

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import MetaevalError
 from metaeval.kinds.exposure.data.log_set import ITEM, OUTCOME, POSITION, PROPENSITY, TIME, USER
+from metaeval.kinds.exposure.propensity.options import PropensityOptions
+from metaeval.kinds.exposure.propensity.propensities import propensities_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.kinds.exposure.data.log_set import LogSet
+    from metaeval.kinds.exposure.propensity.options import Source
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 PART = 2**20  # rounds worked on at a time
+_LEAST = 1e-100  # propensities below have weights whose squares are no floats; all such rounds are refused
 _BINS = 5  # of a context that is a number
 _CATEGORIES = 50  # of a context that is text; the rarer ones stand together
 
@@ -52,54 +55,41 @@ class LogArrays:
             yield slice(first, first + PART)
 
 
-def arrays_of(data: LogSet) -> LogArrays:
-    """Return the rounds of a log whose propensities are known.
+def arrays_of(data: LogSet, source: Source = "logged") -> LogArrays:
+    """Return the rounds of a log with their propensities.
 
-    Where these are of pairs, of which the log may hold each once, a policy serves all users alike, and a row
-    with propensity p is one of n that the log drew with probability p / n: given the user, of U, p U / n.
+    Fitted ones, and some logged ones, are of pairs of a user and an item. A policy then serves all users
+    alike; a row is one of k of a pair with propensity p and of n in the log: given its user, of U, p k U / n.
 
     Raises
     ------
     MetaevalError
-        If the log has no propensities.
+        If the log has no propensities, or they cannot be fitted.
     """
-    log = data.log
-    if PROPENSITY not in log:
-        raise MetaevalError(
-            f"the log of {data.name!r} has no column {PROPENSITY!r}; give one with the probability of "
-            "showing each item"
-        )
-    item, items = _coded(log[ITEM])
-    if data.items is not None:
-        items = [*items, *sorted(set(data.items[ITEM].astype("str")) - set(items))]
-    position, positions = (
-        _coded(log[POSITION]) if POSITION in log else (np.zeros(len(log), dtype=np.int32), ["1"])
-    )
-    cluster, users = _coded(log[USER]) if USER in log else (np.arange(len(log), dtype=np.int32), [])
+    log, given = data.log, propensities_of(data, PropensityOptions(source=source))
+    of, count = given.of, None
+    propensity = np.maximum(given.probability, _LEAST)
+    if given.exposure == "pair":
+        per_user = len(log) / len(of.users)
+        propensity *= of.repeats / per_user
+        count = per_user / np.bincount(of.user)[of.user]
+    positions, codes = np.array([1]), np.zeros(len(log), dtype=np.int64)
+    if POSITION in log:
+        positions, codes = np.unique(log[POSITION].to_numpy(np.int32), return_inverse=True)
     known = {USER, ITEM, TIME, OUTCOME, POSITION, PROPENSITY}
-    propensity, count = log[PROPENSITY].to_numpy(np.float64), None
-    if data.exposure == "pair" and users:
-        per_user = len(log) / len(users)
-        propensity, count = propensity / per_user, per_user / np.bincount(cluster)[cluster]
     return LogArrays(
-        log[OUTCOME].to_numpy(np.float64),
+        of.outcome,
         propensity,
-        item,
-        items,
-        position,
-        [int(p) for p in positions],
-        cluster,
-        len(users) or len(log),
-        users,
+        of.item,
+        of.items.tolist(),
+        codes.astype(np.int32),
+        positions.tolist(),
+        of.user,
+        of.n_clusters,
+        of.users.tolist(),
         {str(name): _context(log[name]) for name in log if name not in known},
         count,
     )
-
-
-def _coded(values: pd.Series[str]) -> tuple[Ints, list[str]]:
-    """Return codes of the values that there are, and their names in order."""
-    codes, names = pd.factorize(values, sort=True)
-    return codes.astype(np.int32), [str(name) for name in names]
 
 
 def _context(values: pd.Series[str]) -> Ints:

@@ -40,7 +40,7 @@ def off_policy_of(
         If the log has no propensities, or a policy cannot be read.
     """
     data = load(place)
-    log = arrays_of(data)
+    log = arrays_of(data, wanted.propensity)
     found = [evaluate(log, read_policy(name, log, folder_of(place)), wanted) for name in policies]
     return [
         values_sheet(found, wanted, force=force, simulated=data.simulated),

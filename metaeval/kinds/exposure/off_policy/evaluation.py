@@ -10,6 +10,7 @@ from pydantic import Field
 
 from metaeval.base.validation import Count, Options, Seed
 from metaeval.kinds.exposure.off_policy.model import predictions
+from metaeval.kinds.exposure.propensity.options import Source
 from metaeval.stats.off_policy.estimators import policy_sums
 from metaeval.stats.off_policy.refusal import Overlap, Refusal, Rule, refusals
 from metaeval.stats.off_policy.support import Showings, worst_imbalance
@@ -50,6 +51,7 @@ class OffPolicy(Options):
     """Largest weights; IPS, SNIPS and DR are given once more with each."""
     trim: Annotated[tuple[_Above, ...], Field(strict=False, description="numbers above 0")] = ()
     """Weights above which a round is left out; IPS, SNIPS and DR are given once more with each."""
+    propensity: Annotated[Source, Field(description="logged or fitted")] = "logged"
     resamples: Count = 10_000
     seed: Seed = 0
 

@@ -121,12 +121,12 @@ def _filled(  # noqa: PLR0917 - columns of one table
     at = np.searchsorted(needed, place)
     known &= (at < len(needed)) & (needed[np.minimum(at, len(needed) - 1)] == place)
     column = pd.Index(items).get_indexer(pd.Index(item))
-    filled, seen = np.zeros((2, len(needed), len(items)))
-    np.add.at(seen, (at[known], column[known]), 1)
-    if (seen > 1).any():
-        _, i = np.argwhere(seen > 1)[0]
+    again = np.flatnonzero(known & pd.DataFrame({"row": at, "item": column}).duplicated().to_numpy())
+    if len(again):
         keys = " and ".join([ITEM, *by])
-        raise DataError([Problem(table.name, None, ITEM, f"{items[i]!r} comes twice for the same {keys}")])
+        message = f"{item[again[0]]!r} comes twice for the same {keys}"
+        raise DataError([table.problem(int(again[0]), ITEM, message)])
+    filled = np.zeros((len(needed), len(items)))
     filled[at[known], column[known]] = probability[known]
     off = np.flatnonzero(np.abs(filled.sum(axis=1) - 1) > _SUM)
     if len(off):

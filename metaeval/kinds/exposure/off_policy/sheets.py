@@ -33,6 +33,8 @@ def values_sheet(
     of = f"{found[0].n_clusters:,} {'users' if found[0].of_users else 'rounds'}"
     resampled = f"{wanted.resamples:,} resamples of {of}; seed {wanted.seed}"
     notes = [f"Brackets hold 95 % bootstrap intervals ({resampled})."]
+    if wanted.propensity == "fitted":
+        notes.append("Propensities are fitted, and intervals take them as they are.")
     if "direct" in wanted.estimators:
         notes.append("The direct method has none: its error is that of its model.")
     if said:
@@ -51,7 +53,7 @@ def values_sheet(
         *([Column("chosen", "τ or λ", "number")] if frame["chosen"].notna().any() else []),
         Column("value", "Value", "number", "ci_low", "ci_high"),
         Column("ess", "Effective sample size", "count"),
-        Column("mean_weight", "Mean weight", "decimal"),
+        Column("mean_weight", "Mean weight", "number"),
         Column("refused", "Refused"),
     )
     title = f"Off-policy value of {', '.join(of.policy for of in found)}"

@@ -71,9 +71,9 @@ def means_frame(
     Parameters
     ----------
     how
-        How users are resampled; None for no intervals. Where propensities are fitted, there are
-        ``options.refits`` resamples, and the interval is the estimate ± the t quantile × their standard
-        deviation.
+        How users, or rows where there are none, are resampled; None for no intervals. Where propensities are
+        fitted, there are ``options.refits`` resamples, and the interval is the estimate ± the t quantile ×
+        their standard deviation.
     """
     statistic = LogMeans(given)
     resampler = how.resampler(given.of.n_clusters) if how else None
@@ -94,6 +94,7 @@ def means_frame(
     gap = rows[NAIVE][0] - rows[RANDOM][0] if RANDOM in rows else np.nan
     closed = (rows[NAIVE][0] - frame["value"]) / (gap or np.nan)
     frame["closed"] = closed.where(frame.index.isin([IPS, SNIPS]))
+    frame["resampled"] = "users" if len(given.of.users) else "rows"
     return frame.rename_axis("mean").reset_index()
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.exposure.propensity.options import PropensityOptions
     from metaeval.stats.coefficients.tables import Floats, Ints
 
-CASES = 200_000
+CASES = 100_000
 """Cases that a model is fitted to at most, but for those of the last user drawn."""
 _PART = 2**20  # rows predicted at a time
 

@@ -75,7 +75,9 @@ def log_sheets(
     fitted = frames[OVERLAP]["source"][0] == "fitted"
     source = f"Propensities were {'fitted' if fitted else 'logged'}."
     return [
-        means_sheet(frames[MEANS], simulated, _intervals(fitted, how, options)),
+        means_sheet(
+            frames[MEANS], simulated, _intervals(fitted, how, options, frames[MEANS]["resampled"][0])
+        ),
         overlap_sheet(frames[OVERLAP], simulated, (source,)),
         balance_sheet(frames[BALANCE], simulated),
     ]
@@ -93,12 +95,12 @@ def _found(
         return given, found | {MEANS: means_frame(data, given, options, how)}
 
 
-def _intervals(fitted: bool, how: Bootstrap | None, options: PropensityOptions) -> str:
+def _intervals(fitted: bool, how: Bootstrap | None, options: PropensityOptions, resampled: str) -> str:
     if how is None:
         return ""
     of = f"{100 * how.confidence:g} % intervals"
     if not fitted:
-        return f"{of} from {how.resamples:,} resamples of users."
+        return f"{of} from {how.resamples:,} resamples of {resampled}."
     if options.refits < 2:
         return "No intervals: propensities were fitted once."
     return (

@@ -55,8 +55,8 @@ class Sampling(Options):
         default="user", description="user; or difficulty, with the number of duels that are spread"
     )
     equal: Switch = False
-    identical: _Probes = 0
-    repeats: _Probes = 0
+    identical: _Probes = 1
+    repeats: _Probes = 1
     users: int = Field(default=100, ge=0, description="a whole number; 0 for all")
     candidates: int = Field(default=20, description="a whole number that is not below the size of a slate")
     history: int = Field(default=20, ge=0, description="a whole number, 0 or more")

@@ -14,7 +14,7 @@ from pandas.testing import assert_frame_equal
 
 import metaeval as me
 from metaeval.base.errors import DataError
-from metaeval.cli.data import data as command
+from metaeval.cli import cli
 from metaeval.kinds.exposure.data.loading import load, log_of, save
 
 ABOUT = {"name": "shop", "outcome": {"min": 0, "max": 1}}
@@ -248,10 +248,10 @@ def test_times_are_seconds_or_dates(folder: Path) -> None:
 
 def test_load_and_check(folder: Path) -> None:
     assert me.load(folder).fingerprint == load(folder).fingerprint
-    done = CliRunner().invoke(command, ["check", str(folder)])
+    done = CliRunner().invoke(cli, ["data", "check", str(folder)])
     assert (done.exit_code, "5 log rows" in done.stdout) == (0, True)
     replace(folder / "log.csv", ",0.5,", ",7,")
-    wrong = CliRunner().invoke(command, ["check", str(folder), "--json"])
+    wrong = CliRunner().invoke(cli, ["data", "check", str(folder), "--json"])
     assert wrong.exit_code == 1
     (problem,) = json.loads(wrong.stdout)["problems"]
     assert (problem["file"], problem["row"], problem["column"]) == ("log.csv", 2, "propensity")

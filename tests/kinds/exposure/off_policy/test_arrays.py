@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,21 @@ def test_rare_texts_of_a_context_stand_together():
     assert many(page=[f"p{i:02}" for i in range(60)])["page"].max() == 50
 
 
+def test_propensities_of_pairs_are_those_of_rounds_of_their_users():
+    """Each pair counts once, whatever its rows and whatever the pace of its user."""
+    of = log(
+        user_id=["u", "v", "u", "u", "w"],
+        item_id=["a", "b", "b", "b", "a"],
+        outcome=[1, 0, 1, 1, 0],
+        propensity=[0.5, 0.5, 0.25, 1.0, 0.5],
+        position=None,
+    )
+    pairs = arrays_of(replace(of, exposure="pair"))
+    weight = 1 / 2 / pairs.propensity  # of the policy that shows both items alike
+    np.testing.assert_allclose(weight / pairs.count.sum(), 1 / np.array([0.5, 0.5, 0.5, 2.0, 0.5]) / 6)
+    np.testing.assert_allclose(np.bincount(pairs.cluster, pairs.count), 5 / 3)
+
+
 def test_a_log_without_propensities_is_refused():
-    with pytest.raises(MetaevalError, match="the log of 'log' has no column 'propensity'"):
+    with pytest.raises(MetaevalError, match=r"the log of log has no column 'propensity'.*fit propensities"):
         arrays_of(log(propensity=None))

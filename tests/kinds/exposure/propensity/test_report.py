@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from metaeval.cli.data import data as command
+from metaeval.cli import cli
 from metaeval.kinds.exposure.data.imports.coat import import_coat
 from metaeval.kinds.exposure.data.loading import load, save
 from metaeval.kinds.exposure.propensity.means import gap_sentence
@@ -26,7 +26,7 @@ def coat(real_data, tmp_path_factory):
 
 
 def test_coat_by_the_command(coat) -> None:
-    done = CliRunner().invoke(command, ["overlap", str(coat), "--resamples", "200"], obj={})
+    done = CliRunner().invoke(cli, ["data", "overlap", str(coat), "--resamples", "200"])
     assert done.exit_code == 0, done.output
     assert "| naive | 2.611 [" in done.output
     assert "| ips | 2.424 [" in done.output
@@ -96,10 +96,18 @@ def test_the_sentence_says_what_is_closed_and_nothing_without_a_sample(coat) -> 
 
 
 def test_a_folder_that_is_no_log_is_refused(sample) -> None:
-    done = CliRunner().invoke(command, ["overlap", str(sample)], obj={})
+    done = CliRunner().invoke(cli, ["data", "overlap", str(sample)])
     assert "holds a data set of kind 'explanations'; give one of exposure" in str(done.exception)
 
 
+def test_a_log_without_users_is_resampled_by_rows(tmp_path) -> None:
+    data, *_ = planted_set(6, users=40, items=20)
+    folder = save(replace(data, log=data.log.drop(columns="user_id"), exposure="choice"), tmp_path / "log")
+    means, _, balance = overlap_report(folder, PropensityOptions(), resamples=20)
+    assert means.notes[-1] == "95 % intervals from 20 resamples of rows."
+    assert set(balance.frame["of"]) == {"item"}
+
+
 def test_json(coat) -> None:
-    done = CliRunner().invoke(command, ["overlap", str(coat), "--resamples", "20"], obj={"json": True})
+    done = CliRunner().invoke(cli, ["data", "overlap", str(coat), "--resamples", "20", "--json"])
     assert {"means", "overlap", "balance"} <= set(json.loads(done.output))

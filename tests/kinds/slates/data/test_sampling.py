@@ -36,7 +36,7 @@ def contents(found: Drawn) -> dict[tuple[str, str], list[str]]:
 @settings(deadline=None, max_examples=30)
 @given(st.integers(2, 6), st.integers(2, 6), st.integers(0, 3), st.booleans())
 def test_every_draw_keeps_the_rule(size: int, slates: int, seed: int, equal: bool) -> None:
-    how = Sampling(size=size, slates=slates, seed=seed, equal=equal)
+    how = Sampling(size=size, slates=slates, seed=seed, equal=equal, identical=0, repeats=0)
     found = draw_duels(candidates(), how)
     lists = contents(found)
     for (user, task), duels in found.duels.groupby(["user_id", "task"]):
@@ -86,7 +86,7 @@ def test_a_foreign_item_is_in_no_slate_of_one_order() -> None:
 
 
 def test_difficulty_spreads_a_sample_over_the_range_of_similarity() -> None:
-    how = {"tasks": ("T1",), "slates": 12, "size": 3, "duels": 9}
+    how = {"tasks": ("T1",), "slates": 12, "size": 3, "duels": 9, "identical": 0, "repeats": 0}
     given_ = candidates(users=20)
     evenly = draw_duels(given_, Sampling(by="difficulty", **how), ITEMS).duels
     alike = draw_duels(given_, Sampling(**how), ITEMS).duels
@@ -114,7 +114,7 @@ def test_the_similarity_of_two_orders_and_of_a_slate_with_itself_is_1() -> None:
 
 
 def test_probes_are_added_to_the_duels() -> None:
-    plain = draw_duels(candidates(), Sampling(duels=4))
+    plain = draw_duels(candidates(), Sampling(duels=4, identical=0, repeats=0))
     found = draw_duels(candidates(), Sampling(duels=4, identical=2, repeats=3))
     duels = found.duels
     identical, again = duels["first"] == duels["second"], duels["repeat"] == 1

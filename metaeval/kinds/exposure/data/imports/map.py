@@ -45,7 +45,6 @@ class LogColumns(Strict):
 class LogMap(Described):
     """The content of a map file."""
 
-    kind: Literal["exposure"]
     log: LogColumns
     context: dict[Name, Name] = Field(default_factory=dict)
     items: dict[Name, Name] = Field(default_factory=dict)
@@ -55,4 +54,4 @@ class LogMap(Described):
 
     def about(self) -> dict[str, Any]:
         """Return the keys of ``dataset.yaml`` that the map says."""
-        return self.model_dump(include=set(Described.model_fields), exclude_defaults=True)
+        return self.model_dump(include={*Described.model_fields} - {"kind"}, exclude_defaults=True)

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from metaeval.base.errors import DataError
-from metaeval.cli.imports import import_
+from metaeval.cli import cli
 from metaeval.kinds.exposure.data.imports.coat import import_coat
 from metaeval.kinds.exposure.data.loading import load
 from tests.kinds.relevance.data.imports.test_coat import released  # noqa: F401 a fixture
@@ -45,7 +45,17 @@ def test_propensities_that_are_not_as_released_are_refused(released: Path, text,
 
 def test_the_released_files(real_data: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(
-        import_, ["coat", str(real_data / "coat"), "--kind", "exposure", "--out", str(tmp_path / "coat")]
+        cli,
+        [
+            "data",
+            "import",
+            "coat",
+            str(real_data / "coat"),
+            "--kind",
+            "exposure",
+            "--out",
+            str(tmp_path / "coat"),
+        ],
     )
     assert done.exit_code == 0, done.output
     assert "6,960 log rows" in done.output

@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from metaeval.base.errors import DataError
-from metaeval.cli.imports import import_
+from metaeval.cli import cli
 from metaeval.kinds.exposure.data.imports.table import import_table
 from metaeval.kinds.exposure.data.loading import load
 
@@ -34,6 +34,8 @@ def shop(tmp_path):
 
 def test_columns_are_renamed_and_items_and_users_stand_once(shop) -> None:
     arguments = [
+        "data",
+        "import",
         "table",
         str(shop / "table.csv"),
         "--map",
@@ -41,7 +43,7 @@ def test_columns_are_renamed_and_items_and_users_stand_once(shop) -> None:
         "--out",
         str(shop / "out"),
     ]
-    done = CliRunner().invoke(import_, arguments)
+    done = CliRunner().invoke(cli, arguments)
     assert done.exit_code == 0, done.output
     assert "3 log rows" in done.output
     data = load(shop / "out")
