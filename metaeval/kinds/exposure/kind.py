@@ -40,7 +40,13 @@ class ExposureKind(StudyKind):
         return load(place)
 
     def resolve(self, study: ExposureStudy, data: LogSet) -> ExposureStudy:
-        """See that there are pairs to judge."""
+        """See that there are pairs to judge, and that the truth is none of synthetic rows."""
+        if data.synthetic is not None and study.truth.partition("(")[0].strip() != "User":
+            raise study.error(
+                f"{study.dataset} has synthetic rows, and {study.truth} may be made of them; "
+                f"the truth is User(), the user's own log",
+                "truth",
+            )
         if not len(data):
             command = f"metaeval data pairs {shlex.quote(study.dataset)}"
             raise study.error(f"{study.dataset} has no pairs to judge; make them with: {command}", "dataset")

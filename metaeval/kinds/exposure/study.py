@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from metaeval.base.validation import Line
 from metaeval.kinds.exposure.propensity.options import PropensityOptions
+from metaeval.kinds.exposure.synthesis.options import SynthesisOptions
 from metaeval.kinds.study import Study
 
 
@@ -12,3 +13,4 @@ class ExposureStudy(Study):
 
     truth: Line = "User()"
     propensity: PropensityOptions = PropensityOptions()
+    synthesis: SynthesisOptions = SynthesisOptions()
