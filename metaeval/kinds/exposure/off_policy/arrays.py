@@ -91,7 +91,7 @@ def arrays_of(data: LogSet) -> LogArrays:
         cluster,
         len(users) or len(log),
         users,
-        {str(name): _context(log[name]) for name in log if name not in known},
+        {str(name): context_codes(log[name]) for name in log if name not in known},
         count,
     )
 
@@ -102,7 +102,7 @@ def _coded(values: pd.Series[str]) -> tuple[Ints, list[str]]:
     return codes.astype(np.int32), [str(name) for name in names]
 
 
-def _context(values: pd.Series[str]) -> Ints:
+def context_codes(values: pd.Series[str]) -> Ints:
     """Return codes: fifths of numbers, by quantiles; the 50 most frequent texts, and one for the others."""
     codes, names = pd.factorize(values, sort=True, use_na_sentinel=False)
     numbers = pd.to_numeric(pd.Series(names), errors="coerce").to_numpy(np.float64)
