@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from metaeval.engine.measures import Measure, MeasuredCells, MeasuredUnits
 from metaeval.kinds.slates.files import UNITS
@@ -87,7 +86,7 @@ class DuelCells(MeasuredCells):
 
     def __init__(self, scored: Scored[SlatesStudy]) -> None:
         super().__init__(scored.matched, MEASURES, intervals=scored.study.bootstrap)
-        self.table = units_of_study(scored)
+        self.table = scored.units(UNITS)
 
     @cached_property
     def parts(self) -> Mapping[str, tuple[int, Bools | slice]]:
@@ -96,15 +95,6 @@ class DuelCells(MeasuredCells):
         measured = (known["repeat"] == 0) & (known["first"].astype(object) != known["second"].astype(object))
         tasks = known["task"].astype(str)
         return {t: (0, (measured & (tasks == t)).to_numpy()) for t in sorted(tasks[measured].unique())}
-
-
-def units_of_study(scored: Scored[SlatesStudy]) -> pd.DataFrame:
-    """Return what is known of each unit, in the order of the study's aligned scores."""
-    table, data = scored.own.get(UNITS), scored.matched.aligned
-    table = scored.data.table if table is None else table
-    names = [data.labels[key].to_numpy()[codes] for key, codes in data.keys.items() if key in data.labels]
-    wanted = pd.MultiIndex.from_arrays(names, names=[*data.labels])
-    return table.set_index([*data.labels]).reindex(wanted).reset_index()
 
 
 def regret_by_user(units: MeasuredUnits) -> Floats:

@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metaeval.kinds.slates.regret import units_of_study
-from metaeval.kinds.slates.verdicts import RATING_TRANSITIVITY, coherence_table
+from metaeval.kinds.slates.files import UNITS
+from metaeval.kinds.slates.verdicts import (
+    RATING_TRANSITIVITY,
+    coherence_table,
+    rated_verdicts,
+    raters_of,
+    verdict_rows,
+)
 from tests.kinds.slates.studies import random_duels, scored
 
 
@@ -18,7 +24,9 @@ def test_a_coin_keeps_to_half_of_what_ratings_say(ties: float) -> None:
     p = [(1 - ties) / 2, ties, (1 - ties) / 2]
     verdicts = {name: draw.choice([-1, 0, 1], len(data), p=p) for name in ("coin", "rates")}
     made = scored(data, verdicts, ratings={"coin": "rates"}, bootstrap={"resamples": 400})
-    found = coherence_table(made, units_of_study(made))
+    units, aligned = made.units(UNITS), made.matched.aligned
+    rated = [*rated_verdicts(aligned, units, raters_of(made))]
+    found = coherence_table(verdict_rows(aligned, units), rated, made.study.bootstrap)
     rows = found[(found["axiom"] == RATING_TRANSITIVITY) & (found["evaluator"] == "coin")]
     assert len(rows) == 2
     assert (rows["chance"] == 0.5).all()
