@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from metaeval.kinds.exposure.off_policy.arrays import LogArrays
     from metaeval.kinds.exposure.off_policy.model import Predictions
-    from metaeval.kinds.exposure.off_policy.policies import Policy
+    from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.off_policy.estimators import PolicySums, WeightTotals
 
@@ -97,7 +97,7 @@ class Evaluation:
 
 
 @one_thread()
-def evaluate(log: LogArrays, policy: Policy, wanted: OffPolicy, rule: Rule = RULE) -> Evaluation:
+def evaluate(log: LogArrays, policy: TargetPolicy, wanted: OffPolicy, rule: Rule = RULE) -> Evaluation:
     """Estimate the value of a policy, the mean outcome that it would have had.
 
     Intervals are of resampled users, or of rounds where the log has no users; the model of outcomes and the
@@ -124,11 +124,11 @@ def evaluate(log: LogArrays, policy: Policy, wanted: OffPolicy, rule: Rule = RUL
     )
 
 
-def _weights(log: LogArrays, policy: Policy, part: slice) -> Floats:
+def _weights(log: LogArrays, policy: TargetPolicy, part: slice) -> Floats:
     return policy.table[policy.row[part], log.item[part]] / log.propensity[part]
 
 
-def _parts(log: LogArrays, policy: Policy, model: Predictions | None) -> Iterator[tuple[Rounds, Ints]]:
+def _parts(log: LogArrays, policy: TargetPolicy, model: Predictions | None) -> Iterator[tuple[Rounds, Ints]]:
     for part in log.parts():
         predicted, expected = model.of(part) if model else (None, None)
         count = None if log.count is None else log.count[part]
@@ -136,7 +136,7 @@ def _parts(log: LogArrays, policy: Policy, model: Predictions | None) -> Iterato
         yield Rounds(log.outcome[part], weight, predicted, expected, count), log.cluster[part]
 
 
-def overlap_of(log: LogArrays, policy: Policy, sums: PolicySums) -> Overlap:
+def overlap_of(log: LogArrays, policy: TargetPolicy, sums: PolicySums) -> Overlap:
     """Return how far the log shows what the policy would do, by position; and what weights do to contexts."""
     places, items = len(log.positions), len(policy.items)
     cell = log.position.astype(np.int64) * items + log.item

@@ -12,7 +12,7 @@ from metaeval.stats.regression.outcomes import OutcomeCells, fit_outcomes
 
 if TYPE_CHECKING:
     from metaeval.kinds.exposure.off_policy.arrays import LogArrays
-    from metaeval.kinds.exposure.off_policy.policies import Policy
+    from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.regression.outcomes import OutcomeModel
 
@@ -39,7 +39,7 @@ class Predictions:
         return self.model.at(self.situation[part], self.item[part]), self.each[self.meeting[part]]
 
 
-def predictions(log: LogArrays, policy: Policy, seed: int = 0) -> Predictions:
+def predictions(log: LogArrays, policy: TargetPolicy, seed: int = 0) -> Predictions:
     """Fit outcomes on item, position and context, and predict each user by a fit to other users."""
     folds = min(FOLDS, log.n_clusters)
     fold = (np.random.default_rng([seed, 2]).permutation(log.n_clusters) % folds).astype(np.int8)[log.cluster]
