@@ -10,9 +10,10 @@ import pytest
 from scipy.stats import spearmanr
 
 from metaeval.base.records import Kind
+from metaeval.evaluators.showings import Coin, FirstPosition
 from metaeval.kinds.slates import files
 from metaeval.kinds.slates.against import RegretRanks
-from metaeval.kinds.slates.baselines import Coin, FirstPosition, Oracle
+from metaeval.kinds.slates.baselines import Oracle
 from metaeval.kinds.slates.data.slate_set import PREFERENCE, SlateSet
 from metaeval.kinds.slates.results import results, sheets
 from tests.kinds.slates.studies import duels, random_duels, scored

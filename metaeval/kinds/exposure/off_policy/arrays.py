@@ -87,12 +87,12 @@ def arrays_of(data: LogSet, source: Source = "logged") -> LogArrays:
         of.user,
         of.n_clusters,
         of.users.tolist(),
-        {str(name): _context(log[name]) for name in log if name not in known},
+        {str(name): context_codes(log[name]) for name in log if name not in known},
         count,
     )
 
 
-def _context(values: pd.Series[str]) -> Ints:
+def context_codes(values: pd.Series[str]) -> Ints:
     """Return codes: fifths of numbers, by quantiles; the 50 most frequent texts, and one for the others."""
     codes, names = pd.factorize(values, sort=True, use_na_sentinel=False)
     numbers = pd.to_numeric(pd.Series(names), errors="coerce").to_numpy(np.float64)

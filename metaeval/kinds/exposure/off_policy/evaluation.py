@@ -28,7 +28,7 @@ from metaeval.stats.resampling.bootstrap import Estimate, Resampler, bootstrap, 
 from metaeval.stats.resampling.threads import one_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from metaeval.kinds.exposure.off_policy.arrays import LogArrays
     from metaeval.kinds.exposure.off_policy.model import Predictions
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from metaeval.stats.off_policy.estimators import PolicySums, WeightTotals
 
 RULE = Rule()
-_Above = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=False)]
+Above = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=False)]
 
 
 class OffPolicy(Options):
@@ -47,9 +47,9 @@ class OffPolicy(Options):
     estimators: Annotated[
         tuple[EstimatorName, ...], Field(strict=False, min_length=1, description="names of estimators")
     ] = ("naive", "ips", "snips", "dr")
-    clip: Annotated[tuple[_Above, ...], Field(strict=False, description="numbers above 0")] = ()
+    clip: Annotated[tuple[Above, ...], Field(strict=False, description="numbers above 0")] = ()
     """Largest weights; IPS, SNIPS and DR are given once more with each."""
-    trim: Annotated[tuple[_Above, ...], Field(strict=False, description="numbers above 0")] = ()
+    trim: Annotated[tuple[Above, ...], Field(strict=False, description="numbers above 0")] = ()
     """Weights above which a round is left out; IPS, SNIPS and DR are given once more with each."""
     propensity: Annotated[Source, Field(description="logged or fitted")] = "logged"
     resamples: Count = 10_000
@@ -57,16 +57,19 @@ class OffPolicy(Options):
 
     def list(self) -> list[Estimator]:
         """Return every estimator with each of its weightings."""
-        sweep = [
-            PLAIN,
-            *(Weighting("clip", c) for c in self.clip),
-            *(Weighting("trim", t) for t in self.trim),
-        ]
-        return [
-            Estimator(name, weighting)
-            for name in dict.fromkeys(self.estimators)
-            for weighting in ([PLAIN] if name in (*UNWEIGHTED, *CHOSEN) else dict.fromkeys(sweep))
-        ]
+        return estimators_of(self.estimators, self.clip, self.trim)
+
+
+def estimators_of(
+    names: Sequence[EstimatorName], clip: Sequence[float], trim: Sequence[float]
+) -> list[Estimator]:
+    """Return every estimator, and those with weights once more with each change of the weights."""
+    sweep = [PLAIN, *(Weighting("clip", c) for c in clip), *(Weighting("trim", t) for t in trim)]
+    return [
+        Estimator(name, weighting)
+        for name in dict.fromkeys(names)
+        for weighting in ([PLAIN] if name in (*UNWEIGHTED, *CHOSEN) else dict.fromkeys(sweep))
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,9 +44,9 @@ def predictions(log: LogArrays, policy: Policy, seed: int = 0) -> Predictions:
     folds = min(FOLDS, log.n_clusters)
     fold = (np.random.default_rng([seed, 2]).permutation(log.n_clusters) % folds).astype(np.int8)[log.cluster]
     fields = [log.position, *log.context.values()]
-    situation, first = _numbered([fold, *fields])
+    situation, first = numbered([fold, *fields])
     n_items = len(policy.items)
-    cell, first_of_cell = _numbered([situation, log.item])
+    cell, first_of_cell = numbered([situation, log.item])
     cells = OutcomeCells(
         np.stack([field[first] for field in fields], axis=1),
         fold[first],
@@ -56,12 +56,12 @@ def predictions(log: LogArrays, policy: Policy, seed: int = 0) -> Predictions:
         np.bincount(cell, log.outcome).astype(np.float64),
     )
     model = fit_outcomes(cells, n_items, logistic=bool(np.isin(log.outcome, (0.0, 1.0)).all()))
-    meeting, first = _numbered([situation, policy.row]) if len(policy.table) > 1 else (situation, first)
+    meeting, first = numbered([situation, policy.row]) if len(policy.table) > 1 else (situation, first)
     each = model.under(situation[first], policy.table, policy.row[first])
     return Predictions(model, situation, log.item, each, meeting)
 
 
-def _numbered(codes: list[Ints]) -> tuple[Ints, Ints]:
+def numbered(codes: list[Ints]) -> tuple[Ints, Ints]:
     """Return a number for each combination of codes that there is, and the first round that has it."""
     combined, width = np.zeros(len(codes[0]), dtype=np.int64), 1
     for code in codes:

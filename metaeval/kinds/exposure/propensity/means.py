@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from metaeval.kinds.exposure.data.log_set import OUTCOME, USER
-from metaeval.stats.resampling.bootstrap import Estimate, Resampler, bootstrap
+from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic, bootstrap
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def means_frame(
     elif given.model is None:
         found = _bootstrap(statistic.sums, _means, resampler)
     else:
-        found = _normal(statistic, resampler)
+        found = refitted_interval(statistic, resampler)
     rows = {name: (found.value[i], found.low[i], found.high[i]) for i, name in enumerate((NAIVE, IPS, SNIPS))}
     if data.test is not None:
         rows[RANDOM] = _random(data.test, how)
@@ -98,7 +98,8 @@ def means_frame(
     return frame.rename_axis("mean").reset_index()
 
 
-def _normal(statistic: LogMeans, resampler: Resampler) -> Estimate[Floats]:
+def refitted_interval(statistic: Statistic, resampler: Resampler) -> Estimate[Floats]:
+    """Estimate a statistic of which few resamples are affordable: ± the t quantile × their deviation."""
     value = statistic.at(np.ones((resampler.n_clusters, 1)))[:, 0]
     spread = np.nanstd(resampler.replicates(statistic), axis=1, ddof=1)
     half = stdtrit(resampler.resamples - 1, (1 + resampler.confidence) / 2) * spread
