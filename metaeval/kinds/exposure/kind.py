@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.base.errors import MetaevalError
 from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.measures import share
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.files import FILES, TEXTS
+from metaeval.kinds.exposure.off_policy.policies import policy_file
+from metaeval.kinds.exposure.pairs import reweighted
 from metaeval.kinds.exposure.study import ExposureStudy
+from metaeval.kinds.files.folder import folder_of
 from metaeval.kinds.kind import StudyKind
 
 if TYPE_CHECKING:
@@ -39,8 +43,19 @@ class ExposureKind(StudyKind):
         """Load the folder of a log."""
         return load(place)
 
+    def chosen(self, study: ExposureStudy, data: LogSet) -> LogSet:
+        """Weigh pairs under the floor that the study says."""
+        if "floor" not in study.propensity.model_fields_set:
+            return data
+        return replace(data, table=reweighted(data.table, study.propensity.floor))
+
     def resolve(self, study: ExposureStudy, data: LogSet) -> ExposureStudy:
-        """See that there are pairs to judge, and that the truth is none of synthetic rows."""
+        """See that there are pairs to judge and the policies named, and that no truth is synthetic."""
+        for at, policy in enumerate(study.policies or ()):
+            try:
+                policy_file(policy, folder_of(study.dataset))
+            except MetaevalError as error:
+                raise study.error(str(error), "policies", at) from error
         if data.synthetic is not None and study.truth.partition("(")[0].strip() != "User":
             raise study.error(
                 f"{study.dataset} has synthetic rows, and {study.truth} may be made of them; "
@@ -54,18 +69,22 @@ class ExposureKind(StudyKind):
 
     def results(self, scored: Scored[ExposureStudy]) -> Results:
         """Count verdicts that agree with outcomes, and describe the log that they come from."""
+        from metaeval.kinds.exposure.off_policy.report import policy_tables
         from metaeval.kinds.exposure.propensity.report import log_tables
 
         files = log_tables(scored.data, scored.study.propensity, scored.study.bootstrap)
+        files |= policy_tables(scored.data, scored.study)
         scored.own.update(files)
         return replace(super().results(scored), files=files)
 
     def details(self, scored: Scored[ExposureStudy]) -> Sequence[Sheet]:
-        """Return overlap, balance and means of the log, before what every kind has."""
+        """Return what is known of the log, and values of policies, before what every kind has."""
+        from metaeval.kinds.exposure.off_policy.report import policy_sheets
         from metaeval.kinds.exposure.propensity.report import log_sheets
 
         simulated, study = scored.scores.simulation.among(()), scored.study
         own = log_sheets(scored.own, study.propensity, study.bootstrap, simulated)
+        own += policy_sheets(scored.own, study, simulated)
         return [*own, *super().details(scored)]
 
     def unit_view(self, data: LogSet, aspects: Sequence[str]) -> UnitView:

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
+from scipy.special import stdtrit
 
 from metaeval.stats.resampling.weights import (
     Method,
@@ -143,6 +144,14 @@ class Resampler:
 def jackknife(statistic: Statistic, n_clusters: int) -> Floats:
     """Return a statistic without each cluster in turn, shape (values, clusters): see `left_out`."""
     return _over(statistic, left_out(n_clusters))
+
+
+def refitted_interval(statistic: Statistic, resampler: Resampler) -> Estimate[Floats]:
+    """Estimate a statistic of which few resamples are affordable: ± the t quantile × their deviation."""
+    value = statistic.at(np.ones((resampler.n_clusters, 1)))[:, 0]
+    spread = np.nanstd(resampler.replicates(statistic), axis=1, ddof=1)
+    half = stdtrit(resampler.resamples - 1, (1 + resampler.confidence) / 2) * spread
+    return Estimate(value, value - half, value + half, resampler.n_clusters)
 
 
 def bootstrap(

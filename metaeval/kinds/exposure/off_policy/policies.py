@@ -60,20 +60,37 @@ def read_policy(given: str, log: LogArrays, folder: str | os.PathLike[str]) -> T
     MetaevalError
         If there is no such policy; with file, row and column of what is wrong with it.
     """
-    if given == UNIFORM:
-        return uniform(log)
-    own = {path.stem: path for path in sorted((Path(folder) / POLICIES).glob("*.*"))}
-    path = Path(given) if Path(given).is_file() else own.get(given)
+    path = policy_file(given, folder)
     if path is None:
+        return uniform(log)
+    table, problems = read_table(path)
+    if table is None or problems:
+        raise DataError(problems)
+    return policy_of(table, log, path.stem)
+
+
+def policy_file(given: str, folder: str | os.PathLike[str]) -> Path | None:
+    """Return the file of the policy that is named; None for ``uniform``.
+
+    Raises
+    ------
+    MetaevalError
+        If there is no such policy.
+    """
+    own = policies_in(folder)
+    path = Path(given) if Path(given).is_file() else own.get(given)
+    if path is None and given != UNIFORM:
         names = [UNIFORM, *own]
         raise MetaevalError(
             f"there is no policy and no file {given!r}{nearest(given, names)}; give a file, or one of "
             f"{', '.join(names)}"
         )
-    table, problems = read_table(path)
-    if table is None or problems:
-        raise DataError(problems)
-    return policy_of(table, log, path.stem)
+    return None if given == UNIFORM else path
+
+
+def policies_in(folder: str | os.PathLike[str]) -> dict[str, Path]:
+    """Return the policies that came with a data set: name → file."""
+    return {path.stem: path for path in sorted((Path(folder) / POLICIES).glob("*.*"))}
 
 
 def policy_of(table: Table, log: LogArrays, name: str) -> TargetPolicy:

@@ -12,7 +12,13 @@ from metaeval.kinds.exposure.files import BALANCE, MEANS, OVERLAP
 from metaeval.kinds.exposure.propensity.means import means_frame
 from metaeval.kinds.exposure.propensity.overlap import balance_frame, overlap_frame
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
-from metaeval.kinds.exposure.propensity.sheets import balance_sheet, means_sheet, model_sheets, overlap_sheet
+from metaeval.kinds.exposure.propensity.sheets import (
+    balance_sheet,
+    means_sheet,
+    model_frames,
+    model_sheets,
+    overlap_sheet,
+)
 
 if TYPE_CHECKING:
     import os
@@ -23,7 +29,6 @@ if TYPE_CHECKING:
     from metaeval.engine.sheet import Sheet
     from metaeval.kinds.exposure.data.log_set import LogSet
     from metaeval.kinds.exposure.propensity.options import PropensityOptions
-    from metaeval.kinds.exposure.propensity.propensities import Propensities
 
 
 def overlap_report(
@@ -41,14 +46,11 @@ def overlap_report(
         If the log cannot be read, or has no propensities and none can be fitted.
     """
     data, how = load(place), Bootstrap(resamples=resamples, seed=seed)
-    given, frames = _found(data, options, how)
-    simulated = Simulation(data.simulated)
-    fitted = model_sheets(given.model, simulated) if given.model else []
-    return [*log_sheets(frames, options, how, simulated), *fitted]
+    return log_sheets(log_tables(data, options, how), options, how, Simulation(data.simulated))
 
 
 def log_tables(data: LogSet, options: PropensityOptions, how: Bootstrap | None) -> dict[str, pd.DataFrame]:
-    """Return overlap, balance and means of a log: name of the file → table.
+    """Return overlap, balance and means of a log, and the model of fitted propensities: file → table.
 
     Parameters
     ----------
@@ -60,7 +62,14 @@ def log_tables(data: LogSet, options: PropensityOptions, how: Bootstrap | None) 
     MetaevalError
         If the log has no propensities and none can be fitted.
     """
-    return _found(data, options, how)[1]
+    with progress("propensities"):
+        given = propensities_of(data, options)
+    with progress("overlap"):
+        source = "fitted" if given.model else "logged"
+        found = {OVERLAP: overlap_frame(given).assign(source=source), BALANCE: balance_frame(given)}
+    with progress("means"):
+        found[MEANS] = means_frame(data, given, options, how)
+    return found | (model_frames(given.model) if given.model else {})
 
 
 def log_sheets(
@@ -80,19 +89,8 @@ def log_sheets(
         ),
         overlap_sheet(frames[OVERLAP], simulated, (source,)),
         balance_sheet(frames[BALANCE], simulated),
+        *model_sheets(frames, simulated),
     ]
-
-
-def _found(
-    data: LogSet, options: PropensityOptions, how: Bootstrap | None
-) -> tuple[Propensities, dict[str, pd.DataFrame]]:
-    with progress("propensities"):
-        given = propensities_of(data, options)
-    with progress("overlap"):
-        source = "fitted" if given.model else "logged"
-        found = {OVERLAP: overlap_frame(given).assign(source=source), BALANCE: balance_frame(given)}
-    with progress("means"):
-        return given, found | {MEANS: means_frame(data, given, options, how)}
 
 
 def _intervals(fitted: bool, how: Bootstrap | None, options: PropensityOptions, resampled: str) -> str:
