@@ -41,14 +41,16 @@ def overlap_report(
         If the log cannot be read, or has no propensities and none can be fitted.
     """
     data, how = load(place), Bootstrap(resamples=resamples, seed=seed)
-    given, frames = _found(data, options, how)
+    given, frames = log_found(data, options, how)
     simulated = Simulation(data.simulated)
     fitted = model_sheets(given.model, simulated) if given.model else []
     return [*log_sheets(frames, options, how, simulated), *fitted]
 
 
-def log_tables(data: LogSet, options: PropensityOptions, how: Bootstrap | None) -> dict[str, pd.DataFrame]:
-    """Return overlap, balance and means of a log: name of the file → table.
+def log_found(
+    data: LogSet, options: PropensityOptions, how: Bootstrap | None
+) -> tuple[Propensities, dict[str, pd.DataFrame]]:
+    """Return the propensities of a log, and its overlap, balance and means: name of the file → table.
 
     Parameters
     ----------
@@ -60,32 +62,6 @@ def log_tables(data: LogSet, options: PropensityOptions, how: Bootstrap | None) 
     MetaevalError
         If the log has no propensities and none can be fitted.
     """
-    return _found(data, options, how)[1]
-
-
-def log_sheets(
-    frames: Mapping[str, pd.DataFrame],
-    options: PropensityOptions,
-    how: Bootstrap | None,
-    simulated: Simulation,
-) -> list[Sheet]:
-    """Lay out what `log_tables` returns."""
-    if MEANS not in frames:
-        return []
-    fitted = frames[OVERLAP]["source"][0] == "fitted"
-    source = f"Propensities were {'fitted' if fitted else 'logged'}."
-    return [
-        means_sheet(
-            frames[MEANS], simulated, _intervals(fitted, how, options, frames[MEANS]["resampled"][0])
-        ),
-        overlap_sheet(frames[OVERLAP], simulated, (source,)),
-        balance_sheet(frames[BALANCE], simulated),
-    ]
-
-
-def _found(
-    data: LogSet, options: PropensityOptions, how: Bootstrap | None
-) -> tuple[Propensities, dict[str, pd.DataFrame]]:
     with progress("propensities"):
         given = propensities_of(data, options)
     with progress("overlap"):
@@ -95,7 +71,30 @@ def _found(
         return given, found | {MEANS: means_frame(data, given, options, how)}
 
 
-def _intervals(fitted: bool, how: Bootstrap | None, options: PropensityOptions, resampled: str) -> str:
+def log_sheets(
+    frames: Mapping[str, pd.DataFrame],
+    options: PropensityOptions,
+    how: Bootstrap | None,
+    simulated: Simulation,
+) -> list[Sheet]:
+    """Lay out the tables of `log_found`."""
+    if MEANS not in frames:
+        return []
+    fitted = frames[OVERLAP]["source"][0] == "fitted"
+    source = f"Propensities were {'fitted' if fitted else 'logged'}."
+    return [
+        means_sheet(
+            frames[MEANS], simulated, intervals_sentence(fitted, how, options, frames[MEANS]["resampled"][0])
+        ),
+        overlap_sheet(frames[OVERLAP], simulated, (source,)),
+        balance_sheet(frames[BALANCE], simulated),
+    ]
+
+
+def intervals_sentence(
+    fitted: bool, how: Bootstrap | None, options: PropensityOptions, resampled: str = "users"
+) -> str:
+    """Say how intervals were made; "" if there are none."""
     if how is None:
         return ""
     of = f"{100 * how.confidence:g} % intervals"
