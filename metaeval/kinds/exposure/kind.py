@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.base.errors import MetaevalError
+from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.progress import progress
 from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.measures import share
+from metaeval.kinds.exposure.calibration.groups import check
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.files import FILES, TEXTS
 from metaeval.kinds.exposure.off_policy.policies import policy_file
@@ -21,9 +23,11 @@ from metaeval.kinds.files.folder import folder_of
 from metaeval.kinds.kind import StudyKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from metaeval.engine.board import Board
+    from metaeval.engine.figures.figure import Figure
     from metaeval.engine.results import Results
     from metaeval.engine.sheet import Sheet
     from metaeval.kinds.exposure.data.log_set import LogSet
@@ -65,27 +69,56 @@ class ExposureKind(StudyKind):
         if not len(data):
             command = f"metaeval data pairs {shlex.quote(study.dataset)}"
             raise study.error(f"{study.dataset} has no pairs to judge; make them with: {command}", "dataset")
+        if study.margin is not None:
+            if data.runs is None:
+                raise study.error(
+                    f"{study.dataset} has no table `runs`, of which maps could transport", "margin"
+                )
+            for by in study.transport:
+                try:
+                    check(data, by)
+                except MetaevalError as error:
+                    raise study.error(f"transport: {error}", "transport") from None
         return study
 
     def results(self, scored: Scored[ExposureStudy]) -> Results:
         """Count verdicts that agree with outcomes, and describe the log that they come from."""
+        from metaeval.kinds.exposure.calibration.results import calibration_tables
         from metaeval.kinds.exposure.off_policy.report import policy_tables
-        from metaeval.kinds.exposure.propensity.report import log_tables
+        from metaeval.kinds.exposure.propensity.report import log_found
 
-        files = log_tables(scored.data, scored.study.propensity, scored.study.bootstrap)
-        files |= policy_tables(scored.data, scored.study)
-        scored.own.update(files)
-        return replace(super().results(scored), files=files)
+        study = scored.study
+        given, files = log_found(scored.data, study.propensity, study.bootstrap)
+        with progress("recommenders"):
+            scored.own.update(files | calibration_tables(scored, given) | policy_tables(scored.data, study))
+        found = super().results(scored)
+        return replace(found, files=dict(scored.own), figures=self.figures(scored, found.board))
 
     def details(self, scored: Scored[ExposureStudy]) -> Sequence[Sheet]:
-        """Return what is known of the log, and values of policies, before what every kind has."""
+        """Return what is known of the log, recommenders and maps to them, before what every kind has."""
+        from metaeval.kinds.exposure.calibration.sheets import calibration_sheets
         from metaeval.kinds.exposure.off_policy.report import policy_sheets
         from metaeval.kinds.exposure.propensity.report import log_sheets
 
-        simulated, study = scored.scores.simulation.among(()), scored.study
-        own = log_sheets(scored.own, study.propensity, study.bootstrap, simulated)
-        own += policy_sheets(scored.own, study, simulated)
-        return [*own, *super().details(scored)]
+        simulated, study = scored.scores.simulation, scored.study
+        own = log_sheets(scored.own, study.propensity, study.bootstrap, simulated.among(()))
+        own += policy_sheets(scored.own, study, simulated.among(()))
+        return [*own, *calibration_sheets(scored.own, study, simulated), *super().details(scored)]
+
+    def figures(
+        self,
+        scored: Scored[ExposureStudy],
+        board: Board,
+        names: Sequence[str] = (),
+        first: Mapping[str, str] | None = None,
+    ) -> Sequence[Figure]:
+        """Draw the curves of the calibration link."""
+        from metaeval.kinds.exposure.calibration.figures import FIGURES, calibration_figures
+
+        for name in names:
+            one_of(name, FIGURES, "there is no figure", "there are")
+        drawn = calibration_figures(scored.own, board.simulated, first or {})
+        return [figure for figure in drawn if not names or figure.sheet.name in names]
 
     def unit_view(self, data: LogSet, aspects: Sequence[str]) -> UnitView:
         """Show the names of the two items."""
