@@ -73,7 +73,7 @@ class MatchedPairs(HistoryJudge):
         As for `metaeval.judging.history_judge.HistoryJudge`.
     """
 
-    prompt: str = "matched-pairs"
+    prompt: str = "pairs-of-items"
     _: KW_ONLY
     evidence: str = DISCARD
     tie: bool = True

@@ -258,10 +258,10 @@ def test_arguments_prompt_and_what_it_would_take(tmp_path: Path) -> None:
         MatchedPairs("simulated/x", fields=["titel"]).score(films(), ASPECTS)
     (found,) = estimates([judge], films(), ASPECTS, JudgingOptions(store="replies.sqlite"))
     assert found.requests == 8
-    bundled = bundled_prompts()["matched-pairs"]
+    bundled = bundled_prompts()["pairs-of-items"]
     assert check_judge_prompt(bundled) == []
     own = tmp_path / "own.md"
-    own.write_text(bundled.read_text(encoding="utf-8").replace("name: matched-pairs", "name: own"))
+    own.write_text(bundled.read_text(encoding="utf-8").replace("name: pairs-of-items", "name: own"))
     text = own.read_text(encoding="utf-8")
     own.write_text(
         text.replace("{{ second | fenced(second_tag) }}", "").replace(", first, second]", ", first]")
