@@ -59,12 +59,15 @@ def _names(letter: str, codes: np.ndarray[tuple[int], np.dtype[np.int32]], n: in
 
 def _child(folder: str) -> None:
     """Evaluate a policy in a process of its own; prints its seconds, peak memory and the values."""
-    from metaeval.kinds.exposure.off_policy.command import off_policy_of
+    from metaeval.engine.intervals import Bootstrap
     from metaeval.kinds.exposure.off_policy.evaluation import OffPolicy
+    from metaeval.kinds.exposure.off_policy.report import off_policy_of
+    from metaeval.kinds.exposure.propensity.options import PropensityOptions
     from metaeval.stats.off_policy.terms import ESTIMATORS
 
-    wanted = OffPolicy(estimators=ESTIMATORS, clip=(2.0,), resamples=1_000)
-    values, _ = off_policy_of(folder, ["uniform"], wanted)
+    wanted = OffPolicy(estimators=ESTIMATORS, clip=(2.0,))
+    how = Bootstrap(resamples=1_000)
+    values, _ = off_policy_of(folder, ["uniform"], wanted, PropensityOptions(), how)
     found = values.frame.drop_duplicates("estimator").set_index("estimator")["value"].to_dict()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps({"seconds": time.process_time(), "peak": peak, "values": found}))

@@ -11,7 +11,7 @@ import click
 from metaeval.base.counts import counted
 from metaeval.cli.group import begin, talk, tell, tell_json
 from metaeval.cli.imports import import_
-from metaeval.cli.options import PATH, force, out_folder, resampled, rising, seed
+from metaeval.cli.options import PATH, force, out_folder, propensity_source, refits, resampled, rising, seed
 from metaeval.cli.sheets import Sheets, prints_sheets
 
 if TYPE_CHECKING:
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from metaeval.kinds.files.loading import Inspection
 
 _TOOLS = ("promptfoo", "inspect", "table")
-_SOURCES = click.Choice(["logged", "fitted"])
 _BINS = ("popularity", "age", "price", "category")
 _MATCH = "What the items of a pair share: popularity, age, price, category.  [default: popularity,age]"
-_REFITS = "Resamples in which propensities are fitted anew, for intervals."
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
@@ -116,8 +114,8 @@ def check(folder: Path, as_json: bool) -> None:
 
 @data.command()
 @click.argument("folder", metavar="DIR", type=PATH)
-@click.option("--propensity", "source", type=_SOURCES, help="[default: logged, where there are any]")
-@click.option("--refits", type=click.IntRange(0, 10_000), default=20, show_default=True, help=_REFITS)
+@propensity_source
+@refits
 @resampled(2_000)
 @prints_sheets()
 def overlap(folder: Path, *, source: str | None, refits: int, resamples: int, seed: int) -> Sheets:
@@ -145,7 +143,7 @@ def _names(context: click.Context, parameter: click.Parameter, given: str | None
 @click.option(
     "--per-user", type=click.IntRange(1), default=10, show_default=True, help="The most pairs of a user."
 )
-@click.option("--propensity", "source", type=_SOURCES, help="[default: logged, where there are any]")
+@propensity_source
 @click.option(
     "--floor",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),

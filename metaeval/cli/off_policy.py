@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from metaeval.cli.options import resampled, several
+from metaeval.cli.options import propensity_source, refits, resampled, several
 from metaeval.cli.sheets import Sheets, prints_sheets
 
 
@@ -43,16 +43,31 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> l
     "--clip", callback=_numbers, default="", metavar="W,...", help="Also with weights of at most W."
 )
 @click.option("--trim", callback=_numbers, default="", metavar="W,...", help="Also without weights above W.")
-@click.option("--propensity", type=click.Choice(["logged", "fitted"]), default="logged", show_default=True)
+@propensity_source
+@refits
 @click.option("--force", is_flag=True, help="Show refused values, too.")
 @resampled()
 @prints_sheets()
-def off_policy(data: str, *, policies: tuple[str, ...], force: bool, **options: Any) -> Sheets:
-    """Estimate what a policy would have earned, from the log in DATA and its logged propensities.
+def off_policy(
+    data: str,
+    *,
+    policies: tuple[str, ...],
+    source: str | None,
+    refits: int,
+    resamples: int,
+    seed: int,
+    force: bool,
+    **wanted: Any,
+) -> Sheets:
+    """Estimate what a policy would have earned, from the log in DATA and its propensities.
 
     Where the log does not show what the policy would do, its value is refused, with the reason.
     """
-    from metaeval.kinds.exposure.off_policy.command import off_policy_of
+    from metaeval.engine.intervals import Bootstrap
     from metaeval.kinds.exposure.off_policy.evaluation import OffPolicy
+    from metaeval.kinds.exposure.off_policy.report import off_policy_of
+    from metaeval.kinds.exposure.propensity.options import PropensityOptions
 
-    return off_policy_of(data, policies, OffPolicy(**options), force=force)
+    options = PropensityOptions.model_validate({"source": source, "refits": refits, "seed": seed})
+    how = Bootstrap(resamples=resamples, seed=seed)
+    return off_policy_of(data, policies, OffPolicy(**wanted), options, how, force=force)

@@ -60,6 +60,19 @@ def resampled(resamples: int = 10_000) -> Decorator:
     return lambda command: how_many(seed(command))
 
 
+propensity_source = click.option(
+    "--propensity",
+    "source",
+    type=click.Choice(["logged", "fitted"]),
+    help="[default: logged, where there are any]",
+)
+refits = click.option(
+    "--refits",
+    type=click.IntRange(0, 10_000),
+    default=20,
+    show_default=True,
+    help="Resamples in which what is fitted is fitted anew, for intervals.",
+)
 run_argument = click.argument("run_folder", metavar="RUN", type=PATH)
 aspects = several("--aspect", "aspects", help="This aspect only; may be given again.")
 seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)

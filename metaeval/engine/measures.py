@@ -162,11 +162,12 @@ class MeasuredCells:
         bounds: tuple[float, float] | Sequence[tuple[float, float]] = (-np.inf, np.inf),
         *,
         intervals: bool = True,
+        stretch: bool = True,
     ) -> Estimate[Floats]:
         """Estimate a statistic of the clusters of units; intervals are NaN if none are wanted."""
         n = units.clusters.n
         if self._resampler and intervals and n:
-            return bootstrap(statistic, self._resampler.of(n), bounds=bounds)
+            return bootstrap(statistic, self._resampler.of(n), bounds=bounds, stretch=stretch)
         value = statistic.at(np.ones((n, 1)))[:, 0]
         return Estimate(value, value * np.nan, value * np.nan, n)
 

@@ -78,7 +78,7 @@ def test_the_table_says_why_and_json_gives_both_sheets(data: str, tmp_path: Path
     command = ["off-policy", data, "--policy", str(tmp_path / "new.csv"), "--resamples", "50"]
     assert main(command) == 0
     text = capsys.readouterr().out
-    assert "Refused values are withheld; --force shows them." in text
+    assert "Refused values are withheld; --force of metaeval off-policy shows them." in text
     assert "## Overlap of the policies" in text
     assert main(["--json", *command]) == 0
     assert {"off_policy", "overlap"} <= json.loads(capsys.readouterr().out).keys()
@@ -125,7 +125,7 @@ def test_coat_by_its_released_propensities(real_data: Path, tmp_path: Path) -> N
 def test_fitted_propensities_are_said_to_be(data: str, capsys) -> None:
     options = ["--policy", "uniform", "--propensity", "fitted", "--estimators", "snips", "--resamples", "50"]
     assert main(["off-policy", data, *options]) == 0
-    assert "Propensities are fitted, and intervals take them as they are." in capsys.readouterr().out
+    assert "Of weighted values: models fitted anew in each of 20 resamples" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,10 @@ from metaeval.engine.measures import share
 from metaeval.kinds.exposure.calibration.groups import check
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.files import FILES, TEXTS
+from metaeval.kinds.exposure.off_policy.policies import policy_file
+from metaeval.kinds.exposure.pairs import reweighted
 from metaeval.kinds.exposure.study import ExposureStudy
+from metaeval.kinds.files.folder import folder_of
 from metaeval.kinds.kind import StudyKind
 
 if TYPE_CHECKING:
@@ -44,8 +47,19 @@ class ExposureKind(StudyKind):
         """Load the folder of a log."""
         return load(place)
 
+    def chosen(self, study: ExposureStudy, data: LogSet) -> LogSet:
+        """Weigh pairs under the floor that the study says."""
+        if "floor" not in study.propensity.model_fields_set:
+            return data
+        return replace(data, table=reweighted(data.table, study.propensity.floor))
+
     def resolve(self, study: ExposureStudy, data: LogSet) -> ExposureStudy:
-        """See that there are pairs to judge, and that the truth is none of synthetic rows."""
+        """See that there are pairs to judge and the policies named, and that no truth is synthetic."""
+        for at, policy in enumerate(study.policies or ()):
+            try:
+                policy_file(policy, folder_of(study.dataset))
+            except MetaevalError as error:
+                raise study.error(str(error), "policies", at) from error
         if data.synthetic is not None and study.truth.partition("(")[0].strip() != "User":
             raise study.error(
                 f"{study.dataset} has synthetic rows, and {study.truth} may be made of them; "
@@ -70,22 +84,25 @@ class ExposureKind(StudyKind):
     def results(self, scored: Scored[ExposureStudy]) -> Results:
         """Count verdicts that agree with outcomes, and describe the log that they come from."""
         from metaeval.kinds.exposure.calibration.results import calibration_tables
+        from metaeval.kinds.exposure.off_policy.report import policy_tables
         from metaeval.kinds.exposure.propensity.report import log_found
 
         study = scored.study
         given, files = log_found(scored.data, study.propensity, study.bootstrap)
         with progress("recommenders"):
-            scored.own.update(files | calibration_tables(scored, given))
+            scored.own.update(files | calibration_tables(scored, given) | policy_tables(scored.data, study))
         found = super().results(scored)
         return replace(found, files=dict(scored.own), figures=self.figures(scored, found.board))
 
     def details(self, scored: Scored[ExposureStudy]) -> Sequence[Sheet]:
         """Return what is known of the log, recommenders and maps to them, before what every kind has."""
         from metaeval.kinds.exposure.calibration.sheets import calibration_sheets
+        from metaeval.kinds.exposure.off_policy.report import policy_sheets
         from metaeval.kinds.exposure.propensity.report import log_sheets
 
         simulated, study = scored.scores.simulation, scored.study
         own = log_sheets(scored.own, study.propensity, study.bootstrap, simulated.among(()))
+        own += policy_sheets(scored.own, study, simulated.among(()))
         return [*own, *calibration_sheets(scored.own, study, simulated), *super().details(scored)]
 
     def figures(

@@ -79,6 +79,17 @@ def pair_weight(first: Floats, second: Floats, floor: float) -> Floats:
     return np.asarray(1 / np.maximum(first, floor) + 1 / np.maximum(second, floor))
 
 
+def reweighted(table: pd.DataFrame, floor: float) -> pd.DataFrame:
+    """Return units with the weights of their pairs under another floor, where propensities are known."""
+    sides = [f"{PROPENSITY}_{side}" for side in (FIRST, SECOND)]
+    if not {*sides} <= {*table}:
+        return table
+    first, second = (table[side].to_numpy(dtype=np.float64) for side in sides)
+    return table.assign(
+        **{WEIGHT: table[WEIGHT].where(np.isnan(first + second), pair_weight(first, second, floor))}
+    )
+
+
 def matched_pairs(
     given: Propensities,
     *,

@@ -44,6 +44,7 @@ class SlatesKind(StudyKind):
         "SlateRating": "metaeval.kinds.slates.judge.rating:SlateRating",
         "Slates": "metaeval.kinds.slates.judge.judge:Slates",
     }
+    rated = False
     files = FILES
     texts = TEXTS
 

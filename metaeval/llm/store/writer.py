@@ -13,7 +13,6 @@ import contextlib
 import queue
 import threading
 from concurrent.futures import Future
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from metaeval.base.errors import MetaevalError
@@ -120,12 +119,16 @@ class Writer:
                 while True:
                     taken.append(self._waiting.get_nowait())
             going = None not in taken
-            # In one order, so that no two processes wait for each other's claims.
-            batch = sorted((b for b in taken if b is not None), key=itemgetter(0))
+            batch = [b for b in taken if b is not None]
             if connection is None:
                 _answer(batch, [_Outcome(failure=failure)] * len(batch))
             elif batch:
-                _answer(batch, self._commit(connection, [change for _, change, _ in batch]))
+                # In one order, so that no two processes wait for each other's claims.
+                order = sorted(range(len(batch)), key=lambda i: batch[i][0])
+                outcomes = dict(
+                    zip(order, self._commit(connection, [batch[i][1] for i in order]), strict=True)
+                )
+                _answer(batch, [outcomes[i] for i in range(len(batch))])
         if connection is not None:
             # Claims that stay behind are void: the process that made them has ended.
             with contextlib.suppress(Exception), self._sentences():

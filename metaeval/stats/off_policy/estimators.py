@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from metaeval.stats.off_policy.overlap import WeightTotals
 from metaeval.stats.off_policy.terms import CHOSEN, PLAIN, Estimator, Weighting
-from metaeval.stats.resampling.cluster_sums import mean_of, ratio
+from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.off_policy.terms import Change, Rounds
-    from metaeval.stats.resampling.cluster_sums import ClusterSums
 
 GRID = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0, 10_000.0)
 """Thresholds, and roots of λ, among which the data choose."""
@@ -23,40 +23,13 @@ _MOST = 2**14  # clusters that are resampled; of more, random ones stand togethe
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WeightTotals:
-    """What the weights of a log add up to."""
-
-    n: int
-    total: float
-    squares: float
-    largest: float
-    error: float
-    """Standard error of the mean weight, clusters drawn at random."""
-
-    @property
-    def mean(self) -> float:
-        """The mean weight, whose expectation is 1 if the log could show what the policy would."""
-        return self.total / self.n
-
-    @property
-    def effective(self) -> float:
-        """The effective sample size, (Σw)² / Σw² (Kish 1965)."""
-        return float(self.total**2 / self.squares) if self.squares else 0.0
-
-    @property
-    def largest_share(self) -> float:
-        """The share of all weight that the largest one has."""
-        return self.largest / self.total if self.total else 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class PolicySums:
     """Sums by cluster of every estimator's terms, and totals of every weighting's weights."""
 
     estimators: tuple[Estimator, ...]
-    above: Floats
-    """Shape (estimators, clusters)."""
-    below: Floats
+    """With the numbers that the data choose."""
+    statistic: ClusterSums
+    """The estimates, as a function of cluster weights, under which the numbers are chosen again."""
     weights: dict[Weighting, WeightTotals]
     varied: bool
     """Whether there is more than one outcome among the rounds whose weight is not 0."""
@@ -64,12 +37,18 @@ class PolicySums:
     @property
     def n_clusters(self) -> int:
         """How many clusters there are to resample."""
-        return int(self.above.shape[1])
+        return int(self.statistic.by_cluster.shape[-1])
 
-    @property
-    def statistic(self) -> ClusterSums:
-        """The estimates, as a function of cluster weights."""
-        return mean_of(self.above, self.below)
+
+def blocks(n_clusters: int) -> Ints:
+    """Return the block of each cluster, which is resampled whole.
+
+    That is the cluster itself. More than 16,384 clusters are put together into so many blocks at random: sums
+    then fit in memory, and resamples are as good.
+    """
+    if n_clusters <= _MOST:
+        return np.arange(n_clusters)
+    return np.random.default_rng(0).permutation(n_clusters) % _MOST
 
 
 def policy_sums(
@@ -84,22 +63,19 @@ def policy_sums(
     ----------
     parts
         The rounds and the cluster of each, in ``range(n_clusters)``, a part of the log at a time.
-    n_clusters
-        More than 16,384 clusters are put together into so many at random: sums then fit in memory, and
-        resamples are as good.
     """
-    bins, pooled = min(n_clusters, _MOST), n_clusters > _MOST
-    place = np.random.default_rng(0).permutation(n_clusters) % bins if pooled else None
-    candidates = {e: _candidates(e) for e in estimators}
-    every = list(dict.fromkeys(c for of in candidates.values() for c in of))
+    bins, block = min(n_clusters, _MOST), blocks(n_clusters)
+    candidates = [_candidates(e) for e in estimators]
+    every = list(dict.fromkeys(c for of in candidates for c in of))
+    places = [[every.index(c) for c in of] for of in candidates]
+    judged = {at for of in places if len(of) > 1 for at in of}
     weightings = list(dict.fromkeys([PLAIN, *(e.weighting for e in every)]))
-    above, below = np.zeros((2, len(every), bins))
+    above, below, bias = np.zeros((3, len(every), bins))
     weight, n = np.zeros((len(weightings), bins)), np.zeros(bins)
     squares, largest = np.zeros((2, len(weightings)))
-    bias = {c: 0.0 for e, of in candidates.items() if len(of) > 1 for c in of}
     least, most = np.inf, -np.inf
     for rounds, cluster in parts:
-        at = cluster if place is None else place[cluster]
+        at = block[cluster]
         n += np.bincount(at, rounds.counts, bins)
         for i, weighting in enumerate(weightings):
             changed = weighting.of(rounds.weight)
@@ -109,22 +85,43 @@ def policy_sums(
         for i, estimator in enumerate(every):
             for sums, terms in zip((above, below), rounds.terms(estimator), strict=True):
                 sums[i] += np.bincount(at, terms, bins)
-        for one in bias:
-            bias[one] += float(rounds.bias(one.weighting).sum())
+            if i in judged:
+                bias[i] += np.bincount(at, rounds.bias(estimator.weighting), bins)
         counted = rounds.outcome[rounds.weight > 0]
         least, most = min(least, counted.min(initial=np.inf)), max(most, counted.max(initial=-np.inf))
-    error = standard_error(above, below)
-    rank = {c: (bias[c] / n.sum()) ** 2 + error[every.index(c)] ** 2 for c in bias}
-    chosen = [min(of, key=lambda c: rank.get(c, 0.0)) for of in candidates.values()]
-    taken = [every.index(c) for c in chosen]
     noise = standard_error(weight, np.broadcast_to(n, weight.shape))
     totals = {
         weighting: WeightTotals(
-            round(n.sum()), float(weight[i].sum()), float(squares[i]), float(largest[i]), float(noise[i])
+            *map(float, (round(n.sum()), weight[i].sum(), squares[i], largest[i], noise[i]))
         )
         for i, weighting in enumerate(weightings)
     }
-    return PolicySums(tuple(chosen), above[taken], below[taken], totals, varied=bool(least < most))
+    varied = bool(least < most)
+    if not judged:
+        return PolicySums(tuple(every), mean_of(above, below), totals, varied)
+    choice = _Choice(places, bins)
+    statistic = ClusterSums(np.stack([above, below, bias, above**2, above * below, below**2]), choice.values)
+    (chosen,) = choice.made(statistic.sums(np.ones((bins, 1)))).T
+    return PolicySums(tuple(every[at] for at in chosen), statistic, totals, varied)
+
+
+class _Choice(NamedTuple):
+    """Which candidate of each estimator has the least estimated mean squared error, by sums over clusters."""
+
+    places: list[list[int]]
+    n_clusters: int
+
+    def made(self, sums: Floats) -> Ints:
+        """Return the place of the candidate that is chosen, shape (estimators, columns)."""
+        above, below, bias, aa, ab, bb = sums
+        value = ratio(above, below)
+        squared = (aa - 2 * value * ab + value**2 * bb) * self.n_clusters / max(1, self.n_clusters - 1)
+        error = bias**2 + squared  # of the sum: all candidates are divided by the same number
+        return np.stack([np.array(of)[error[of].argmin(axis=0)] for of in self.places])
+
+    def values(self, sums: Floats) -> Floats:
+        """Return the estimates by the candidates that are chosen, shape (estimators, columns)."""
+        return np.take_along_axis(ratio(sums[0], sums[1]), self.made(sums), axis=0)
 
 
 def _candidates(estimator: Estimator) -> list[Estimator]:

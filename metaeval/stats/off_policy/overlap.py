@@ -20,6 +20,34 @@ QUANTILES = (0.01, 0.05, 0.25, 0.5)
 THRESHOLDS = (0.001, 0.01, 0.1)
 
 
+@dataclass(frozen=True, slots=True)
+class WeightTotals:
+    """What the weights of a log, or of a bin of it, add up to."""
+
+    expected: float
+    """What ``total`` should be, such as the rounds; 0 if that is not known."""
+    total: float
+    squares: float
+    largest: float
+    error: float = np.nan
+    """Standard error of the mean weight, clusters drawn at random."""
+
+    @property
+    def mean(self) -> float:
+        """The mean weight, whose expectation is 1 if the log could show what the policy would."""
+        return self.total / self.expected if self.expected else np.nan
+
+    @property
+    def effective(self) -> float:
+        """The effective sample size, (Σw)² / Σw² (Kish 1965)."""
+        return self.total**2 / self.squares if self.squares else 0.0
+
+    @property
+    def largest_share(self) -> float:
+        """The share of all weight that the largest one has."""
+        return self.largest / self.total if self.total else 0.0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BinOverlap:
     """Propensities and weights of the rows of each of B bins; NaN for a bin without rows."""
@@ -31,12 +59,7 @@ class BinOverlap:
     """Of the propensities, shape (B, quantiles)."""
     below: Floats
     """The share of the rows with a propensity below each threshold, shape (B, thresholds)."""
-    effective: Floats
-    """The effective sample size, (Σw)² / Σw² (Kish 1965)."""
-    mean_weight: Floats
-    """What the weights add up to, divided by what they should."""
-    largest_share: Floats
-    """The share of a bin's weight that its largest weight has."""
+    weights: list[WeightTotals]
 
 
 def overlap_of(propensity: Floats, weight: Floats, bin_of: Ints, expected: Floats) -> BinOverlap:
@@ -64,9 +87,7 @@ def overlap_of(propensity: Floats, weight: Floats, bin_of: Ints, expected: Float
         found[:, 0],
         found[:, 1:],
         np.where(n[:, None] > 0, np.array(below).reshape(n_bins, -1), np.nan),
-        ratio(total**2, squares),
-        ratio(total, expected),
-        ratio(largest, total),
+        [WeightTotals(*map(float, of)) for of in zip(expected, total, squares, largest, strict=True)],
     )
 
 

@@ -10,7 +10,7 @@ from metaeval.stats.off_policy.support import OFTEN, THIN, WORST
 from metaeval.stats.off_policy.terms import CHOSEN
 
 if TYPE_CHECKING:
-    from metaeval.stats.off_policy.estimators import WeightTotals
+    from metaeval.stats.off_policy.overlap import WeightTotals
     from metaeval.stats.off_policy.support import Support
     from metaeval.stats.off_policy.terms import Estimator
 
@@ -106,7 +106,7 @@ def refusals(estimator: Estimator, changed: WeightTotals, overlap: Overlap, rule
 
 
 def _size(weights: WeightTotals, rule: Rule) -> list[Refusal]:
-    found, size, share = [], weights.effective, weights.effective / weights.n
+    found, size, share = [], weights.effective, weights.effective / weights.expected
     if size < rule.effective_size:
         text = f"the effective sample size is {size:,.1f} (at least {rule.effective_size:,.0f})"
         found.append(Refusal(Reason.EFFECTIVE_SIZE, text))

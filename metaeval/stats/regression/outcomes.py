@@ -30,14 +30,14 @@ class OutcomeCells:
     situation, action
         Of each cell.
     n, total
-        Rounds of each cell, and the sum of their outcomes.
+        Rounds of each cell, which may be 0 in a resample, and the sum of their outcomes.
     """
 
     context: Ints
     fold: Ints
     situation: Ints
     action: Ints
-    n: Ints
+    n: Floats
     total: Floats
 
 
@@ -102,7 +102,7 @@ def fit_outcomes(cells: OutcomeCells, n_actions: int, *, logistic: bool) -> Outc
     base, effect = np.empty(len(cells.fold)), np.zeros((folds, n_actions))
     fold_of_cell = cells.fold[cells.situation]
     for fold in range(folds):
-        others = fold_of_cell != fold if folds > 1 else np.ones(len(fold_of_cell), dtype=bool)
+        others = (cells.n > 0) & ((fold_of_cell != fold) | (folds == 1))
         slope, intercept = _fit(features[others], cells.n[others], cells.total[others], logistic=logistic)
         here = cells.fold == fold
         base[here] = intercept + of_situation[here] @ slope[:-n_actions]
@@ -117,7 +117,7 @@ def _one_hot(code: Ints, n: int | None = None) -> Any:  # noqa: ANN401 - scipy's
     return sparse.csr_matrix((np.ones(len(code)), (np.arange(len(code)), code)), (len(code), width))
 
 
-def _fit(features: Any, n: Ints, total: Floats, *, logistic: bool) -> tuple[Floats, float]:  # noqa: ANN401
+def _fit(features: Any, n: Floats, total: Floats, *, logistic: bool) -> tuple[Floats, float]:  # noqa: ANN401
     """Return slopes and intercept; none but that of the mean where outcomes do not differ."""
     from scipy.special import logit
     from sklearn.linear_model import LogisticRegression, Ridge

@@ -105,7 +105,7 @@ def loop(
         again = given.model_copy(update={"dataset": str(name), "exclude": {}})
         runs.append(_run(again, folder / f"round-{number}", offline=offline, allowed=allow_failures))
     with progress("item-knn"):
-        gained = downstream(known, propensities, given.synthesis, given.propensity.floor, rounds)
+        gained = downstream(data, propensities, given.synthesis, floor=given.propensity.floor, rounds=rounds)
     changes = pd.DataFrame(
         [
             *_agreements(runs, sets, given),

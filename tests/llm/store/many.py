@@ -6,7 +6,7 @@ again when it is killed, until it has ended well; `ordeal` kills workers, driver
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import os
 import random
 import signal
@@ -25,8 +25,6 @@ from tests.llm.asking import requests
 from tests.llm.server import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from tests.llm.postgres import Postgres
 
 DELAY = 0.1
@@ -74,28 +72,32 @@ def drive(place: str, url: str, processes: int, number: int) -> None:
 
 
 class Watching(Server):
-    """A server that knows who asked what, and when."""
+    """A server that knows who asked what, and when, and takes so many questions and no more for now."""
 
     def __init__(self) -> None:
         super().__init__(delay=DELAY)
         self.asked: dict[str, list[tuple[float, int]]] = defaultdict(list)
+        self.most = 0
 
     async def _handle(self, request: Any) -> Any:
         text = (await request.json())["messages"][0]["content"]
+        while text not in self.asked and len(self.asked) >= self.most:
+            await asyncio.sleep(0.02)
         self.asked[text].append((time.monotonic(), int(request.headers["Authorization"].split("-")[-1])))
         return await super()._handle(request)
 
+    def living(self) -> list[int]:
+        """Return who has asked and lives."""
+        asked = {pid for times in [*self.asked.values()] for _, pid in [*times]}
+        return [pid for pid in sorted(asked) if lives(pid)]
 
-def living(server: Watching, died: Collection[int]) -> list[int]:
-    """Return who has just asked and lives; there is somebody soon."""
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        since = time.monotonic() - 1
-        asked = {pid for times in [*server.asked.values()] for when, pid in [*times] if when > since}
-        if found := [pid for pid in sorted(asked) if pid not in died and Path(f"/proc/{pid}").exists()]:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("nobody asks")
+
+def lives(pid: int) -> bool:
+    """Say whether a process is there, and has not ended."""
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except OSError:
+        return False
 
 
 def stored(place: str, url: str, number: int) -> set[str]:
@@ -120,15 +122,15 @@ def ordeal(
     kept: dict[str, int] = {}  # question that is stored → how often it was asked until then
     driver = subprocess.Popen(command)
     for n, fate in enumerate(fates, 1):
-        while len(server.asked) < number * n // (len(fates) + 2):
+        server.most = number * n // (len(fates) + 1)
+        while len(server.asked) < server.most:
             assert driver.poll() is None
             time.sleep(0.02)
         for text in stored(place, url, number):
             kept.setdefault(text, len(server.asked[text]))
         if fate == "worker":
-            victim = rng.choice(living(server, died))
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(victim, signal.SIGKILL)
+            victim = rng.choice(server.living())
+            os.kill(victim, signal.SIGKILL)
             died[victim] = time.monotonic()
         elif fate == "driver":
             driver.kill()
@@ -139,6 +141,7 @@ def ordeal(
             postgres.kill()
             postgres.start()
             down.append((start, time.monotonic()))
+    server.most = number
     assert driver.wait() == 0
     twice = {text: times for text, times in server.asked.items() if len(times) > 1}
     latest = DELAY + _SLACK

@@ -70,7 +70,7 @@ def test_the_parts_in_which_a_log_is_read_do_not_matter(seed, parts):
     columns, cluster = arrays(seed)
     every = [Estimator(name) for name in ESTIMATORS]
     one, several = (estimates(columns, cluster, every, n) for n in (1, parts))
-    np.testing.assert_allclose(one.above, several.above, atol=1e-9)
+    np.testing.assert_allclose(one.statistic.by_cluster, several.statistic.by_cluster, atol=1e-9)
     assert one.weights[PLAIN].total == pytest.approx(several.weights[PLAIN].total)
     assert one.weights[PLAIN].largest == several.weights[PLAIN].largest
 
@@ -101,7 +101,7 @@ def test_rounds_that_count_less_are_those_of_busy_users():
     rounds = Rounds(y, (1 / items) / (p / per_user), count=per_user / np.bincount(user)[user])
     sums = policy_sums([(rounds, user)], 5, [Estimator("ips")])
     assert values(sums)[0] == pytest.approx((y / p).sum() / (5 * items))
-    np.testing.assert_allclose(sums.below, [[5.0] * 5])
+    np.testing.assert_allclose(sums.statistic.by_cluster[1], [[5.0] * 5])
 
 
 def test_clusters_that_are_put_together_give_the_same_values_and_errors():
@@ -113,7 +113,7 @@ def test_clusters_that_are_put_together_give_the_same_values_and_errors():
     assert sums.n_clusters == 16_384
     np.testing.assert_allclose(values(sums)[0], (rounds.weight * rounds.outcome).mean())
     single = standard_error((rounds.weight * rounds.outcome)[None], np.ones((1, n)))
-    assert standard_error(sums.above, sums.below)[0] == pytest.approx(single[0], rel=0.03)
+    assert standard_error(*sums.statistic.by_cluster)[0] == pytest.approx(single[0], rel=0.03)
 
 
 def test_models_are_needed_where_an_estimator_uses_one():

@@ -18,23 +18,24 @@ def test_each_bin_is_described_as_if_it_were_alone(log) -> None:
     for b in range(3):
         own, weights = p[of == b], w[of == b]
         if not len(own):
-            assert np.isnan([found.minimum[b], found.effective[b], found.largest_share[b]]).all()
+            assert np.isnan(found.minimum[b])
+            assert found.weights[b].effective == found.weights[b].largest_share == 0
             continue
         assert (found.n[b], found.minimum[b]) == (len(own), own.min())
         np.testing.assert_allclose(found.quantiles[b], np.quantile(own, QUANTILES))
         np.testing.assert_allclose(found.below[b], [(own < t).mean() for t in THRESHOLDS])
-        np.testing.assert_allclose(found.effective[b], weights.sum() ** 2 / (weights**2).sum())
-        np.testing.assert_allclose(found.mean_weight[b], weights.sum() / (4 + b))
-        np.testing.assert_allclose(found.largest_share[b], weights.max() / weights.sum())
+        np.testing.assert_allclose(found.weights[b].effective, weights.sum() ** 2 / (weights**2).sum())
+        np.testing.assert_allclose(found.weights[b].mean, weights.sum() / (4 + b))
+        np.testing.assert_allclose(found.weights[b].largest_share, weights.max() / weights.sum())
 
 
 @given(logs)
 def test_as_many_rows_as_the_effective_size_says_would_do_if_they_weighed_alike(log) -> None:
     p, w, _ = (np.array(column) for column in zip(*log, strict=True))
     one = np.zeros(len(p), dtype=int)
-    size = overlap_of(p, w, one, np.ones(1)).effective[0]
+    size = overlap_of(p, w, one, np.ones(1)).weights[0].effective
     assert 1 - 1e-9 <= size <= len(p) + 1e-9
-    np.testing.assert_allclose(overlap_of(p, 0 * w + 3, one, np.ones(1)).effective, len(p))
+    np.testing.assert_allclose(overlap_of(p, 0 * w + 3, one, np.ones(1)).weights[0].effective, len(p))
 
 
 def test_weights_by_the_true_propensities_balance_what_exposure_made_uneven() -> None:

@@ -10,7 +10,7 @@ from metaeval.stats.off_policy.refusal import Overlap, Reason, Rule, refusals
 from metaeval.stats.off_policy.support import Support
 from metaeval.stats.off_policy.terms import ESTIMATORS, Estimator, Weighting
 
-WEIGHTS = WeightTotals(n=10_000, total=10_000.0, squares=40_000.0, largest=9.0, error=0.02)
+WEIGHTS = WeightTotals(expected=10_000, total=10_000.0, squares=40_000.0, largest=9.0, error=0.02)
 SOUND = Overlap(Support(0.0, 0.0, 0.0, 0.0), 0.0, (0.05, 1.0), WEIGHTS)
 
 
@@ -31,8 +31,8 @@ def of_weights(**changed):
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        (of_weights(n=500, total=500.0, squares=5_000.0), Reason.EFFECTIVE_SIZE),
-        (of_weights(n=100_000, total=100_000.0, squares=2e7), Reason.EFFECTIVE_SHARE),
+        (of_weights(expected=500, total=500.0, squares=5_000.0), Reason.EFFECTIVE_SIZE),
+        (of_weights(expected=100_000, total=100_000.0, squares=2e7), Reason.EFFECTIVE_SHARE),
         (of_weights(total=12_000.0), Reason.MEAN_WEIGHT),
         (of_weights(total=8_000.0), Reason.MEAN_WEIGHT),
         (of_weights(error=np.nan), Reason.MEAN_WEIGHT),
@@ -53,7 +53,7 @@ def test_each_failure_has_its_reason_and_only_it(changed, reason):
 
 def test_a_large_effective_size_alone_does_not_help():
     """Weights that are all alike, and a tenth of what they should add up to: a deterministic log."""
-    weights = WeightTotals(n=10_000, total=1_000.0, squares=100.0, largest=0.1, error=0.0)
+    weights = WeightTotals(expected=10_000, total=1_000.0, squares=100.0, largest=0.1, error=0.0)
     assert weights.effective == pytest.approx(10_000)
     assert reasons(replace(SOUND, weights=weights)) == [Reason.MEAN_WEIGHT]
 

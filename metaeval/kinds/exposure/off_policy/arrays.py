@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.kinds.exposure.data.log_set import LogSet
-    from metaeval.kinds.exposure.propensity.options import Source
+    from metaeval.kinds.exposure.propensity.propensities import Propensities
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 PART = 2**20  # rounds worked on at a time
@@ -44,10 +44,24 @@ class LogArrays:
     context: Mapping[str, Ints] = field(default_factory=dict)
     count: Floats | None = None
     """How often a round counts, if not once: see `metaeval.stats.off_policy.terms.Rounds`."""
+    given: Propensities | None = None
+    """Those that ``propensity`` is made of, as the data set has them."""
 
     def __len__(self) -> int:
         """Return the number of rounds."""
         return len(self.outcome)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether propensities were fitted."""
+        return self.given is not None and self.given.model is not None
+
+    def refitted(self, users: Floats) -> LogArrays:
+        """Return the same with propensities fitted anew, each user counted so many times; or logged ones."""
+        if self.given is None or not self.fitted:
+            return self
+        given = self.given.refitted(users)
+        return replace(self, propensity=_of_rounds(given), given=given)
 
     def parts(self) -> Iterator[slice]:
         """Yield the rounds, so many at a time that what is made of them stays small."""
@@ -55,31 +69,28 @@ class LogArrays:
             yield slice(first, first + PART)
 
 
-def arrays_of(data: LogSet, source: Source = "logged") -> LogArrays:
-    """Return the rounds of a log with their propensities.
+def arrays_of(data: LogSet, given: Propensities | None = None) -> LogArrays:
+    """Return the rounds of a log with their propensities: logged ones, unless others are given.
 
     Fitted ones, and some logged ones, are of pairs of a user and an item. A policy then serves all users
-    alike; a row is one of k of a pair with propensity p and of n in the log: given its user, of U, p k U / n.
+    alike, and a round counts by how few its user has.
 
     Raises
     ------
     MetaevalError
-        If the log has no propensities, or they cannot be fitted.
+        If no propensities are given and the log has none.
     """
-    log, given = data.log, propensities_of(data, PropensityOptions(source=source))
+    log, given = data.log, given or propensities_of(data, PropensityOptions(source="logged"))
     of, count = given.of, None
-    propensity = np.maximum(given.probability, _LEAST)
     if given.exposure == "pair":
-        per_user = len(log) / len(of.users)
-        propensity *= of.repeats / per_user
-        count = per_user / np.bincount(of.user)[of.user]
+        count = len(log) / len(of.users) / np.bincount(of.user)[of.user]
     positions, codes = np.array([1]), np.zeros(len(log), dtype=np.int64)
     if POSITION in log:
         positions, codes = np.unique(log[POSITION].to_numpy(np.int32), return_inverse=True)
     known = {USER, ITEM, TIME, OUTCOME, POSITION, PROPENSITY}
     return LogArrays(
         of.outcome,
-        propensity,
+        _of_rounds(given),
         of.item,
         of.items.tolist(),
         codes.astype(np.int32),
@@ -89,7 +100,20 @@ def arrays_of(data: LogSet, source: Source = "logged") -> LogArrays:
         of.users.tolist(),
         {str(name): context_codes(log[name]) for name in log if name not in known},
         count,
+        given,
     )
+
+
+def _of_rounds(given: Propensities) -> Floats:
+    """Return the propensity of each round.
+
+    A round is one of the k of a pair of a user and an item, which has the propensity p, and of the n of a log
+    of U users: given its user, its propensity is p k U / n.
+    """
+    found, of = np.maximum(given.probability, _LEAST), given.of
+    if given.exposure == "pair":
+        found *= of.repeats / (len(of) / len(of.users))
+    return found
 
 
 def context_codes(values: pd.Series[str]) -> Ints:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
-from metaeval.base.validation import Count, Options, Seed
-from metaeval.kinds.exposure.off_policy.model import predictions
-from metaeval.kinds.exposure.propensity.options import Source
-from metaeval.stats.off_policy.estimators import policy_sums
+from metaeval.base.validation import Options
+from metaeval.engine.intervals import Bootstrap
+from metaeval.kinds.exposure.off_policy.model import outcomes_of
+from metaeval.kinds.exposure.off_policy.sums import Evaluated, Refitted, weights_of
+from metaeval.kinds.exposure.propensity.options import REFITS
 from metaeval.stats.off_policy.refusal import Overlap, Refusal, Rule, refusals
 from metaeval.stats.off_policy.support import Showings, worst_imbalance
 from metaeval.stats.off_policy.terms import (
@@ -21,39 +22,37 @@ from metaeval.stats.off_policy.terms import (
     UNWEIGHTED,
     Estimator,
     EstimatorName,
-    Rounds,
     Weighting,
 )
-from metaeval.stats.resampling.bootstrap import Estimate, Resampler, bootstrap, each
+from metaeval.stats.resampling.bootstrap import Estimate, bootstrap, each, refitted_interval
 from metaeval.stats.resampling.threads import one_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from metaeval.kinds.exposure.off_policy.arrays import LogArrays
-    from metaeval.kinds.exposure.off_policy.model import Predictions
-    from metaeval.kinds.exposure.off_policy.policies import Policy
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.off_policy.estimators import PolicySums, WeightTotals
+    from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
+    from metaeval.stats.off_policy.estimators import PolicySums
+    from metaeval.stats.off_policy.overlap import WeightTotals
 
+_BOOTSTRAP = Bootstrap()
 RULE = Rule()
 Above = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=False)]
+Names = Annotated[
+    tuple[EstimatorName, ...], Field(strict=False, min_length=1, description="names of estimators")
+]
+Thresholds = Annotated[tuple[Above, ...], Field(strict=False, description="numbers above 0")]
 
 
 class OffPolicy(Options):
     """How a policy is evaluated."""
 
     called = "off-policy"
-    estimators: Annotated[
-        tuple[EstimatorName, ...], Field(strict=False, min_length=1, description="names of estimators")
-    ] = ("naive", "ips", "snips", "dr")
-    clip: Annotated[tuple[Above, ...], Field(strict=False, description="numbers above 0")] = ()
+    estimators: Names = ("naive", "ips", "snips", "dr")
+    clip: Thresholds = ()
     """Largest weights; IPS, SNIPS and DR are given once more with each."""
-    trim: Annotated[tuple[Above, ...], Field(strict=False, description="numbers above 0")] = ()
+    trim: Thresholds = ()
     """Weights above which a round is left out; IPS, SNIPS and DR are given once more with each."""
-    propensity: Annotated[Source, Field(description="logged or fitted")] = "logged"
-    resamples: Count = 10_000
-    seed: Seed = 0
 
     def list(self) -> list[Estimator]:
         """Return every estimator with each of its weightings."""
@@ -90,53 +89,66 @@ class Evaluation:
     policy: str
     estimates: list[PolicyValue]
     overlap: Overlap
-    least_propensity: float
-    n_clusters: int
-    of_users: bool
-    """Whether clusters are users, not rounds."""
+    log: LogArrays
 
 
 @one_thread()
-def evaluate(log: LogArrays, policy: Policy, wanted: OffPolicy, rule: Rule = RULE) -> Evaluation:
+def evaluate(
+    log: LogArrays,
+    policy: TargetPolicy,
+    wanted: OffPolicy,
+    how: Bootstrap | None = _BOOTSTRAP,
+    *,
+    refits: int = REFITS,
+) -> Evaluation:
     """Estimate the value of a policy, the mean outcome that it would have had.
 
-    Intervals are of resampled users, or of rounds where the log has no users; the model of outcomes and the
-    numbers that Switch-DR and DRos choose are found once. The direct method has no interval: its error is
-    that of its model.
+    Parameters
+    ----------
+    how
+        How users are resampled, or rounds where the log has no users; None for no intervals. The model of
+        outcomes is fitted once.
+    refits
+        Resamples in which propensities, if they are fitted, and the model of the direct method are fitted
+        anew. They are few, so that the interval is the estimate ± the t quantile × their standard deviation;
+        fewer than two give no interval.
     """
     estimators = wanted.list()
-    model = None
-    if any(e.name in MODELLED for e in estimators):
-        model = predictions(log, policy, wanted.seed)
-    sums = policy_sums(_parts(log, policy, model), log.n_clusters, estimators)
-    found = each(bootstrap(sums.statistic, Resampler(sums.n_clusters, wanted.resamples, wanted.seed)))
-    overlap = overlap_of(log, policy, sums)
-    values = []
+    modelled = any(e.name in MODELLED for e in estimators)
+    of = Evaluated(log, policy, outcomes_of(log, policy, how.seed if how else 0) if modelled else None)
+    sums = of.sums(estimators)
+    found = _estimates(of, estimators, sums, how, refits)
+    overlap, estimates = overlap_of(log, policy, sums), []
     for estimator, estimate in zip(sums.estimators, found, strict=True):
-        plain = estimator.name in UNWEIGHTED
-        weights = sums.weights[PLAIN if plain else estimator.weighting]
-        reasons = refusals(estimator, weights, overlap, rule)
-        if estimator.name == "direct":
-            estimate = Estimate(estimate.value, np.nan, np.nan, estimate.n)  # noqa: PLW2901
-        values.append(PolicyValue(estimator, estimate, weights, reasons))
-    return Evaluation(
-        policy.name, values, overlap, float(log.propensity.min()), log.n_clusters, bool(log.users)
-    )
+        weights = sums.weights[PLAIN if estimator.name in UNWEIGHTED else estimator.weighting]
+        reasons = refusals(estimator, weights, overlap, RULE)
+        estimates.append(PolicyValue(estimator, estimate, weights, reasons))
+    return Evaluation(policy.name, estimates, overlap, log)
 
 
-def _weights(log: LogArrays, policy: Policy, part: slice) -> Floats:
-    return policy.table[policy.row[part], log.item[part]] / log.propensity[part]
+def _estimates(
+    of: Evaluated, estimators: Sequence[Estimator], sums: PolicySums, how: Bootstrap | None, refits: int
+) -> list[Estimate[float]]:
+    n = sums.n_clusters
+    values = sums.statistic.at(np.ones((n, 1)))[:, 0]
+    nothing = np.full(len(values), np.nan)
+    bare = each(Estimate(values, nothing, nothing, n))
+    if how is None:
+        return bare
+    found = each(bootstrap(sums.statistic, how.resampler(n)))
+    anew = [
+        i for i, e in enumerate(estimators) if e.name == "direct" or (of.log.fitted and e.name != "naive")
+    ]
+    few = [bare[i] for i in anew]
+    if anew and refits > 1:
+        resampler = how.model_copy(update={"resamples": refits}).resampler(n)
+        few = each(refitted_interval(Refitted(of, [estimators[i] for i in anew]), resampler))
+    for i, estimate in zip(anew, few, strict=True):
+        found[i] = estimate
+    return found
 
 
-def _parts(log: LogArrays, policy: Policy, model: Predictions | None) -> Iterator[tuple[Rounds, Ints]]:
-    for part in log.parts():
-        predicted, expected = model.of(part) if model else (None, None)
-        count = None if log.count is None else log.count[part]
-        weight = _weights(log, policy, part)
-        yield Rounds(log.outcome[part], weight, predicted, expected, count), log.cluster[part]
-
-
-def overlap_of(log: LogArrays, policy: Policy, sums: PolicySums) -> Overlap:
+def overlap_of(log: LogArrays, policy: TargetPolicy, sums: PolicySums) -> Overlap:
     """Return how far the log shows what the policy would do, by position; and what weights do to contexts."""
     places, items = len(log.positions), len(policy.items)
     cell = log.position.astype(np.int64) * items + log.item
@@ -147,7 +159,7 @@ def overlap_of(log: LogArrays, policy: Policy, sums: PolicySums) -> Overlap:
     rows, of_row = len(policy.table), log.position.astype(np.int64) * len(policy.table) + policy.row
     mass = np.bincount(of_row, minlength=places * rows).reshape(places, rows) @ policy.table
     showings = Showings(shown, inverse, squares)
-    weight = np.concatenate([_weights(log, policy, part) for part in log.parts()])
+    weight = np.concatenate([weights_of(log, policy, part) for part in log.parts()])
     contexts = [log.position, *log.context.values()]
     off = max((worst_imbalance(code, weight) for code in contexts), key=lambda found: abs(found[1]))
     return Overlap(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from metaeval.stats.regression.outcomes import OutcomeCells, fit_outcomes
 
 if TYPE_CHECKING:
     from metaeval.kinds.exposure.off_policy.arrays import LogArrays
-    from metaeval.kinds.exposure.off_policy.policies import Policy
+    from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.regression.outcomes import OutcomeModel
 
@@ -39,26 +39,45 @@ class Predictions:
         return self.model.at(self.situation[part], self.item[part]), self.each[self.meeting[part]]
 
 
-def predictions(log: LogArrays, policy: Policy, seed: int = 0) -> Predictions:
-    """Fit outcomes on item, position and context, and predict each user by a fit to other users."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """Outcomes of a log by situation and item, to which models are fitted."""
+
+    log: LogArrays
+    policy: TargetPolicy
+    cells: OutcomeCells
+    situation: Ints
+    cell: Ints
+    meeting: Ints
+    """Of each round: which situation and row of the policy meet."""
+    first: Ints
+    """The first round of each meeting."""
+
+    def predictions(self, users: Floats | None = None) -> Predictions:
+        """Fit outcomes, with each user counted so many times, and predict each by a fit to other users."""
+        log, table, row = self.log, self.policy.table, self.policy.row[self.first]
+        times = np.ones(len(log)) if users is None else users[log.cluster]
+        n, total = (np.bincount(self.cell, by).astype(np.float64) for by in (times, times * log.outcome))
+        logistic = bool(np.isin(log.outcome, (0.0, 1.0)).all())
+        model = fit_outcomes(replace(self.cells, n=n, total=total), table.shape[1], logistic=logistic)
+        each = model.under(self.situation[self.first], table, row)
+        return Predictions(model, self.situation, log.item, each, self.meeting)
+
+
+def outcomes_of(log: LogArrays, policy: TargetPolicy, seed: int = 0) -> Outcomes:
+    """Return outcomes by item, position and context, in random folds of users."""
     folds = min(FOLDS, log.n_clusters)
     fold = (np.random.default_rng([seed, 2]).permutation(log.n_clusters) % folds).astype(np.int8)[log.cluster]
     fields = [log.position, *log.context.values()]
     situation, first = numbered([fold, *fields])
-    n_items = len(policy.items)
-    cell, first_of_cell = numbered([situation, log.item])
-    cells = OutcomeCells(
-        np.stack([field[first] for field in fields], axis=1),
-        fold[first],
-        situation[first_of_cell],
-        log.item[first_of_cell],
-        np.bincount(cell).astype(np.float64),
-        np.bincount(cell, log.outcome).astype(np.float64),
-    )
-    model = fit_outcomes(cells, n_items, logistic=bool(np.isin(log.outcome, (0.0, 1.0)).all()))
-    meeting, first = numbered([situation, policy.row]) if len(policy.table) > 1 else (situation, first)
-    each = model.under(situation[first], policy.table, policy.row[first])
-    return Predictions(model, situation, log.item, each, meeting)
+    cell, of_cell = numbered([situation, log.item])
+    context = np.stack([field[first] for field in fields], axis=1)
+    n, total = (np.bincount(cell, by).astype(np.float64) for by in (None, log.outcome))
+    cells = OutcomeCells(context, fold[first], situation[of_cell], log.item[of_cell], n, total)
+    meeting = situation
+    if len(policy.table) > 1:
+        meeting, first = numbered([situation, policy.row])
+    return Outcomes(log, policy, cells, situation, cell, meeting, first)
 
 
 def numbered(codes: list[Ints]) -> tuple[Ints, Ints]:

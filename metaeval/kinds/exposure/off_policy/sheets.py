@@ -7,43 +7,42 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.base.simulation import Simulation
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.kinds.exposure.off_policy.evaluation import RULE
 from metaeval.stats.off_policy.support import OFTEN, THIN, WORST
 from metaeval.stats.off_policy.terms import CHOSEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from metaeval.kinds.exposure.off_policy.evaluation import Evaluation, OffPolicy, PolicyValue
+    from metaeval.base.simulation import Simulation
+    from metaeval.engine.intervals import Bootstrap
+    from metaeval.kinds.exposure.off_policy.evaluation import Evaluation, PolicyValue
     from metaeval.stats.off_policy.refusal import Rule
 
 
+def values_frame(found: Sequence[Evaluation], *, force: bool = False) -> pd.DataFrame:
+    """Return a row per policy and estimator, without values that are refused, unless forced."""
+    return pd.DataFrame([_row(of, value, force=force) for of in found for value in of.estimates])
+
+
 def values_sheet(
-    found: Sequence[Evaluation],
-    wanted: OffPolicy,
-    *,
-    force: bool = False,
-    simulated: bool = False,
+    frame: pd.DataFrame, how: Bootstrap | None, refits: int, *, simulated: Simulation, force: bool = False
 ) -> Sheet:
-    """Lay out the values of policies; refused values are left out, unless forced."""
-    rows = [_row(of, value, force=force) for of in found for value in of.estimates]
-    frame = pd.DataFrame(rows)
-    said = [row["reason"] for row in rows if row["refused"]]
-    of = f"{found[0].n_clusters:,} {'users' if found[0].of_users else 'rounds'}"
-    resampled = f"{wanted.resamples:,} resamples of {of}; seed {wanted.seed}"
-    notes = [f"Brackets hold 95 % bootstrap intervals ({resampled})."]
-    if wanted.propensity == "fitted":
-        notes.append("Propensities are fitted, and intervals take them as they are.")
-    if "direct" in wanted.estimators:
-        notes.append("The direct method has none: its error is that of its model.")
-    if said:
+    """Lay out what `values_frame` returns."""
+    frame = frame.assign(refused=frame["reason"] != "")  # as a file has them, they are texts
+    notes = [*intervals_said(frame, how, refits)]
+    if frame["refused"].any():
+        said = dict.fromkeys(frame.loc[frame["refused"], "reason"])
         what = (
-            "are shown all the same, and not to be relied on" if force else "are withheld; --force shows them"
+            "are shown all the same, and not to be relied on"
+            if force
+            else "are withheld; --force of metaeval off-policy shows them"
         )
-        notes.append(f"Refused values {what}. Why: {'; '.join(dict.fromkeys(said))}.")
+        notes.append(f"Refused values {what}. Why: {'; '.join(said)}.")
+    policies = list(dict.fromkeys(frame["policy"]))
     columns = (
-        *([Column("policy", "Policy")] if len(found) > 1 else []),
+        *([Column("policy", "Policy")] if len(policies) > 1 else []),
         Column("estimator", "Estimator"),
         *(
             Column(name, name.capitalize(), "number")
@@ -56,8 +55,32 @@ def values_sheet(
         Column("mean_weight", "Mean weight", "number"),
         Column("refused", "Refused"),
     )
-    title = f"Off-policy value of {', '.join(of.policy for of in found)}"
-    return Sheet("off_policy", title, frame, columns, tuple(notes), Simulation(simulated), principal=True)
+    title = f"Off-policy value of {', '.join(policies)}"
+    return Sheet("off_policy", title, frame, columns, tuple(notes), simulated, principal=True)
+
+
+def intervals_said(frame: pd.DataFrame, how: Bootstrap | None, refits: int) -> Iterator[str]:
+    """Say where propensities come from, and how intervals were made."""
+    fitted = frame["propensities"][0] == "fitted"
+    yield f"Propensities were {frame['propensities'][0]}."
+    if how is None:
+        return
+    of = f"{frame['n_clusters'][0]:,} {frame['resampled'][0]}"
+    yield f"Brackets hold {100 * how.confidence:g} % intervals from {how.resamples:,} resamples of {of}."
+    direct = (frame["estimator"] == "direct").any()
+    anew = [
+        *(["weighted values"] if fitted else []),
+        *(["the direct method"] if direct else []),
+    ]
+    if anew and refits < 2:
+        yield f"There are none of {' and '.join(anew)}, for models were fitted once (--refits)."
+    elif anew:
+        yield (
+            f"Of {' and '.join(anew)}: models fitted anew in each of {refits} resamples; the estimate ± the "
+            "t quantile × their standard deviation."
+        )
+    if direct:
+        yield "No interval of the direct method counts the bias of its model."
 
 
 def _row(of: Evaluation, value: PolicyValue, *, force: bool) -> dict[str, Any]:
@@ -79,22 +102,28 @@ def _row(of: Evaluation, value: PolicyValue, *, force: bool) -> dict[str, Any]:
         "reason": "; ".join(f"{r.reason}: {r.text}" for r in value.refusals),
         "trim": at if change == "trim" and name not in CHOSEN else np.nan,
         "chosen": at if name in CHOSEN else np.nan,
-        "n_rounds": value.weights.n,
-        "n_clusters": of.n_clusters,
+        "n_rounds": round(value.weights.expected),
+        "n_clusters": of.log.n_clusters,
+        "resampled": "users" if len(of.log.users) else "rounds",
+        "propensities": "fitted" if of.log.fitted else "logged",
     }
 
 
-def overlap_sheet(found: Sequence[Evaluation], rule: Rule, *, simulated: bool = False) -> Sheet:
-    """Lay out how far a log shows what policies would do, and the limits."""
-    frame = pd.DataFrame(
+def overlap_frame(found: Sequence[Evaluation]) -> pd.DataFrame:
+    """Return how far a log shows what policies would do, and the limits: a row per policy and quantity."""
+    return pd.DataFrame(
         [
             {"policy": of.policy, "quantity": quantity, "value": float(value), "error": error, "limit": limit}
             for of in found
-            for quantity, value, error, limit in _overlap(of, rule)
+            for quantity, value, error, limit in _overlap(of, RULE)
         ]
     )
+
+
+def overlap_sheet(frame: pd.DataFrame, simulated: Simulation, name: str = "overlap") -> Sheet:
+    """Lay out what `overlap_frame` returns."""
     columns = (
-        *([Column("policy", "Policy")] if len(found) > 1 else []),
+        *([Column("policy", "Policy")] if len(set(frame["policy"])) > 1 else []),
         Column("quantity", "Overlap"),
         Column("value", "Value", "number"),
         Column("error", "Standard error", "number"),
@@ -112,18 +141,18 @@ def overlap_sheet(found: Sequence[Evaluation], rule: Rule, *, simulated: bool = 
         f"Hardly shown: fewer than {THIN} times, where the policy would show an item {OFTEN} times or more."
     )
     title = "Overlap of the policies"
-    return Sheet("overlap", title, frame, columns, (weight, hardly, misplaced), Simulation(simulated))
+    return Sheet(name, title, frame, columns, (weight, hardly, misplaced), simulated)
 
 
 def _overlap(of: Evaluation, rule: Rule) -> Iterator[tuple[str, float, float, str]]:
     weights, overlap = of.overlap.weights, of.overlap
     nan = float("nan")
-    yield "rounds", weights.n, nan, ""
-    yield "smallest propensity of a round", of.least_propensity, nan, ""
+    yield "rounds", weights.expected, nan, ""
+    yield "smallest propensity of a round", float(of.log.propensity.min()), nan, ""
     yield "largest weight", weights.largest, nan, ""
     yield "largest weight, share of all", weights.largest_share, nan, ""
     yield "effective sample size", weights.effective, nan, f"at least {rule.effective_size:g}"
-    share = weights.effective / weights.n
+    share = weights.effective / weights.expected
     yield "effective sample size, share of the rounds", share, nan, f"at least {rule.effective_share:g}"
     off = f"1 ± {rule.mean_weight:g}, and {rule.noise:g} standard errors"
     yield "mean weight", weights.mean, weights.error, off

@@ -35,6 +35,8 @@ class Exposures:
     """Names of all items that could be shown: those of the log and of the table ``items``."""
     fields: pd.DataFrame
     """What is known of each item, a row per item in their order; texts, ``price`` and ``released``."""
+    profiles: pd.DataFrame
+    """What is known of each user, a row per user in their order."""
 
     @classmethod
     def of(cls, data: LogSet) -> Exposures:
@@ -48,7 +50,9 @@ class Exposures:
         )
         time = log[TIME].to_numpy() if TIME in log and log[TIME].notna().all() else None
         known = pd.DataFrame(index=items) if data.items is None else data.items.set_index(ITEM)
-        return cls(user, item, time, log[OUTCOME].to_numpy(), users, items, known.reindex(items))
+        profiles = pd.DataFrame(index=users) if data.profiles is None else data.profiles.set_index(USER)
+        known, profiles = known.reindex(items), profiles.reindex(users)
+        return cls(user, item, time, log[OUTCOME].to_numpy(), users, items, known, profiles)
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -12,6 +12,7 @@ from metaeval.kinds.study import distinct
 Source: TypeAlias = Literal["logged", "fitted"]
 Feature: TypeAlias = Literal["user_frequency", "item_popularity", "age", "hour", "weekday", "genre_entropy"]
 FEATURES: tuple[Feature, ...] = get_args(Feature)
+REFITS = 20
 FLOOR = 1e-6
 """The least propensity that a pair is weighted by (the source's equation 1)."""
 
@@ -28,7 +29,7 @@ class PropensityOptions(Options):
     negatives: Count = 4
     """Items drawn beside each exposure, of which those are kept that the user was never shown."""
     folds: Annotated[int, Field(ge=3, le=100, description="a whole number from 3 to 100")] = 5
-    refits: Annotated[int, Field(ge=0, le=10_000, description="a whole number, 0 or more")] = 20
+    refits: Annotated[int, Field(ge=0, le=10_000, description="a whole number, 0 or more")] = REFITS
     """Resamples of users in which propensities are fitted anew; 0 holds them fixed."""
     floor: Annotated[float, Field(gt=0, lt=1, description="a number between 0 and 1")] = FLOOR
     seed: Seed = 0

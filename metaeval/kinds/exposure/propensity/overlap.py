@@ -58,8 +58,10 @@ def _frame(given: Propensities, by: str, bin_of: Ints, expected: Floats) -> pd.D
     }
     columns |= {f"q{round(100 * q):02}": found.quantiles[:, i] for i, q in enumerate(QUANTILES)}
     columns |= {f"below_{t:g}": found.below[:, i] for i, t in enumerate(THRESHOLDS)}
-    columns |= {"ess": found.effective, "mean_weight": found.mean_weight}
-    frame = pd.DataFrame(columns | {"largest_share": found.largest_share})
+    columns["ess"] = [w.effective for w in found.weights]
+    columns["mean_weight"] = [w.mean for w in found.weights]
+    columns["largest_share"] = [w.largest_share for w in found.weights]
+    frame = pd.DataFrame(columns)
     return frame.assign(bin="") if by == ALL else frame
 
 
@@ -70,12 +72,14 @@ def balance_frame(given: Propensities) -> pd.DataFrame:
     pairs, and against the rows that they have where propensities are of choices.
     """
     of = given.of
-    rows = [_compared("item", dict(_item_covariates(given)), of.item, given, np.ones(len(of.items)))]
+    of_items = {"popularity (log)": np.log1p(of.rows_of_item), **dict(_of_fields(of.fields))}
+    rows = [_compared("item", of_items, of.item, given, np.ones(len(of.items)))]
     if len(of.users):
         features = Features(of, FEATURES)
         own = {"frequency": features.frequency}
         if features.entropy is not None:
             own["genre entropy"] = features.entropy
+        own |= dict(_of_fields(of.profiles))
         target = given.by_user if given.exposure == "choice" else np.ones(len(of.users))
         rows.append(_compared("user", own, of.user, given, target))
     return pd.concat(rows, ignore_index=True)
@@ -92,11 +96,9 @@ def _compared(
     )
 
 
-def _item_covariates(given: Propensities) -> Iterator[tuple[str, Floats]]:
-    """Yield popularity, fields that are numbers, and whether an item has a value of a field with few."""
-    of = given.of
-    yield "popularity (log)", np.log1p(of.rows_of_item)
-    for name, field in of.fields.items():
+def _of_fields(known: pd.DataFrame) -> Iterator[tuple[str, Floats]]:
+    """Yield fields that are numbers, and whether an item or user has a value of a field with few."""
+    for name, field in known.items():
         if pd.api.types.is_numeric_dtype(field):
             if field.notna().all():
                 yield str(name), field.to_numpy(dtype=np.float64)

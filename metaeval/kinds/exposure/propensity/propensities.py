@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,6 +51,13 @@ class Propensities:
         if self.exposure == "choice":
             return 1 / (self.probability * len(self.of.items))
         return 1 / (self.probability * self.of.repeats)
+
+    def refitted(self, users: Floats) -> Propensities:
+        """Return fitted ones, fitted anew with each user counted so many times; logged ones as they are."""
+        if self.model is None:
+            return self
+        model = self.model.refitted(users)
+        return replace(self, probability=model.of_log(), model=model)
 
     @property
     def expected(self) -> float:

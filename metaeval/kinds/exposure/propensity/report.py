@@ -12,7 +12,13 @@ from metaeval.kinds.exposure.files import BALANCE, MEANS, OVERLAP
 from metaeval.kinds.exposure.propensity.means import means_frame
 from metaeval.kinds.exposure.propensity.overlap import balance_frame, overlap_frame
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
-from metaeval.kinds.exposure.propensity.sheets import balance_sheet, means_sheet, model_sheets, overlap_sheet
+from metaeval.kinds.exposure.propensity.sheets import (
+    balance_sheet,
+    means_sheet,
+    model_frames,
+    model_sheets,
+    overlap_sheet,
+)
 
 if TYPE_CHECKING:
     import os
@@ -41,10 +47,8 @@ def overlap_report(
         If the log cannot be read, or has no propensities and none can be fitted.
     """
     data, how = load(place), Bootstrap(resamples=resamples, seed=seed)
-    given, frames = log_found(data, options, how)
-    simulated = Simulation(data.simulated)
-    fitted = model_sheets(given.model, simulated) if given.model else []
-    return [*log_sheets(frames, options, how, simulated), *fitted]
+    _, frames = log_found(data, options, how)
+    return log_sheets(frames, options, how, Simulation(data.simulated))
 
 
 def log_found(
@@ -68,7 +72,8 @@ def log_found(
         source = "fitted" if given.model else "logged"
         found = {OVERLAP: overlap_frame(given).assign(source=source), BALANCE: balance_frame(given)}
     with progress("means"):
-        return given, found | {MEANS: means_frame(data, given, options, how)}
+        found[MEANS] = means_frame(data, given, options, how)
+    return given, found | (model_frames(given.model) if given.model else {})
 
 
 def log_sheets(
@@ -88,6 +93,7 @@ def log_sheets(
         ),
         overlap_sheet(frames[OVERLAP], simulated, (source,)),
         balance_sheet(frames[BALANCE], simulated),
+        *model_sheets(frames, simulated),
     ]
 
 

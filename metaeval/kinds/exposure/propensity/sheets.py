@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.kinds.exposure.files import MODEL, MODEL_CALIBRATION
 from metaeval.kinds.exposure.propensity.means import gap_sentence
 from metaeval.stats.off_policy.overlap import QUANTILES, THRESHOLDS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from metaeval.base.simulation import Simulation
     from metaeval.kinds.exposure.propensity.model import ExposureModel
 
@@ -29,7 +32,8 @@ _BALANCE = (
 )
 _MEANS = (
     "Naive: the mean over the rows. IPS: Σwy / N, where N is what the weights should add up to: users × "
-    "items for propensities of pairs, rows for those of choices. SNIPS: Σwy / Σw."
+    "items for propensities of pairs, rows for those of choices. SNIPS: Σwy / Σw. Both are the off-policy "
+    "values of the policy that shows all items alike."
 )
 
 
@@ -72,12 +76,14 @@ def means_sheet(frame: pd.DataFrame, simulated: Simulation, intervals: str) -> S
     columns = [Column("mean", "Mean"), Column("value", "Value", "number", "ci_low", "ci_high")]
     if frame["closed"].notna().any():
         columns.append(Column("closed", "Of the gap closed", "share"))
-    notes = tuple(filter(None, (gap_sentence(frame), _MEANS, intervals)))
+    why = "; ".join(dict.fromkeys(filter(None, frame["reason"])))
+    refused = why and f"What is withheld is refused: {why}."
+    notes = tuple(filter(None, (gap_sentence(frame), refused, _MEANS, intervals)))
     return Sheet("means", "Mean outcome, as logged and weighted", frame, tuple(columns), notes, simulated)
 
 
-def model_sheets(model: ExposureModel, simulated: Simulation) -> list[Sheet]:
-    """Return the coefficients and the calibration of fitted propensities."""
+def model_frames(model: ExposureModel) -> dict[str, pd.DataFrame]:
+    """Return the coefficients and the calibration of fitted propensities: name of the file → table."""
     found, sample = model.calibration(), model.sample
     cases = int(sample.exposed.sum())
     fitted = (
@@ -85,29 +91,33 @@ def model_sheets(model: ExposureModel, simulated: Simulation) -> list[Sheet]:
         f"{len(sample.exposed) - cases:,} that were not shown, weighted to all there are; "
         f"{model.options.folds} folds of users, each predicted and calibrated by a model of the others."
     )
+    rows = {"predicted": found.predicted, "exposed": found.happened, "pairs": found.weight, "auc": found.auc}
+    return {MODEL: model.coefficients().assign(fitted=fitted), MODEL_CALIBRATION: pd.DataFrame(rows)}
+
+
+def model_sheets(frames: Mapping[str, pd.DataFrame], simulated: Simulation) -> list[Sheet]:
+    """Lay out what `model_frames` returns."""
+    if MODEL not in frames:
+        return []
+    model, calibration = frames[MODEL], frames[MODEL_CALIBRATION]
     coefficients = Sheet(
         "coefficients",
         "The exposure model",
-        model.coefficients(),
+        model,
         (
             Column("feature", "Feature"),
             Column("coefficient", "Log odds", "number", "least", "largest"),
             Column("root_mean_square", "Root mean square", "number"),
         ),
-        (fitted, "Log odds per unit of the feature, mean over folds [least, largest]."),
+        (model["fitted"][0], "Log odds per unit of the feature, mean over folds [least, largest]."),
         simulated,
     )
-    rows = pd.DataFrame({"predicted": found.predicted, "exposed": found.happened, "pairs": found.weight})
-    calibration = Sheet(
-        "calibration",
-        "Calibration of the exposure model",
-        rows,
-        (
-            Column("predicted", "Predicted", "number"),
-            Column("exposed", "Exposed", "number"),
-            Column("pairs", "Pairs", "count"),
-        ),
-        (f"The area under the ROC curve is {found.auc:.4f}. Bins are cut at quantiles of shown pairs.",),
-        simulated,
+    columns = (
+        Column("predicted", "Predicted", "number"),
+        Column("exposed", "Exposed", "number"),
+        Column("pairs", "Pairs", "count"),
     )
-    return [coefficients, calibration]
+    area = f"The area under the ROC curve is {calibration['auc'][0]:.4f}."
+    title = "Calibration of the exposure model"
+    notes = (f"{area} Bins are cut at quantiles of shown pairs.",)
+    return [coefficients, Sheet("propensity_calibration", title, calibration, columns, notes, simulated)]

@@ -30,12 +30,15 @@ class HeldOut:
         Of each user's rows that are held out.
     trained
         Users and items of the training part, as `Exposures.pair` numbers them.
+    early
+        The rows of the training part.
     """
 
     of: Exposures
     rows: Ints
     share: Floats
     trained: Ints
+    early: Ints
 
     @classmethod
     def latest(cls, of: Exposures, share: float, seed: int) -> HeldOut:
@@ -50,10 +53,11 @@ class HeldOut:
         kept = np.ceil(share * n).astype(np.int64)
         place = np.arange(len(of)) - np.repeat(np.cumsum(n) - n, n)
         late = place >= (n - kept)[of.user[order]]
-        trained = np.unique(of.pair[order[~late]])
+        early = np.sort(order[~late])
+        trained = np.unique(of.pair[early])
         rows = np.sort(order[late])
         rows = rows[~np.isin(of.pair[rows], trained)]
-        return cls(of, rows, kept / np.maximum(n, 1), trained)
+        return cls(of, rows, kept / np.maximum(n, 1), trained, early)
 
     def probability(self, given: Propensities, floor: float) -> Floats:
         """Return the propensity of each held-out row, the floor at least.

@@ -11,12 +11,11 @@ import pandas as pd
 from metaeval.kinds.exposure.data.log_set import PROPENSITY
 from metaeval.kinds.exposure.off_policy.arrays import arrays_of
 from metaeval.kinds.exposure.off_policy.evaluation import RULE, overlap_of
-from metaeval.kinds.exposure.off_policy.policies import Policy
-from metaeval.kinds.exposure.propensity.means import refitted_interval
+from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
 from metaeval.stats.off_policy.estimators import policy_sums
 from metaeval.stats.off_policy.refusal import refusals
 from metaeval.stats.off_policy.terms import PLAIN, Estimator, Rounds
-from metaeval.stats.resampling.bootstrap import Estimate, bootstrap
+from metaeval.stats.resampling.bootstrap import Estimate, bootstrap, refitted_interval
 from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack
 from metaeval.stats.resampling.multiplicity import holm
 from metaeval.stats.resampling.paired import paired_test
@@ -166,7 +165,7 @@ def overlap_with(of: Recommended, system: int) -> tuple[PolicySums, Overlap]:
     rows = given.of.users.get_indexer(pd.Index(log.users))
     columns = given.of.items.get_indexer(pd.Index(items))
     table = (mass / np.maximum(listed, 1)[:, None])[np.ix_(rows, columns)]
-    policy = Policy(of.systems[system], items, table, log.cluster)
+    policy = TargetPolicy(of.systems[system], items, table, log.cluster)
     weight = table[log.cluster, log.item] / log.propensity
     weightings = dict.fromkeys([PLAIN, *(e.weighting for e in of.options.every)])
     sums = policy_sums(

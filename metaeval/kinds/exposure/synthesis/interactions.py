@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from numpy.typing import NDArray
-
     from metaeval.kinds.exposure.data.log_set import LogSet
     from metaeval.stats.coefficients.tables import Floats, Ints
 
@@ -75,27 +73,20 @@ class Interactions:
             )
         return cls(of, _in_time(of, np.flatnonzero(of.outcome >= data.positive)), *found)
 
-    def split(self, share: float) -> tuple[Interactions, NDArray[np.bool_]]:
-        """Return the interactions without the last rows of each user, and which rows of the log these are."""
-        order = _in_time(self.of, np.arange(len(self.of)))
-        user = self.of.user[order]
-        count = np.bincount(user, minlength=len(self.of.users))
-        place = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
-        late = np.zeros(len(order), dtype=bool)
-        late[order] = place >= count[user] - np.floor(share * count[user])
-        kept = np.flatnonzero(~late)
+    def among(self, rows: Ints) -> Interactions:
+        """Return the interactions of some rows of the log."""
         of, time = self.of, self.of.time
         part = replace(
             of,
-            user=of.user[kept],
-            item=of.item[kept],
-            time=None if time is None else time[kept],
-            outcome=of.outcome[kept],
+            user=of.user[rows],
+            item=of.item[rows],
+            time=None if time is None else time[rows],
+            outcome=of.outcome[rows],
         )
         number = np.full(len(of), -1)
-        number[kept] = np.arange(len(kept))
-        rows = number[self.rows]
-        return replace(self, of=part, rows=rows[rows >= 0]), late
+        number[rows] = np.arange(len(rows))
+        left = number[self.rows]
+        return replace(self, of=part, rows=left[left >= 0])
 
     @property
     def user(self) -> Ints:

@@ -2,57 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
+from metaeval.base.errors import MetaevalError
+from metaeval.kinds.exposure.data.log_set import ITEM, USER
+from metaeval.kinds.exposure.propensity.features import popularity_bins
+from metaeval.kinds.exposure.recommenders.lists import HeldOut
+from metaeval.kinds.exposure.recommenders.options import RecommenderOptions
+from metaeval.kinds.exposure.recommenders.sums import Recommended, Within
 from metaeval.kinds.exposure.synthesis.constraints import cosine_graph
-from metaeval.kinds.exposure.synthesis.interactions import incidence
+from metaeval.kinds.exposure.synthesis.interactions import Interactions, incidence
 from metaeval.kinds.exposure.synthesis.report import TAIL
 from metaeval.kinds.exposure.synthesis.synthesizer import synthesize
+from metaeval.stats.off_policy.terms import Estimator
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from metaeval.kinds.exposure.data.log_set import LogSet
     from metaeval.kinds.exposure.propensity.propensities import Propensities
-    from metaeval.kinds.exposure.synthesis.interactions import Interactions
     from metaeval.kinds.exposure.synthesis.options import SynthesisOptions
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 _USERS = 1_000  # served at a time
 NAME = "item-knn"
-
-
-class HeldOut(NamedTuple):
-    """Real successes that a recommender has not seen, shape (n,) each."""
-
-    user: Ints
-    item: Ints
-    weight: Floats
-    """The inverse of the propensity, floored."""
-
-
-def held_out(
-    known: Interactions,
-    train: Interactions,
-    given: Propensities,
-    late: NDArray[np.bool_],
-    floor: float,
-) -> HeldOut:
-    """Return the successes among held-out rows, each user and item once, none that training has shown.
-
-    Parameters
-    ----------
-    given
-        The propensities of all rows.
-    late
-        Which rows are held out.
-    """
-    rows = known.rows[late[known.rows]]
-    rows = rows[~np.isin(known.of.pair[rows], train.of.pair)]
-    rows = rows[np.unique(known.of.pair[rows], return_index=True)[1]]
-    return HeldOut(known.of.user[rows], known.of.item[rows], 1 / np.maximum(given.probability[rows], floor))
 
 
 def item_knn(taken: csr_array[Any, Any], shown: csr_array[Any, Any], k: int, neighbours: int) -> Ints:
@@ -79,54 +56,65 @@ def item_knn(taken: csr_array[Any, Any], shown: csr_array[Any, Any], k: int, nei
     return lists
 
 
-def recall_sums(lists: Ints, held: HeldOut, bins: Ints) -> Floats:
-    """Return what `MEASURES` are ratios of, by user: shape (measures, 2, users).
-
-    IPS-Recall@K is Σ hit / p over Σ 1 / p, over held-out successes (Yang et al. 2018, normalised by weights).
-    """
-    users = len(lists)
-    hit = (lists[held.user] == held.item[:, None]).any(axis=1).astype(np.float64)
-    tail = bins[held.item] > bins.max() - TAIL
-    recommended = lists >= 0
-    in_tail = (recommended & (bins[lists] > bins.max() - TAIL)).sum(axis=1)
-
-    def by_user(values: Floats) -> Floats:
-        return np.bincount(held.user, values, users).astype(np.float64)
-
-    return np.stack(
-        [
-            np.stack([by_user(held.weight * hit), by_user(held.weight)]),
-            np.stack([by_user(hit), by_user(np.ones(len(hit)))]),
-            np.stack([by_user(hit * tail), by_user(1.0 * tail)]),
-            np.stack([in_tail, recommended.sum(axis=1)]).astype(np.float64),
-        ]
-    )
-
-
 def measures(k: int) -> tuple[str, ...]:
-    """Return the names of what `recall_sums` gives."""
-    return (f"IPS-Recall@{k}", f"Recall@{k}", f"Recall@{k} of the tail", "tail share of the lists")
+    """Return the names of what `downstream` gives."""
+    return (f"IPS-Recall@{k}", f"Recall@{k}", f"IPS-Recall@{k} of the tail", "tail share of the lists")
 
 
 def downstream(
-    known: Interactions, given: Propensities, how: SynthesisOptions, floor: float, rounds: int
+    data: LogSet, given: Propensities, how: SynthesisOptions, *, floor: float, rounds: int
 ) -> Floats:
-    """Return `recall_sums` of item-kNN without synthetic interactions and after each round, stacked.
+    """Return sums whose ratios are `measures` of item-kNN without synthetic rows and after each round.
 
     The recommender and the synthesizer learn from the earlier rows of each user alone; the synthetic
-    interactions are drawn anew from these.
+    interactions are drawn anew from these. What is held out, and recall, are those of
+    `metaeval.kinds.exposure.recommenders`.
+
+    Returns
+    -------
+    ndarray
+        Shape (1 + rounds, measures, 2, users).
+
+    Raises
+    ------
+    MetaevalError
+        If item-kNN has nothing to recommend.
     """
-    train, late = known.split(how.held_out)
-    held = held_out(known, train, given, late, floor)
+    options = RecommenderOptions(k=how.k, held_out=how.held_out, seed=how.seed)
+    known = Interactions.of_log(data)
+    train = known.among(HeldOut.latest(known.of, how.held_out, how.seed).early)
     shape = (len(known.of.users), len(known.of.items))
     shown = incidence(train.of.user, train.of.item, shape)
-    made, found = None, []
-    users, items = train.user, train.item
-    for number in range(rounds + 1):
-        if number:
-            made = synthesize(train, how, made)
-            users, items = np.concatenate([users, made.user]), np.concatenate([items, made.item])
-            bins = made.bins
-        lists = item_knn(incidence(users, items, shape), shown, how.k, how.neighbours)
-        found.append(lists)
-    return np.stack([recall_sums(lists, held, bins) for lists in found])
+    users, items, made = train.user, train.item, None
+    lists = [item_knn(train.taken, shown, how.k, how.neighbours)]
+    for _ in range(rounds):
+        made = synthesize(train, how, made)
+        users, items = np.concatenate([users, made.user]), np.concatenate([items, made.item])
+        lists.append(item_knn(incidence(users, items, shape), shown, how.k, how.neighbours))
+    runs = pd.concat([_runs(f"{number:03}", of, known) for number, of in enumerate(lists)], ignore_index=True)
+    found = Recommended.of(replace(data, runs=runs), given, options, floor)
+    if found is None or len(found.systems) <= rounds:
+        raise MetaevalError("item-kNN has nothing to recommend: no two items were taken by the same user")
+    bins = popularity_bins(train.of)
+    tail = bins > bins.max() - TAIL
+    ips, naive = Estimator("ips"), Estimator("naive")
+    recalls = [
+        found.by_user(given, "Recall", estimator, Within(items=items))[:2]
+        for estimator, items in ((ips, None), (naive, None), (ips, tail))
+    ]
+    counts = [np.stack([((of >= 0) & tail[of]).sum(axis=1), (of >= 0).sum(axis=1)]) for of in lists]
+    recalls.append(np.stack(counts, axis=1)[..., found.users].astype(np.float64))
+    return np.stack(recalls).transpose(2, 0, 1, 3)
+
+
+def _runs(name: str, lists: Ints, known: Interactions) -> pd.DataFrame:
+    """Return lists as the table ``runs`` has them."""
+    user, place = np.nonzero(lists >= 0)
+    return pd.DataFrame(
+        {
+            "system": name,
+            USER: known.of.users.to_numpy(dtype=object)[user],
+            ITEM: known.of.items.to_numpy(dtype=object)[lists[user, place]],
+            "rank": place + 1,
+        }
+    )

@@ -8,10 +8,9 @@ import pytest
 
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.data.simulated import SYSTEMS, simulate
-from metaeval.kinds.exposure.propensity.means import LogMeans
 from metaeval.kinds.exposure.propensity.options import PropensityOptions
-from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from tests.conftest import ROOT
+from tests.kinds.exposure.propensity.logs import means
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +46,7 @@ def test_the_log_is_drawn_by_its_propensities(large) -> None:
 
 def test_what_was_shown_is_liked_more_and_weights_undo_it(large) -> None:
     for source in ("logged", "fitted"):
-        given = propensities_of(large.data, PropensityOptions(source=source, folds=3))
-        naive, ips, snips = LogMeans(given).at(np.ones((300, 1)))[:, 0]
+        naive, ips, snips = means(large.data, PropensityOptions(source=source, folds=3))
         assert naive - large.mean > 0.05
         assert abs(snips - large.mean) < 0.02
         assert abs(ips - large.mean) < 0.04

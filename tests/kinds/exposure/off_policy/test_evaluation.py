@@ -11,11 +11,12 @@ import pytest
 from benchmarks.off_policy import covered, errors
 from benchmarks.simulated_bandits import FAILURES, bandit
 from metaeval.base.errors import MetaevalError
+from metaeval.engine.intervals import Bootstrap
 from metaeval.kinds.exposure.off_policy.evaluation import OffPolicy, evaluate
 from metaeval.kinds.exposure.off_policy.policies import uniform
 from metaeval.stats.off_policy.refusal import Reason
 
-WEIGHTED = OffPolicy(estimators=("ips", "snips"), resamples=2)
+WEIGHTED = OffPolicy(estimators=("ips", "snips"))
 LOGS = 200
 EXPECTED = {
     "missing items": {Reason.SUPPORT},
@@ -27,7 +28,7 @@ EXPECTED = {
 
 
 def refused(simulated, wanted=WEIGHTED):
-    found = evaluate(simulated.log, simulated.policy, wanted)
+    found = evaluate(simulated.log, simulated.policy, wanted, None)
     return {v.estimator.name: {r.reason for r in v.refusals} for v in found.estimates}
 
 
@@ -55,12 +56,12 @@ def test_no_sound_log_is_refused(users, items):
 def test_estimators_with_a_model_are_refused_with_the_others(failure):
     simulated = bandit(np.random.default_rng(2), 400, failure=failure)
     names = ("ips", "dr", "switch-dr", "dros")
-    found = refused(simulated, OffPolicy(estimators=names, resamples=2))
+    found = refused(simulated, OffPolicy(estimators=names))
     assert all(bool(found[name]) == (failure is not None) for name in names)
 
 
 def test_intervals_cover_the_known_value():
-    for logs, names in ((400, ("ips", "snips")), (80, ("dr",))):
+    for logs, names in ((400, ("ips", "snips")), (80, ("dr", "switch-dr", "dros"))):
         allowed = 3 * np.sqrt(0.95 * 0.05 / logs)  # what chance does to the share of so few logs
         for name, share in covered(logs, 300, resamples=400, names=names).items():
             assert 0.93 - allowed <= share <= 0.97 + allowed, name
@@ -81,10 +82,24 @@ def test_dr_is_unbiased_where_either_model_is_right_and_not_where_none_is():
     assert abs(off["both"]) > 0.02
 
 
+def test_the_interval_of_the_direct_method_is_of_fits_anew():
+    """It is about as wide as that of DR, which has the same model and its noise."""
+    rng, widths = np.random.default_rng(5), []
+    for seed in range(6):
+        simulated = bandit(rng, 400)
+        wanted, how = OffPolicy(estimators=("direct", "dr")), Bootstrap(resamples=200, seed=seed)
+        direct, dr = (v.found for v in evaluate(simulated.log, simulated.policy, wanted, how).estimates)
+        widths.append((direct.high - direct.low) / (dr.high - dr.low))
+    assert 0.5 < np.median(widths) < 1.5
+    once = evaluate(simulated.log, simulated.policy, wanted, how, refits=0).estimates
+    assert np.isnan([once[0].found.low, once[0].found.high]).all()
+    assert once[1].found.low == dr.low
+
+
 def test_draws_depend_on_the_seed_alone():
     simulated = bandit(np.random.default_rng(0), 50)
-    wanted = OffPolicy(estimators=("dr", "dros"), resamples=50, seed=3)
-    one, two = (evaluate(simulated.log, simulated.policy, wanted) for _ in range(2))
+    wanted, how = OffPolicy(estimators=("dr", "dros", "direct")), Bootstrap(resamples=50, seed=3)
+    one, two = (evaluate(simulated.log, simulated.policy, wanted, how, refits=3) for _ in range(2))
     assert [v.found for v in one.estimates] != []
     for a, b in zip(one.estimates, two.estimates, strict=True):
         assert (a.found.value, a.found.low, a.found.high) == (b.found.value, b.found.low, b.found.high)

@@ -5,6 +5,10 @@ import pandas as pd
 from scipy.special import expit
 
 from metaeval.kinds.exposure.data.loading import log_of
+from metaeval.kinds.exposure.off_policy.arrays import arrays_of
+from metaeval.kinds.exposure.off_policy.evaluation import OffPolicy, evaluate
+from metaeval.kinds.exposure.off_policy.policies import uniform
+from metaeval.kinds.exposure.propensity.propensities import propensities_of
 
 ABOUT = {"name": "planted", "outcome": {"min": 0, "max": 5, "integer": False}, "exposure": "pair"}
 
@@ -37,3 +41,10 @@ def planted(seed, users=150, items=60, slope=1.2, level=-2.0):
 def planted_set(seed, **how):
     log, p, outcome, items = planted(seed, **how)
     return log_of(ABOUT, {"log": log, "items": items}), p, outcome
+
+
+def means(data, options):
+    """The naive mean, IPS and SNIPS of the policy that shows all items alike, refused or not."""
+    log = arrays_of(data, propensities_of(data, options))
+    wanted = OffPolicy(estimators=("naive", "ips", "snips"))
+    return [one.found.value for one in evaluate(log, uniform(log), wanted, None).estimates]

@@ -65,6 +65,14 @@ def _scaled(data, by):
     return replace(data, log=data.log.assign(propensity=data.log["propensity"] * by))
 
 
+def test_balance_has_the_fields_of_profiles(coat) -> None:
+    data = load(coat)
+    found = balance_frame(propensities_of(data, PropensityOptions()))
+    users = found[found["of"] == "user"]["covariate"].tolist()
+    assert users[0] == "frequency"
+    assert any(name.split(":")[0] in data.profiles for name in users)
+
+
 def test_items_that_were_never_shown_are_counted() -> None:
     data, *_ = planted_set(2, users=30, items=60, level=-4.0)
     frame = overlap_frame(propensities_of(data, PropensityOptions()))
@@ -78,8 +86,8 @@ def test_a_fitted_model_is_shown_with_its_calibration(tmp_path) -> None:
     folder = save(data, tmp_path / "log")
     options = PropensityOptions(source="fitted", refits=2)
     sheets = {sheet.name: sheet for sheet in overlap_report(folder, options, resamples=50)}
-    assert set(sheets) == {"means", "overlap", "balance", "coefficients", "calibration"}
-    frame = sheets["calibration"].frame
+    assert set(sheets) == {"means", "overlap", "balance", "coefficients", "propensity_calibration"}
+    frame = sheets["propensity_calibration"].frame
     np.testing.assert_allclose(frame["pairs"].sum(), 60 * 40)
     assert np.average(frame["predicted"], weights=frame["pairs"]) == pytest.approx(
         len(data.log) / 2400, rel=0.1

@@ -6,9 +6,11 @@ import pytest
 from metaeval.kinds.exposure.data.simulated import simulate
 from metaeval.kinds.exposure.propensity.options import PropensityOptions
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
+from metaeval.kinds.exposure.recommenders.lists import HeldOut
 from metaeval.kinds.exposure.synthesis.interactions import Interactions, incidence
 from metaeval.kinds.exposure.synthesis.options import SynthesisOptions
-from metaeval.kinds.exposure.synthesis.recommender import HeldOut, downstream, held_out, item_knn, recall_sums
+from metaeval.kinds.exposure.synthesis.recommender import downstream, item_knn
+from metaeval.kinds.exposure.synthesis.synthesizer import synthesize
 
 
 def test_items_are_ranked_by_the_sum_of_their_cosines_and_those_shown_are_left_out() -> None:
@@ -26,36 +28,45 @@ def test_items_are_ranked_by_the_sum_of_their_cosines_and_those_shown_are_left_o
         assert lists[user].tolist() == best + [-1] * (4 - len(best))
 
 
-def test_recall_is_the_weighted_share_of_what_was_held_out() -> None:
-    lists = np.array([[0, 1], [2, -1], [3, 0]])
-    held = HeldOut(np.array([0, 0, 1, 1]), np.array([0, 4, 2, 3]), np.array([2.0, 1.0, 4.0, 1.0]))
-    ips, plain, tail, lengths = recall_sums(lists, held, np.array([0, 1, 2, 3, 4])).sum(axis=2)
-    assert ips.tolist() == [2 + 4, 8]
-    assert plain.tolist() == [2, 4]
-    assert tail.tolist() == [0, 2]  # of items 3 and 4
-    assert lengths.tolist() == [1, 5]
-
-
-def test_what_is_held_out_is_real_late_and_new_to_the_user() -> None:
+def test_recall_is_the_weighted_share_of_the_held_out_successes_in_the_lists() -> None:
+    """Against sums over the rows themselves, without and with synthetic interactions."""
     data = simulate(users=60, items=100, seed=5).data
-    known = Interactions.of_log(data)
-    train, late = known.split(0.3)
-    given = propensities_of(data, PropensityOptions())
-    held = held_out(known, train, given, late, 1e-6)
-    shown = set(train.of.pair.tolist())
-    pairs = held.user.astype(np.int64) * len(known.of.items) + held.item
-    assert not shown & set(pairs.tolist())
-    successes = known.of.pair[late & (known.of.outcome == 1)]
-    assert set(pairs.tolist()) == set(successes.tolist()) - shown
-    rows = dict(zip(known.of.pair.tolist(), given.probability, strict=True))
-    assert held.weight == pytest.approx([1 / rows[pair] for pair in pairs.tolist()])
+    known, given = Interactions.of_log(data), propensities_of(data, PropensityOptions())
+    how = SynthesisOptions(held_out=0.3, k=10)
+    found = downstream(data, given, how, floor=1e-6, rounds=1).sum(axis=-1)
+    held = HeldOut.latest(known.of, 0.3, how.seed)
+    assert not np.isin(known.of.pair[held.rows], known.of.pair[held.early]).any()
+    train = known.among(held.early)
+    assert known.of.time is not None
+    for user in range(60):
+        own = [known.of.time[rows][known.of.user[rows] == user] for rows in (held.early, held.rows)]
+        assert not own[0].size or not own[1].size or own[0].max() <= own[1].min()
+    made = synthesize(train, how)
+    bins, of = made.bins, known.of
+    weight = dict(zip(held.rows.tolist(), held.weight(given, 1e-6), strict=True))
+    learnt = [(train.user, train.item), (np.r_[train.user, made.user], np.r_[train.item, made.item])]
+    shape = (len(of.users), len(of.items))
+    shown = incidence(train.of.user, train.of.item, shape)
+    recommended = [item_knn(incidence(*pairs, shape), shown, 10, how.neighbours) for pairs in learnt]
+    served = np.any([(lists >= 0).any(axis=1) for lists in recommended], axis=0)
+    liked = [r for r in held.rows.tolist() if of.outcome[r] == 1 and served[of.user[r]]]
+    for number, lists in enumerate(recommended):
+        hits = [row for row in liked if of.item[row] in lists[of.user[row]]]
+        ips, plain, tail, share = found[number]
+        assert ips == pytest.approx([sum(weight[r] for r in rows) for rows in (hits, liked)])
+        assert plain == pytest.approx([len(hits), len(liked)])
+        own = [[r for r in rows if bins[of.item[r]] >= 3] for rows in (hits, liked)]
+        assert tail == pytest.approx([sum(weight[r] for r in rows) for rows in own])
+        flat = lists[lists >= 0]
+        assert share.tolist() == [(bins[flat] >= 3).sum(), len(flat)]
 
 
-def test_without_constraints_on_exposure_lists_move_to_the_tail_as_the_target_says() -> None:
+def test_lists_move_to_where_the_target_puts_the_interactions() -> None:
     data = simulate(users=100, items=100, seed=8).data
-    given, known = propensities_of(data, PropensityOptions()), Interactions.of_log(data)
+    given = propensities_of(data, PropensityOptions())
     share = []
     for target in ((1, 0, 0, 0, 0), (0, 0, 0, 0, 1)):
-        before, after = downstream(known, given, SynthesisOptions(target=target), 1e-6, 1)[:, 3].sum(axis=-1)
+        how = SynthesisOptions(target=target)
+        before, after = downstream(data, given, how, floor=1e-6, rounds=1)[:, 3].sum(axis=-1)
         share.append(after[0] / after[1])
     assert share[0] < before[0] / before[1] < share[1]

@@ -117,18 +117,3 @@ def test_a_log_without_success_is_refused() -> None:
     items = tables()["items"].assign(genres=["x", "y", "x"])
     with pytest.raises(MetaevalError, match="no outcome of the log of shop is a success"):
         Interactions.of_log(log_of(ABOUT, {"log": log, "items": items}))
-
-
-def test_the_last_rows_of_each_user_are_held_out() -> None:
-    known = Interactions.of_log(DATA)
-    train, late = known.split(0.25)
-    assert DATA.log["user_id"].nunique() == len(known.of.users)
-    time, user = known.of.time, known.of.user
-    assert time is not None
-    for one in range(len(known.of.users)):
-        own = user == one
-        assert late[own].sum() == np.floor(0.25 * own.sum())
-        if late[own].any():
-            assert time[own & ~late].max() <= time[own & late].min()
-    assert len(train.of) == (~late).sum()
-    assert len(train.rows) == (known.of.outcome[~late] == 1).sum()
