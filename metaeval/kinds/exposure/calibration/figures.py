@@ -9,7 +9,7 @@ import numpy as np
 from metaeval.engine.figures.figure import Figure, first_choices
 from metaeval.engine.figures.style import BLUE, FILLING, GREY, VERMILION, layer, nominal, number
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.kinds.exposure.files import POINTS
+from metaeval.kinds.exposure.files import CALIBRATION, POINTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,18 +40,20 @@ def calibration_figures(
     outside = frame["predicted"].isna()
     part = np.where(outside, "score out of the range of the others", _INSIDE)
     frame = frame.assign(
-        target_name=frame["measure"] + " by " + frame["estimator"].str.upper(),
+        measure=frame["measure"] + " by " + frame["estimator"].str.upper(),
         part=np.where(frame["reason"] == "", part, "no map: " + frame["reason"]),
     )
-    yield Figure(
-        _sheet(frame, simulated), _chart(frame), first_choices(frame, first, ["evaluator", "target_name"])
-    )
+    # The judge with the highest ρ of all is shown first.
+    links = tables[CALIBRATION].sort_values("spearman", ascending=False)
+    wanted = {"evaluator": str(links["evaluator"].iloc[0]), **first}
+    chosen = first_choices(frame, wanted, ["evaluator", "measure"])
+    yield Figure(_sheet(frame, simulated), _chart(frame), chosen)
 
 
 def _sheet(frame: pd.DataFrame, simulated: Simulation) -> Sheet:
     columns = (
         Column("evaluator", "Judge"),
-        Column("target_name", "Target"),
+        Column("measure", "Measure"),
         Column("system", "Recommender"),
         Column("score", "Score", "decimal", "score_low", "score_high"),
         Column("target", "Value", "decimal", "target_low", "target_high"),

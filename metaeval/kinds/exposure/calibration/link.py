@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
@@ -143,7 +143,7 @@ def link(score: Statistic, target: Statistic, n_users: int, resampler: Resampler
     ones = np.ones((n_users, 1))
     x, y = score.at(ones)[:, 0], target.at(ones)[:, 0]
     nothing = np.full(len(x), np.nan)
-    why = _why_not(x, y, target, resampler)
+    why = _why_not(x, y, score, target, resampler)
     if why is not None:
         return Link(x, y, nothing, nothing, NOTHING, NOTHING, NOTHING, why)
     order, map_ = Pairwise(score, target), OutOfFold(score, target)
@@ -153,7 +153,7 @@ def link(score: Statistic, target: Statistic, n_users: int, resampler: Resampler
         values = [float(v) for v in np.concatenate([order.at(ones), map_.at(ones)])[:, 0]]
         found = [Estimate(v, np.nan, np.nan, n_users) for v in values]
     else:
-        fewer = replace(resampler, resamples=min(FITTED, resampler.resamples))
+        fewer = resampler.at_most(FITTED)
         found = [
             *each(bootstrap(order, resampler, bounds=(-1.0, 1.0), stretch=False)),
             *each(bootstrap(map_, fewer, bounds=(-np.inf, 1.0), stretch=False)),
@@ -162,7 +162,9 @@ def link(score: Statistic, target: Statistic, n_users: int, resampler: Resampler
     return Link(x, y, left_out(x, y), fitted, spearman, kendall, r2, None)
 
 
-def _why_not(x: Floats, y: Floats, target: Statistic, resampler: Resampler | None) -> Why | None:
+def _why_not(
+    x: Floats, y: Floats, score: Statistic, target: Statistic, resampler: Resampler | None
+) -> Why | None:
     there = ~np.isnan(x + y)
     n = int(there.sum())
     if n < LEAST:
@@ -170,18 +172,19 @@ def _why_not(x: Floats, y: Floats, target: Statistic, resampler: Resampler | Non
     full = int((y[there] >= _CEILING).sum())
     if 2 * full >= n:
         return Why(NoLink.SATURATED, f"{full} of {n} targets are {_CEILING:g} or more")
-    if np.ptp(x[there]) <= _EQUAL:
-        return Why(NoLink.FLAT_SCORE, "the judge gives all recommenders one score")
-    if np.ptp(y[there]) <= _EQUAL or (resampler and not _differ(y, there, target, resampler)):
-        low, high = y[there].min(), y[there].max()
-        return Why(NoLink.FLAT, f"targets from {low:.4f} to {high:.4f} do not differ by more than chance")
+    for reason, what, values, statistic in (
+        (NoLink.FLAT, "targets", y, target),
+        (NoLink.FLAT_SCORE, "the judge's scores", x, score),
+    ):
+        low, high = values[there].min(), values[there].max()
+        if high - low <= _EQUAL or (resampler and not _differ(values, there, statistic, resampler)):
+            return Why(reason, f"{what} from {low:.4f} to {high:.4f} do not differ by more than chance")
     return None
 
 
-def _differ(y: Floats, there: Floats, target: Statistic, resampler: Resampler) -> bool:
-    """Say whether the targets of any two recommenders differ: z tests of bootstrap deviations, Holm."""
-    fewer = replace(resampler, resamples=min(FITTED, resampler.resamples))
-    drawn = fewer.replicates(target)
+def _differ(y: Floats, there: Floats, of: Statistic, resampler: Resampler) -> bool:
+    """Say whether the values of any two recommenders differ: z tests of bootstrap deviations, Holm."""
+    drawn = resampler.at_most(FITTED).replicates(of)
     p = []
     for a, b in combinations(np.flatnonzero(there), 2):
         spread = float(np.nanstd(drawn[a] - drawn[b]))

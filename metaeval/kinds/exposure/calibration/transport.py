@@ -11,7 +11,7 @@ all errors hold at once (Bonferroni's correction over recommenders), users resam
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -102,7 +102,7 @@ def audit(errors: TransportErrors, margin: float, resampler: Resampler) -> Audit
         few = f"{fitted} recommenders to fit a map on (at least {LEAST})"
         why = few if fitted < LEAST else "every score in the group is outside the range that was fitted"
         return Audit(Outcome.INCONCLUSIVE, -1, np.nan, np.nan, np.nan, n, n_outside, why)
-    fewer = replace(resampler, resamples=min(_FITTED, resampler.resamples))
+    fewer = resampler.at_most(_FITTED)
     level = 1 - (1 - fewer.level) / n
     low, high = percentile_interval(fewer.replicates(errors)[there], level)
     reach = np.maximum(np.abs(low), np.abs(high))

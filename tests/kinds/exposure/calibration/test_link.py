@@ -68,6 +68,14 @@ def test_a_judge_that_tells_no_recommender_from_another_is_said() -> None:
     assert found.why.reason is NoLink.FLAT_SCORE
 
 
+def test_a_judge_whose_scores_are_noise_has_no_map() -> None:
+    noise = means([0.0] * 6, noise=0.3)
+    found = link(noise, means(np.linspace(0.1, 0.6, 6), seed=1), USERS, RESAMPLER)
+    assert found.why is not None
+    assert found.why.reason is NoLink.FLAT_SCORE
+    assert np.isnan(found.fitted).all()
+
+
 def test_flat_targets_are_said_to_be_flat_and_others_are_not() -> None:
     x = means(np.linspace(0, 1, 6))
     # A true difference of five standard errors; and none, in 15 draws each.
