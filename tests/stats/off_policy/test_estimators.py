@@ -122,3 +122,16 @@ def test_models_are_needed_where_an_estimator_uses_one():
         rounds.terms(Estimator("dr"))
     with pytest.raises(ValueError, match="predicted outcomes"):
         rounds.bias(PLAIN)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**31))
+def test_numbers_are_chosen_anew_in_a_resample_as_if_it_were_a_log(seed):
+    columns, cluster = arrays(seed)
+    times = np.random.default_rng(seed).multinomial(9, np.full(9, 1 / 9))
+    names = [Estimator("dr"), Estimator("switch-dr"), Estimator("dros")]
+    found = estimates(columns, cluster, names).statistic.at(times[:, None].astype(float))[:, 0]
+    drawn = [np.flatnonzero(cluster == c) for c in np.repeat(np.arange(9), times)]
+    rows, again = np.concatenate(drawn), np.repeat(np.arange(9), [len(d) for d in drawn])
+    resampled = estimates(tuple(c[rows] for c in columns), again, names)
+    np.testing.assert_allclose(found, values(resampled), rtol=1e-9)

@@ -70,10 +70,13 @@ def gap_sentence(frame: pd.DataFrame) -> str:
         return ""
     shares = {name: float(of["closed"][name]) for name in (IPS, SNIPS)}
     told = " and ".join(f"{name.upper()} {100 * share:.0f} %" for name, share in shares.items())
+    wanted, weighted = of["value"][RANDOM], of.loc[[*shares]]
     if all(0 < share < 1 for share in shares.values()):
         verdict = "propensities close part of the gap only"
     elif all(share <= 0 for share in shares.values()):
         verdict = "propensities do not close the gap"
+    elif ((weighted["ci_low"] <= wanted) & (wanted <= weighted["ci_high"])).all():
+        verdict = "what is left is within the intervals"
     else:
         verdict = "propensities do not close the gap reliably"
     return (

@@ -100,7 +100,8 @@ def test_the_sentence_says_what_is_closed_and_nothing_without_a_sample(coat) -> 
     assert gap_sentence(means.frame) == means.notes[0]
     assert not gap_sentence(means.frame.assign(closed=np.nan))
     over = means.frame.assign(closed=[np.nan, 1.2, 0.5, np.nan])
-    assert "do not close the gap reliably" in gap_sentence(over)
+    assert "do not close the gap reliably" in gap_sentence(over.assign(ci_low=np.nan))
+    assert "what is left is within the intervals" in gap_sentence(over.assign(ci_low=0.0, ci_high=9.0))
 
 
 def test_a_folder_that_is_no_log_is_refused(sample) -> None:
