@@ -11,7 +11,7 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import FIRST, SECOND
 from metaeval.kinds.exposure.data.log_set import TIME, USER
 from metaeval.kinds.exposure.propensity.features import popularity_bins
-from metaeval.kinds.exposure.recommenders.sums import Within
+from metaeval.kinds.exposure.recommenders.sums import LogPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,12 +25,12 @@ POPULARITY, LATER = "popularity", "time"
 _MOST = 20  # groups of one field
 
 
-class Group(NamedTuple):
+class LogGroup(NamedTuple):
     """One part."""
 
     by: str
     name: str
-    within: Within
+    within: LogPart
     units: NDArray[np.bool_]
     """Which units of the data set are of it."""
 
@@ -46,7 +46,7 @@ def check(data: LogSet, by: str) -> None:
     one_of(by, allowed, "the data have no groups by", "they have groups by")
 
 
-def groups_of(data: LogSet, of: Exposures, by: str) -> Iterator[Group]:
+def groups_of(data: LogSet, of: Exposures, by: str) -> Iterator[LogGroup]:
     """Yield the parts of a log: every bin, every value of a field of profiles, or the later half of the rows.
 
     Raises
@@ -59,7 +59,7 @@ def groups_of(data: LogSet, of: Exposures, by: str) -> Iterator[Group]:
         bins = popularity_bins(of)
         for name in sorted(units[POPULARITY].unique(), key=int):
             own = (units[POPULARITY] == name).to_numpy()
-            yield Group(by, str(name), Within(items=bins == int(name)), own)
+            yield LogGroup(by, str(name), LogPart(items=bins == int(name)), own)
         return
     if by == LATER:
         if of.time is None:
@@ -70,7 +70,7 @@ def groups_of(data: LogSet, of: Exposures, by: str) -> Iterator[Group]:
             first.reindex(pd.MultiIndex.from_frame(units[[USER, side]].astype("str"))).to_numpy()
             for side in (FIRST, SECOND)
         ]
-        yield Group(by, "later half", Within(rows=late), np.maximum(*seen) > np.median(of.time))
+        yield LogGroup(by, "later half", LogPart(rows=late), np.maximum(*seen) > np.median(of.time))
         return
     if data.profiles is None:
         raise MetaevalError(f"there are no groups by {by}: the data set has no profiles")
@@ -82,4 +82,4 @@ def groups_of(data: LogSet, of: Exposures, by: str) -> Iterator[Group]:
         )
     of_user, of_unit = field.reindex(of.users), field.reindex(units[USER])
     for name in names:
-        yield Group(by, name, Within(users=(of_user == name).to_numpy()), (of_unit == name).to_numpy())
+        yield LogGroup(by, name, LogPart(users=(of_user == name).to_numpy()), (of_unit == name).to_numpy())

@@ -39,7 +39,7 @@ class NoLink(StrEnum):
     FLAT_SCORE = "flat_score"
 
 
-class Why(NamedTuple):
+class Unlinked(NamedTuple):
     """A reason, and a sentence with its numbers."""
 
     reason: NoLink
@@ -47,7 +47,7 @@ class Why(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairwise:
+class OrdersKept:
     """A judge's scores of S recommenders and their targets, as functions of how often each user counts."""
 
     score: Statistic
@@ -121,7 +121,7 @@ class Link:
     spearman: Estimate[float]
     kendall: Estimate[float]
     r2: Estimate[float]
-    why: Why | None
+    why: Unlinked | None
 
     @property
     def outside(self) -> int:
@@ -146,7 +146,7 @@ def link(score: Statistic, target: Statistic, n_users: int, resampler: Resampler
     why = _why_not(x, y, score, target, resampler)
     if why is not None:
         return Link(x, y, nothing, nothing, NOTHING, NOTHING, NOTHING, why)
-    order, map_ = Pairwise(score, target), OutOfFold(score, target)
+    order, map_ = OrdersKept(score, target), OutOfFold(score, target)
     there = ~np.isnan(x + y)
     fitted = np.where(there, isotonic(x[there], y[there])(np.nan_to_num(x)), np.nan)
     if resampler is None:
@@ -164,21 +164,21 @@ def link(score: Statistic, target: Statistic, n_users: int, resampler: Resampler
 
 def _why_not(
     x: Floats, y: Floats, score: Statistic, target: Statistic, resampler: Resampler | None
-) -> Why | None:
+) -> Unlinked | None:
     there = ~np.isnan(x + y)
     n = int(there.sum())
     if n < LEAST:
-        return Why(NoLink.FEW, f"{n} recommenders have a score and a target (at least {LEAST})")
+        return Unlinked(NoLink.FEW, f"{n} recommenders have a score and a target (at least {LEAST})")
     full = int((y[there] >= _CEILING).sum())
     if 2 * full >= n:
-        return Why(NoLink.SATURATED, f"{full} of {n} targets are {_CEILING:g} or more")
+        return Unlinked(NoLink.SATURATED, f"{full} of {n} targets are {_CEILING:g} or more")
     for reason, what, values, statistic in (
         (NoLink.FLAT, "targets", y, target),
         (NoLink.FLAT_SCORE, "the judge's scores", x, score),
     ):
         low, high = values[there].min(), values[there].max()
         if high - low <= _EQUAL or (resampler and not _differ(values, there, statistic, resampler)):
-            return Why(reason, f"{what} from {low:.4f} to {high:.4f} do not differ by more than chance")
+            return Unlinked(reason, f"{what} from {low:.4f} to {high:.4f} do not differ by more than chance")
     return None
 
 

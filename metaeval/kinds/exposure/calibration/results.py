@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.kinds.exposure.calibration.groups import Group, groups_of
+from metaeval.kinds.exposure.calibration.groups import LogGroup, groups_of
 from metaeval.kinds.exposure.calibration.link import link
 from metaeval.kinds.exposure.calibration.scores import judge_scores
 from metaeval.kinds.exposure.calibration.transport import TransportErrors, audit
 from metaeval.kinds.exposure.files import CALIBRATION, POINTS, RECOMMENDERS, TRANSPORT
-from metaeval.kinds.exposure.recommenders.sums import Recommended, Within
+from metaeval.kinds.exposure.recommenders.sums import LogPart, Recommended
 from metaeval.kinds.exposure.recommenders.values import recommenders_frame
 from metaeval.stats.off_policy.terms import Estimator
 from metaeval.stats.resampling.bootstrap import bootstrap
@@ -167,7 +167,7 @@ def _audits(
 
 
 def _target(
-    of: Recommended, measure: str, estimator: Estimator, systems: Ints, within: Within
+    of: Recommended, measure: str, estimator: Estimator, systems: Ints, within: LogPart
 ) -> ClusterSums:
     """Return targets within a group, undefined for a recommender with hardly any hit there."""
     found = _some(of.statistic(measure, estimator, within), systems)
@@ -179,7 +179,7 @@ def _target(
 def _audit_row(  # noqa: PLR0917 - one group of `_audits`
     of: Recommended,
     errors: TransportErrors,
-    group: Group,
+    group: LogGroup,
     margin: float,
     resampler: Resampler,
     systems: Ints,

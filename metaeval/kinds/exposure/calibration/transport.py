@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _FITTED = 1_000  # resamples at most: each fits a map
 
 
-class Outcome(StrEnum):
+class Transport(StrEnum):
     """What an audit finds."""
 
     TRANSPORTS = "transports"
@@ -71,7 +71,7 @@ class TransportErrors:
 class Audit:
     """What was found of one group."""
 
-    outcome: Outcome
+    outcome: Transport
     system: int
     """The recommender whose interval reaches furthest; -1 if there is none."""
     error: float
@@ -101,17 +101,17 @@ def audit(errors: TransportErrors, margin: float, resampler: Resampler) -> Audit
     if fitted < LEAST or not n:
         few = f"{fitted} recommenders to fit a map on (at least {LEAST})"
         why = few if fitted < LEAST else "every score in the group is outside the range that was fitted"
-        return Audit(Outcome.INCONCLUSIVE, -1, np.nan, np.nan, np.nan, n, n_outside, why)
+        return Audit(Transport.INCONCLUSIVE, -1, np.nan, np.nan, np.nan, n, n_outside, why)
     fewer = resampler.at_most(_FITTED)
     level = 1 - (1 - fewer.level) / n
     low, high = percentile_interval(fewer.replicates(errors)[there], level)
     reach = np.maximum(np.abs(low), np.abs(high))
     beyond = np.maximum(low, -high)  # the least |error| of an interval without 0
-    outcome, reason, worst = Outcome.INCONCLUSIVE, "", int(np.nan_to_num(reach, nan=-1).argmax())
+    outcome, reason, worst = Transport.INCONCLUSIVE, "", int(np.nan_to_num(reach, nan=-1).argmax())
     if (beyond > margin).any():
-        outcome, worst = Outcome.DOES_NOT, int(np.nan_to_num(beyond, nan=-np.inf).argmax())
+        outcome, worst = Transport.DOES_NOT, int(np.nan_to_num(beyond, nan=-np.inf).argmax())
     elif (reach < margin).all():
-        outcome = Outcome.TRANSPORTS
+        outcome = Transport.TRANSPORTS
     else:
         reason = "an interval reaches over the margin"
     at = int(np.flatnonzero(there)[worst])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from metaeval.kinds.exposure.calibration.transport import Outcome, TransportErrors, audit
+from metaeval.kinds.exposure.calibration.transport import Transport, TransportErrors, audit
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.cluster_sums import mean_of
 
@@ -35,13 +35,13 @@ def audited(seed, *, shift, users=400, noise=0.1, scores=0.8 * SYSTEMS, few=7):
 @pytest.mark.parametrize(
     ("case", "outcome"),
     [
-        ({"shift": 0.0}, Outcome.TRANSPORTS),
-        ({"shift": 0.25}, Outcome.DOES_NOT),
-        ({"shift": -0.25}, Outcome.DOES_NOT),
-        ({"shift": 0.0, "users": 20, "noise": 0.5}, Outcome.INCONCLUSIVE),
-        ({"shift": 0.1}, Outcome.INCONCLUSIVE),
-        ({"shift": 0.0, "few": 4}, Outcome.INCONCLUSIVE),
-        ({"shift": 0.0, "scores": SYSTEMS + 2}, Outcome.INCONCLUSIVE),
+        ({"shift": 0.0}, Transport.TRANSPORTS),
+        ({"shift": 0.25}, Transport.DOES_NOT),
+        ({"shift": -0.25}, Transport.DOES_NOT),
+        ({"shift": 0.0, "users": 20, "noise": 0.5}, Transport.INCONCLUSIVE),
+        ({"shift": 0.1}, Transport.INCONCLUSIVE),
+        ({"shift": 0.0, "few": 4}, Transport.INCONCLUSIVE),
+        ({"shift": 0.0, "scores": SYSTEMS + 2}, Transport.INCONCLUSIVE),
     ],
 )
 def test_planted_cases_are_found(case, outcome) -> None:
@@ -53,7 +53,7 @@ def test_one_recommender_that_is_off_is_enough_and_is_named() -> None:
     shift = np.zeros(7)
     shift[3] = 0.4
     found = audited(0, shift=shift)
-    assert found.outcome is Outcome.DOES_NOT
+    assert found.outcome is Transport.DOES_NOT
     assert found.system == 3
     assert found.error == pytest.approx(-0.4, abs=0.05)
     assert found.low < found.error < found.high < -MARGIN
@@ -76,5 +76,5 @@ def test_all_intervals_hold_at_once() -> None:
             means(0.8 * SYSTEMS, 400, 0.02, [seed, 2]),
             means(target(0.8 * SYSTEMS), 400, 0.02, [seed, 3]),
         )
-        wrong += audit(errors, 1e-9, Resampler(400, resamples=300)).outcome is Outcome.DOES_NOT
+        wrong += audit(errors, 1e-9, Resampler(400, resamples=300)).outcome is Transport.DOES_NOT
     assert wrong <= 5
