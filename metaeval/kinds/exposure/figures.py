@@ -80,7 +80,7 @@ def exposure_bias(frame: pd.DataFrame, simulated: Simulation = REAL) -> Figure:
     chart = {
         "description": "PairAUC of each evaluator, weighted by inverse propensities and not.",
         **FILLING,
-        "height": {"step": 22},
+        "height": {"step": 44, "for": "position"},
         "layer": [
             *([layer("tick", truth, color=GREY, thickness=3, size=40)] if known else []),
             layer("rule", ends, strokeWidth=2),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.drilldown import Groups, Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.measured_groups import measured_groups
-from metaeval.kinds.exposure.data.log_set import KEYS, PAIR, USER, WEIGHT
+from metaeval.kinds.exposure.data.log_set import KEYS, MATCHING, PAIR, USER, WEIGHT
 from metaeval.kinds.reading import called, fields_text, histories_text
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ def unit_view(data: LogSet, aspects: Sequence[str]) -> UnitView:
     """Return how showings of pairs are shown: both items side by side, and what is known of the user."""
     table, names = data.table, called(data)
     users = table[USER].astype(str).tolist()
-    profiles, histories = fields_text(data.profiles, USER), histories_text(data, data.judged)
+    own = table[table[MATCHING] == ""] if MATCHING in table else table
+    histories = histories_text(data, replace(data, table=own).judged)
+    profiles = fields_text(data.profiles, USER)
     bins = [str(c) for c in ("popularity", "age", "category") if c in table]
     sides = {side: [names.get(item) or item for item in table[side].astype(str)] for side in (FIRST, SECOND)}
     return UnitView(
