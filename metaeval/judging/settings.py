@@ -18,7 +18,7 @@ from metaeval.llm.calls.price import Price, Prices
 from metaeval.llm.store.address import ServerAddress, is_address
 from metaeval.llm.store.database import database_at
 from metaeval.llm.store.replies import Store
-from metaeval.llm.store.shares import Shares
+from metaeval.llm.store.shares import StudyShares
 
 if TYPE_CHECKING:
     import os
@@ -117,7 +117,7 @@ class Judging:
     """Where all of them ask."""
 
     def __post_init__(self) -> None:
-        shares = Shares(self.store, self.study_id) if self.study_id else None
+        shares = StudyShares(self.store, self.study_id) if self.study_id else None
         purse = Purse(self.budget, self.prices, shares)
 
         def caller() -> Caller:

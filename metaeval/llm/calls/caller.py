@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.client import Client
     from metaeval.llm.calls.request import FailureKind, Request
     from metaeval.llm.calls.work import Tally
-    from metaeval.llm.store.shares import Shares
+    from metaeval.llm.store.shares import StudyShares
 
 ModelAt: TypeAlias = tuple[str, str, str]
 """Provider, model and address."""
@@ -86,7 +86,7 @@ class Caller:
         *,
         terms: dict[ModelAt, Terms],
         at: Mapping[Where, Limits] | None = None,
-        shares: Shares | None = None,
+        shares: StudyShares | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         draw: Callable[[], float] = random.random,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.client import RetryableError
     from metaeval.llm.calls.price import Prices
     from metaeval.llm.calls.request import Request
-    from metaeval.llm.store.shares import Shares
+    from metaeval.llm.store.shares import StudyShares
 
 _IN_FLIGHT = 32
 _FIRST_WAIT = 0.5
@@ -219,7 +219,7 @@ class Purse:
         Where the budget is leased from, if several processes share it.
     """
 
-    def __init__(self, budget: Budget, prices: Prices, shares: Shares | None = None) -> None:
+    def __init__(self, budget: Budget, prices: Prices, shares: StudyShares | None = None) -> None:
         self._prices, self._shares = prices, shares
         usd, calls = budget.max_usd, budget.max_calls
         most = None if usd is None else math.floor(round(usd * _NANO, 3))
@@ -283,7 +283,7 @@ class Purse:
                 return False
         return True
 
-    async def _lease(self, shares: Shares, part: _Part, missing: int) -> None:
+    async def _lease(self, shares: StudyShares, part: _Part, missing: int) -> None:
         self._leasing = True
         try:
             leased = await shares.take(part.name, missing, part.most or 0)

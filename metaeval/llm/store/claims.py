@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from metaeval.llm.store.database import Connection
+    from metaeval.llm.store.database import StoreConnection
 
 TABLE = "CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID"
 # A claim that is there is passed over without waiting for its owner, who may be about to release it.
@@ -31,7 +31,7 @@ class Claims:
         self._owner = ""
         self._alive: dict[str, float] = {}
 
-    def take(self, connection: Connection, key: str) -> bool:
+    def take(self, connection: StoreConnection, key: str) -> bool:
         """Claim a key; false if a live process has claimed it, be it another task of this one."""
         if not self._owner:
             owner = f"{os.getpid()}-{secrets.token_hex(6)}"
@@ -47,18 +47,18 @@ class Claims:
                 connection.execute("DELETE FROM claims WHERE owner = ?", found)
         return False
 
-    def release(self, connection: Connection, key: str) -> None:
+    def release(self, connection: StoreConnection, key: str) -> None:
         """Release a key, if this process claimed it."""
         connection.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, self._owner))
 
-    def close(self, connection: Connection) -> None:
+    def close(self, connection: StoreConnection) -> None:
         """Release all keys."""
         if self._owner:
             connection.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
             connection.let_go(self._owner)
             self._owner = ""
 
-    def _lives(self, connection: Connection, owner: object) -> bool:
+    def _lives(self, connection: StoreConnection, owner: object) -> bool:
         if not isinstance(owner, str) or not _OWNER.fullmatch(owner):
             return False  # no process is called so: the file was damaged
         now = time.monotonic()

@@ -38,7 +38,7 @@ class Cursor(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-class Connection(Protocol):
+class StoreConnection(Protocol):
     """A connection to a store; a statement outside a transaction is one of its own."""
 
     def execute(self, sql: str, values: Sequence[Any] = ..., /) -> Cursor:
@@ -87,10 +87,10 @@ class Database(Protocol):
     def exists(self) -> bool:
         """Say whether a store is there."""
 
-    def open_to_read(self) -> Connection:
+    def open_to_read(self) -> StoreConnection:
         """Open a store to read it; a missing one is created, one that may only be read is not changed."""
 
-    def open_to_write(self) -> Connection:
+    def open_to_write(self) -> StoreConnection:
         """Open a store to write to it."""
 
     def sentences(self) -> AbstractContextManager[None]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from metaeval.llm.calls.request import Reply, Request
-    from metaeval.llm.store.database import Connection
+    from metaeval.llm.store.database import StoreConnection
     from metaeval.llm.store.replies import Store
 
 _BATCHES = """CREATE TABLE IF NOT EXISTS batches (
@@ -91,7 +91,7 @@ class Ledger:
     def add(self, name: str, requests: Iterable[tuple[Request, str]]) -> None:
         """Note that requests, with what is sent otherwise of each, are in a batch."""
 
-        def insert(connection: Connection) -> None:
+        def insert(connection: StoreConnection) -> None:
             connection.executemany(
                 "INSERT INTO batch_requests VALUES (?,?,?,?,0) ON CONFLICT (key) DO UPDATE SET "
                 "batch = excluded.batch, sent = excluded.sent",
@@ -115,7 +115,7 @@ class Ledger:
     def drop(self, name: str) -> None:
         """Forget a batch that never was; its requests are to be sent."""
 
-        def change(connection: Connection) -> None:
+        def change(connection: StoreConnection) -> None:
             connection.execute("UPDATE batch_requests SET batch = '' WHERE batch = ?", (name,))
             connection.execute("DELETE FROM batches WHERE name = ?", (name,))
 
@@ -124,7 +124,7 @@ class Ledger:
     def limit(self, name: str, most: int) -> None:
         """Note that the provider has no room for a batch, and how many requests to send at most."""
 
-        def change(connection: Connection) -> None:
+        def change(connection: StoreConnection) -> None:
             connection.execute("UPDATE batch_requests SET batch = '' WHERE batch = ?", (name,))
             connection.execute(
                 "UPDATE batches SET state = ?, requests = ?, usd = 0 WHERE name = ?", (LIMITED, most, name)
@@ -150,7 +150,7 @@ class Ledger:
     def keep(self, batch: Batch, replies: Mapping[str, Reply]) -> None:
         """Keep replies to requests of a batch; a failed one is out of the batch, and counts as a try."""
 
-        def change(connection: Connection) -> None:
+        def change(connection: StoreConnection) -> None:
             for key, reply in replies.items():
                 found = connection.execute(
                     "SELECT request FROM batch_requests WHERE key = ? AND batch = ?", (key, batch.name)
@@ -174,7 +174,7 @@ class Ledger:
     def close(self, run: str) -> None:
         """Forget what is over: another run may spend, and ask for what failed, anew."""
 
-        def change(connection: Connection) -> None:
+        def change(connection: StoreConnection) -> None:
             connection.execute("DELETE FROM batches WHERE run = ? AND state IN (?, ?)", (run, ENDED, LIMITED))
             connection.execute("DELETE FROM batch_requests WHERE batch = ''")
 

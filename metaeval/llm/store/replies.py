@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from metaeval.llm.calls.request import Reply, Request
-    from metaeval.llm.store.database import Connection, Database
+    from metaeval.llm.store.database import Database, StoreConnection
 
 T = TypeVar("T")
 
@@ -107,7 +107,7 @@ class Store:
         """Return what a query finds, for `metaeval.llm.store.tools`."""
         return self.reading(lambda connection: connection.execute(sql, values).fetchall())
 
-    def reading(self, look: Callable[[Connection], T]) -> T:
+    def reading(self, look: Callable[[StoreConnection], T]) -> T:
         """Return what a look at the database finds."""
         with self._reading, self.sentences():
             return look(self._reader)
@@ -137,11 +137,11 @@ class Store:
         """Wait until all changes that were sent are written."""
         self._writer.flush()
 
-    def write(self, change: Callable[[Connection], T]) -> T:
+    def write(self, change: Callable[[StoreConnection], T]) -> T:
         """Make a change in the writer thread, and return its result once it is committed."""
         return self._writer.write(change)
 
-    async def soon(self, change: Callable[[Connection], T], key: str = "") -> T:
+    async def soon(self, change: Callable[[StoreConnection], T], key: str = "") -> T:
         """Make a change, about a key perhaps, as `write` does, without blocking the event loop."""
         return await self._writer.soon(change, key)
 
@@ -167,13 +167,13 @@ class Store:
         """Turn errors of the database inside the block into a `MetaevalError`."""
         return self.database.sentences()
 
-    def _put(self, connection: Connection, request: Request, reply: Reply) -> Reply:
+    def _put(self, connection: StoreConnection, request: Request, reply: Reply) -> Reply:
         key = request.key
         kept = put(connection, key, request, reply, time.time())
         self._claims.release(connection, key)
         return reply if kept else self._kept(connection, key) or reply
 
-    def _claim(self, connection: Connection, key: str) -> Taken:
+    def _claim(self, connection: StoreConnection, key: str) -> Taken:
         ours = self._claims.take(connection, key)
         # Looked up after that: another process may have kept the reply, and released its claim, just before.
         reply = self._kept(connection, key)
@@ -183,7 +183,7 @@ class Store:
             self._claims.release(connection, key)
         return Taken(False, reply)
 
-    def _kept(self, connection: Connection, key: str) -> Reply | None:
+    def _kept(self, connection: StoreConnection, key: str) -> Reply | None:
         """Return the reply of a key over the writer's connection, whose store has the present version."""
         found = connection.execute(_get(columns(VERSION), "?"), (key,)).fetchone()
         return None if found is None else reply_in(found, key)

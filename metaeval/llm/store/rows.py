@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from metaeval.llm.calls.request import Request
-    from metaeval.llm.store.database import Connection
+    from metaeval.llm.store.database import StoreConnection
     from metaeval.llm.store.file import FileConnection
 
 Row = tuple[Any, ...]
@@ -65,7 +65,7 @@ def columns(version: int) -> str:
 
 
 def put(
-    connection: Connection,
+    connection: StoreConnection,
     key: str,
     request: Request | Mapping[str, Any],
     reply: Reply,
@@ -78,7 +78,7 @@ def put(
 
 
 def put_held(
-    connection: Connection,
+    connection: StoreConnection,
     key: str,
     held: str,
     model: tuple[str, str],

@@ -24,7 +24,7 @@ from metaeval.llm.store.texts import TEXTS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metaeval.llm.store.database import Connection
+    from metaeval.llm.store.database import StoreConnection
 
 _CONNECT_SECONDS = 10
 _LONGEST_WORD = 200  # characters of what PostgreSQL says: it may quote a whole reply
@@ -99,21 +99,21 @@ class ServerDatabase:
                 f"another in METAEVAL_STORE"
             ) from error
 
-    def version(self, connection: Connection) -> int:
+    def version(self, connection: StoreConnection) -> int:
         """Return the version of the layout, which was looked at when the store was opened."""
         return VERSION
 
-    def size(self, connection: Connection) -> int:
+    def size(self, connection: StoreConnection) -> int:
         """Return how many bytes the tables take, with their indexes."""
         sizes = "SELECT CAST(coalesce(sum(pg_total_relation_size(oid)), 0) AS BIGINT) FROM pg_class "
         found = connection.execute(f"{sizes} WHERE relkind = 'r' AND relnamespace = '{SCHEMA}'::regnamespace")
         return int(found.fetchone()[0])
 
-    def faults(self, connection: Connection, most: int = 100) -> list[str]:
+    def faults(self, connection: StoreConnection, most: int = 100) -> list[str]:
         """Return nothing: PostgreSQL stops at a page that is damaged."""
         return []
 
-    def shrink(self, connection: Connection) -> None:
+    def shrink(self, connection: StoreConnection) -> None:
         """Do nothing: PostgreSQL uses free space again."""
 
     def state(self) -> None:
@@ -154,7 +154,7 @@ class ServerDatabase:
         if why:
             raise MetaevalError(f"the store {self.name} {why}")
 
-    def _version(self, connection: Connection) -> int | None:
+    def _version(self, connection: StoreConnection) -> int | None:
         """Return the version of the layout; None if there is no store."""
         ((there,),) = connection.execute(f"SELECT to_regclass('{SCHEMA}.layout') IS NOT NULL").fetchall()
         if not there:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metaeval.llm.store.database import Connection
+    from metaeval.llm.store.database import StoreConnection
     from metaeval.llm.store.replies import Store
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ _TABLES = (
 _OF_REST = 64  # a block is this part of what is left, so that the last blocks are of one call
 
 
-class Shares:
+class StudyShares:
     """What processes share that use the same store and the same name of a study."""
 
     def __init__(self, store: Store, study: str) -> None:
@@ -35,7 +35,7 @@ class Shares:
     async def take(self, part: str, least: int, most: int) -> int:
         """Take some of a part of the budget, in whole units; 0 if less than ``least`` of ``most`` is left."""
 
-        def change(connection: Connection) -> int:
+        def change(connection: StoreConnection) -> int:
             ((used,),) = connection.execute(
                 "INSERT INTO budgets VALUES (?, ?, 0) ON CONFLICT (study, part) DO UPDATE "
                 "SET used = budgets.used RETURNING used",  # which keeps others away until the commit
@@ -56,7 +56,7 @@ class Shares:
         """Take the next seconds of a limit at an address, and return how long it is until they begin."""
         lane = f"{provider} {address} {what}"
 
-        def change(connection: Connection) -> float:
+        def change(connection: StoreConnection) -> float:
             now = connection.now()
             ((end,),) = connection.execute(
                 "INSERT INTO lanes VALUES (?, ?, ?) ON CONFLICT (study, lane) DO UPDATE SET free_at = "
@@ -67,13 +67,13 @@ class Shares:
 
         return await self._changed(change)
 
-    async def _changed(self, change: Callable[[Connection], T]) -> T:
+    async def _changed(self, change: Callable[[StoreConnection], T]) -> T:
         if not self._made:
             await self._store.soon(lambda connection: connection.create(*_TABLES))
             self._made = True
         return await self._store.soon(change)
 
-    def _add(self, connection: Connection, part: str, amount: int) -> None:
+    def _add(self, connection: StoreConnection, part: str, amount: int) -> None:
         connection.execute(
             "UPDATE budgets SET used = used + ? WHERE study = ? AND part = ?", (amount, self._study, part)
         )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from metaeval.llm.calls.request import Request
-    from metaeval.llm.store.database import Connection
+    from metaeval.llm.store.database import StoreConnection
 
 TEXTS = (
     "CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, text BLOB NOT NULL)"
@@ -55,7 +55,7 @@ class DamagedReplyError(sqlite3.DatabaseError):
         )
 
 
-def keep(connection: Connection, request: Request | Mapping[str, Any]) -> str:
+def keep(connection: StoreConnection, request: Request | Mapping[str, Any]) -> str:
     """Keep the texts of a request, or of its fields, and return what its row holds."""
     if isinstance(request, Mapping):
         attempt, messages = request["attempt"], request["messages"]
@@ -71,7 +71,7 @@ def keep(connection: Connection, request: Request | Mapping[str, Any]) -> str:
     return canonical({"attempt": attempt, "texts": texts})
 
 
-def request_in(connection: Connection, held: str | bytes, key: str) -> dict[str, Any]:
+def request_in(connection: StoreConnection, held: str | bytes, key: str) -> dict[str, Any]:
     """Return the fields of a request from its column; raise `DamagedReplyError` if its key is another."""
     try:
         request: dict[str, Any] = json.loads(held)
@@ -84,7 +84,7 @@ def request_in(connection: Connection, held: str | bytes, key: str) -> dict[str,
     raise DamagedReplyError(key)
 
 
-def drop_unused(connection: Connection) -> None:
+def drop_unused(connection: StoreConnection) -> None:
     """Delete the texts that no request uses, be it answered or in a batch."""
     connection.create(BATCH_REQUESTS)
     connection.alone()  # else a reply to come might use one that is being deleted
@@ -101,7 +101,7 @@ def drop_unused(connection: Connection) -> None:
     connection.executemany("DELETE FROM texts WHERE id = ?", [(number,) for number in unused.tolist()])
 
 
-def _all_held(connection: Connection) -> Iterator[str | bytes]:
+def _all_held(connection: StoreConnection) -> Iterator[str | bytes]:
     """Yield what the rows of all requests hold, some at a time: there may be many millions."""
     yield from (held for (held,) in connection.execute("SELECT request FROM batch_requests"))
     some = f"SELECT rowid, request FROM replies WHERE rowid > ? ORDER BY rowid LIMIT {_ROWS}"  # noqa: S608 - a number
@@ -153,7 +153,7 @@ def _run(part: int | list[int]) -> tuple[int, int]:
     return first, last
 
 
-def _numbers(connection: Connection, wanted: dict[bytes, bytes]) -> dict[bytes, int]:
+def _numbers(connection: StoreConnection, wanted: dict[bytes, bytes]) -> dict[bytes, int]:
     """Return the number of each text by its hash; what is not there is kept, what is damaged is replaced."""
     hashes = [*wanted]
     numbers: dict[bytes, int] = {}
@@ -186,7 +186,7 @@ def _keeping(number: int) -> str:
 
 
 def _put_together(
-    connection: Connection, attempt: int, numbers: Iterable[int | str | list[int]]
+    connection: StoreConnection, attempt: int, numbers: Iterable[int | str | list[int]]
 ) -> dict[str, Any]:
     messages: list[tuple[str, list[bytes]]] = [("", [])]  # the settings stand before the first role
     for part in numbers:
@@ -198,7 +198,7 @@ def _put_together(
     return {"attempt": attempt, **json.loads(frame), "messages": said}
 
 
-def _texts(connection: Connection, part: int | list[int]) -> list[bytes]:
+def _texts(connection: StoreConnection, part: int | list[int]) -> list[bytes]:
     """Return the texts of a number, or of a run, in their order; one that is not there changes the key."""
     between = "SELECT text FROM texts WHERE id BETWEEN ? AND ? ORDER BY id"
     return [text for (text,) in connection.execute(between, _run(part))]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from metaeval.llm.calls.request import Reply
-    from metaeval.llm.store.database import Connection
+    from metaeval.llm.store.database import StoreConnection
     from metaeval.llm.store.replies import Store
     from metaeval.llm.store.rows import Row
 
@@ -192,7 +192,7 @@ def prune(
         each = [[*values, number] for number in _damaged(store)]
     clause = f" WHERE {' AND '.join(where)}" if where else ""
 
-    def delete(connection: Connection) -> int:
+    def delete(connection: StoreConnection) -> int:
         deleted = connection.executemany(f"DELETE FROM replies{clause}", each).rowcount  # noqa: S608 - fixed texts
         drop_unused(connection)
         return deleted
@@ -274,7 +274,7 @@ def import_jsonl(store: Store, path: str | os.PathLike[str]) -> ImportedReplies:
     request's.
     """
 
-    def add(connection: Connection) -> ImportedReplies:
+    def add(connection: StoreConnection) -> ImportedReplies:
         added = seen = 0
         for line in lines_in(Path(path)):
             added += put(connection, *line)

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from metaeval.llm.store.database import Connection
+    from metaeval.llm.store.database import StoreConnection
 
 T = TypeVar("T")
-_Waiting: TypeAlias = "tuple[str, Callable[[Connection], Any], asyncio.Future[Any] | Future[Any]]"
+_Waiting: TypeAlias = "tuple[str, Callable[[StoreConnection], Any], asyncio.Future[Any] | Future[Any]]"
 
 
 _AGAIN = 20  # times that a transaction which was undone is made again
@@ -53,20 +53,20 @@ class Writer:
 
     def __init__(
         self,
-        connect: Callable[[], Connection],
+        connect: Callable[[], StoreConnection],
         sentences: Callable[[], AbstractContextManager[None]],
-        at_end: Callable[[Connection], None],
+        at_end: Callable[[StoreConnection], None],
     ) -> None:
         self._connect, self._sentences, self._at_end = connect, sentences, at_end
         self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def write(self, change: Callable[[Connection], T]) -> T:
+    def write(self, change: Callable[[StoreConnection], T]) -> T:
         """Make a change, and return its result once it is committed."""
         return self.send(change).result()
 
-    def send(self, change: Callable[[Connection], T], key: str = "") -> Future[T]:
+    def send(self, change: Callable[[StoreConnection], T], key: str = "") -> Future[T]:
         """Send a change to the thread; the result comes when it is committed.
 
         What waits together is made in the order of the keys that it is about.
@@ -75,7 +75,7 @@ class Writer:
         self._send(key, change, done)
         return done
 
-    async def soon(self, change: Callable[[Connection], T], key: str = "") -> T:
+    async def soon(self, change: Callable[[StoreConnection], T], key: str = "") -> T:
         """Make a change as `write` does, without blocking the event loop."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._send(key, change, done)  # written even if the task that waits for it is cancelled
@@ -95,7 +95,7 @@ class Writer:
             self._thread = None
 
     def _send(
-        self, key: str, change: Callable[[Connection], Any], done: asyncio.Future[Any] | Future[Any]
+        self, key: str, change: Callable[[StoreConnection], Any], done: asyncio.Future[Any] | Future[Any]
     ) -> None:
         if self._closed:
             raise MetaevalError("the store is closed; open it again")
@@ -105,7 +105,7 @@ class Writer:
         self._waiting.put((key, change, done))
 
     def _run(self) -> None:
-        connection: Connection | None = None
+        connection: StoreConnection | None = None
         failure: Exception | None = None
         try:
             with self._sentences():
@@ -136,7 +136,7 @@ class Writer:
             connection.close()
 
     def _commit(
-        self, connection: Connection, changes: list[Callable[[Connection], Any]], again: int = 0
+        self, connection: StoreConnection, changes: list[Callable[[StoreConnection], Any]], again: int = 0
     ) -> list[_Outcome]:
         """Make changes in one transaction; if one of them fails, each in a transaction of its own."""
         begun = False

@@ -25,7 +25,7 @@ psycopg = pytest.importorskip("psycopg")
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metaeval.llm.store.database import Connection
+    from metaeval.llm.store.database import StoreConnection
     from tests.llm.postgres import Postgres
 
 ASKED = list(requests(20, "http://127.0.0.1:9/v1"))
@@ -71,7 +71,7 @@ def test_a_commit_is_made_once_when_its_connection_is_lost(postgres: Postgres, c
     place = postgres.new()
     made: list[int] = []
 
-    def change(connection: Connection) -> int:
+    def change(connection: StoreConnection) -> int:
         connection.execute("CREATE TABLE IF NOT EXISTS counted (n BIGINT)")
         connection.execute("INSERT INTO counted VALUES (1)")
         made.append(1)
@@ -106,7 +106,7 @@ def test_processes_that_wait_for_each_other_both_get_through(postgres: Postgres)
     """Each has a row that the other wants: PostgreSQL undoes one of them, or both, and it is made again."""
     meet = threading.Barrier(2)
 
-    def cross(connection: Connection, keys: list[str], tries: list[int]) -> None:
+    def cross(connection: StoreConnection, keys: list[str], tries: list[int]) -> None:
         tries.append(1)
         for key in keys:
             connection.execute("INSERT INTO claims VALUES (?, 'x') ON CONFLICT DO NOTHING", (key,))

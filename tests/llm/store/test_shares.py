@@ -19,7 +19,7 @@ from metaeval.llm.calls.limits import Budget, Purse, SharedPace, nano
 from metaeval.llm.calls.price import Prices
 from metaeval.llm.calls.request import Message, Request
 from metaeval.llm.store.replies import Store
-from metaeval.llm.store.shares import Shares
+from metaeval.llm.store.shares import StudyShares
 from tests.llm.asking import KEY
 from tests.llm.server import ANSWER, Act, serving
 
@@ -50,7 +50,7 @@ def test_a_budget_is_kept_by_all_together(store: Store, budget: float, work: lis
     study = str(uuid.uuid4())
 
     async def go() -> list[Purse]:
-        purses = [Purse(Budget(max_usd=budget), Prices(PRICES), Shares(store, study)) for _ in work]
+        purses = [Purse(Budget(max_usd=budget), Prices(PRICES), StudyShares(store, study)) for _ in work]
         await asyncio.gather(*(spend(p, shares, paid) for p, shares in zip(purses, work, strict=True)))
         return purses
 
@@ -66,7 +66,7 @@ def test_a_budget_is_kept_by_all_together(store: Store, budget: float, work: lis
 
 def test_what_is_not_used_is_given_back_and_a_larger_budget_goes_on(store: Store, place: str) -> None:
     async def calls(most: int, opened: Store) -> int:
-        purse = Purse(Budget(max_calls=most), Prices(), Shares(opened, "s"))
+        purse = Purse(Budget(max_calls=most), Prices(), StudyShares(opened, "s"))
         while await purse.reserve(ASKED) is not None and purse.calls < 3:
             pass
         await purse.close()
@@ -92,7 +92,8 @@ def test_leases_of_several_processes_do_not_overlap(store: Store, place: str) ->
         begins: list[float] = []
 
         paces = [
-            SharedPace(6000, partial(Shares(one, "s").lease, "openai", "http://x", "n")) for one in opened
+            SharedPace(6000, partial(StudyShares(one, "s").lease, "openai", "http://x", "n"))
+            for one in opened
         ]
         for number in (20, 5, 0, 15):
             await asyncio.gather(*(turns(pace, number, begins) for pace in paces))

@@ -56,7 +56,7 @@ _FOREIGN = {
 """Form of a map → the keys that are the other's."""
 
 
-class Interactions(Strict):
+class InteractionTable(Strict):
     """Which column is what, in a table with a row per user and item."""
 
     user_id: Name
@@ -88,7 +88,7 @@ class SlateMap(About):
     """The content of a map file."""
 
     kind: Literal["slates"]
-    interactions: Interactions | None = None
+    interactions: InteractionTable | None = None
     duels: DuelColumns | None = None
     items: dict[Name, Name] = Field(default_factory=dict)
     users: dict[Name, Name] = Field(default_factory=dict)
