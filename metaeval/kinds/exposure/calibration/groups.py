@@ -57,7 +57,7 @@ def groups_of(data: LogSet, of: Exposures, by: str) -> Iterator[LogGroup]:
     units = data.table
     if by == POPULARITY:
         bins = popularity_bins(of)
-        for name in sorted(units[POPULARITY].unique(), key=int):
+        for name in sorted(units[POPULARITY].dropna().unique(), key=int):
             own = (units[POPULARITY] == name).to_numpy()
             yield LogGroup(by, str(name), LogPart(items=bins == int(name)), own)
         return

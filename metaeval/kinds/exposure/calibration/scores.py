@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.records import FIRST, SECOND
-from metaeval.kinds.exposure.data.log_set import ITEM, KEYS, USER, WEIGHT
+from metaeval.kinds.exposure.data.log_set import ITEM, KEYS, MATCHING, USER, WEIGHT
 from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of
 
 if TYPE_CHECKING:
@@ -83,10 +83,14 @@ def judge_scores(of: Recommended, scores: pd.DataFrame) -> dict[str, JudgeScores
     names = of.given.of.users[of.users]
     user = names.get_indexer(pd.Index(units[USER].astype("str")))
     systems = np.stack([preferences(runs, system, units) for system in of.systems])
+    # Pairs that ablations match otherwise are not of the study's own.
+    own_pairs = (units[MATCHING] == "").to_numpy() if MATCHING in units else np.ones(len(units), dtype=bool)
     keys = pd.MultiIndex.from_frame(units[[*KEYS]])
     return {
         str(name): JudgeScores(
-            np.sign(own.set_index([*KEYS])["score"].reindex(keys).to_numpy(np.float64)),
+            np.where(
+                own_pairs, np.sign(own.set_index([*KEYS])["score"].reindex(keys).to_numpy(np.float64)), np.nan
+            ),
             systems,
             weight,
             user,
