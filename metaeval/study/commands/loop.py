@@ -18,7 +18,7 @@ from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from metaeval.kinds.exposure.study import ExposureStudy
 from metaeval.kinds.exposure.synthesis.augmented import own_pairs, with_synthetic
 from metaeval.kinds.exposure.synthesis.changes import AGREEMENT, agreement_sums, change_rows, changes_sheet
-from metaeval.kinds.exposure.synthesis.interactions import Interactions
+from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions
 from metaeval.kinds.exposure.synthesis.recommender import NAME, downstream, measures
 from metaeval.kinds.exposure.synthesis.report import (
     curve_figure,
@@ -91,7 +91,7 @@ def loop(
     assert isinstance(given, ExposureStudy)  # noqa: S101 - `_planned` has seen to it
     how = given.propensity
     data: LogSet = own_pairs(first.data)
-    known = Interactions.of_log(data)
+    known = KnownInteractions.of_log(data)
     made = [synthesize(known, given.synthesis)]  # before anything is asked: what it lacks is said now
     runs = [_run(given, first.out, offline=offline, allowed=allow_failures)]
     with progress("propensities"):

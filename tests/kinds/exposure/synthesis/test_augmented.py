@@ -13,7 +13,7 @@ from metaeval.kinds.exposure.pairs import matched_pairs
 from metaeval.kinds.exposure.propensity.options import PropensityOptions
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from metaeval.kinds.exposure.synthesis.augmented import augmented, own_pairs, with_synthetic
-from metaeval.kinds.exposure.synthesis.interactions import Interactions
+from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions
 from metaeval.kinds.exposure.synthesis.options import SynthesisOptions
 from metaeval.kinds.exposure.synthesis.synthesizer import synthesize
 
@@ -21,7 +21,7 @@ SIMULATED = simulate(users=150, items=100, seed=2)
 GIVEN = propensities_of(SIMULATED.data, PropensityOptions())
 UNITS = units_of(matched_pairs(GIVEN, match=("popularity",), floor=1e-6).frame)
 DATA = replace(SIMULATED.data, table=UNITS, ratings=preferences_of(UNITS, SIMULATED.data.log))
-MADE = synthesize(Interactions.of_log(DATA), SynthesisOptions())
+MADE = synthesize(KnownInteractions.of_log(DATA), SynthesisOptions())
 
 
 def test_the_mixed_propensity_is_that_of_the_log_or_the_synthesizer() -> None:
