@@ -13,11 +13,12 @@ from metaeval.base.files import replacing, write_text
 from metaeval.base.progress import progress
 from metaeval.kinds.exposure.data.loading import save
 from metaeval.kinds.exposure.data.log_set import USER, LogSet
+from metaeval.kinds.exposure.pair_auc import PairCells
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.exposure.synthesis.augmented import with_synthetic
+from metaeval.kinds.exposure.synthesis.augmented import own_pairs, with_synthetic
 from metaeval.kinds.exposure.synthesis.changes import AGREEMENT, agreement_sums, change_rows, changes_sheet
-from metaeval.kinds.exposure.synthesis.interactions import Interactions
+from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions
 from metaeval.kinds.exposure.synthesis.recommender import NAME, downstream, measures
 from metaeval.kinds.exposure.synthesis.report import (
     curve_figure,
@@ -29,6 +30,7 @@ from metaeval.kinds.exposure.synthesis.synthesizer import Synthesis, synthesize
 from metaeval.kinds.study import read_study
 from metaeval.reports.drawing import draw
 from metaeval.reports.sheets import files
+from metaeval.runs.finished import open_run
 from metaeval.study.pipeline import run
 from metaeval.study.plan import plan
 
@@ -87,28 +89,29 @@ def loop(
     first = _planned(study, out)
     folder, given = first.out.parent, first.study
     assert isinstance(given, ExposureStudy)  # noqa: S101 - `_planned` has seen to it
-    data: LogSet = first.data
-    known = Interactions.of_log(data)
+    how = given.propensity
+    data: LogSet = own_pairs(first.data)
+    known = KnownInteractions.of_log(data)
     made = [synthesize(known, given.synthesis)]  # before anything is asked: what it lacks is said now
     runs = [_run(given, first.out, offline=offline, allowed=allow_failures)]
     with progress("propensities"):
-        propensities = propensities_of(data, given.propensity)
+        propensities = propensities_of(data, how)
     sets = [data]
     for number in range(1, rounds + 1):
         with progress("synthetic interactions"):
             if number > 1:
                 made.append(synthesize(known, given.synthesis, made[-1]))
             name = folder / ("synthetic" if number == 1 else f"synthetic-{number}")
-            floor, seed = given.propensity.floor, given.synthesis.seed
+            floor, seed = how.floor, given.synthesis.seed
             sets.append(with_synthetic(data, made, propensities, floor=floor, seed=seed))
             save(sets[-1], name, force=True)
         again = given.model_copy(update={"dataset": str(name), "exclude": {}})
         runs.append(_run(again, folder / f"round-{number}", offline=offline, allowed=allow_failures))
     with progress("item-knn"):
-        gained = downstream(data, propensities, given.synthesis, floor=given.propensity.floor, rounds=rounds)
+        gained = downstream(data, propensities, given.synthesis, floor=how.floor, rounds=rounds)
     changes = pd.DataFrame(
         [
-            *_agreements(runs, sets, given),
+            *_agreements(runs, given),
             *change_rows("recommender", NAME, measures(given.synthesis.k), gained, given.bootstrap),
         ]
     )
@@ -157,15 +160,13 @@ def _run(study: ExposureStudy, out: Path, *, offline: bool, allowed: bool) -> Ru
     return done
 
 
-def _agreements(runs: Sequence[Run], sets: Sequence[LogSet], study: ExposureStudy) -> list[dict[str, object]]:
-    users = pd.Index(sorted(set().union(*(data.table[USER] for data in sets))))
+def _agreements(runs: Sequence[Run], study: ExposureStudy) -> list[dict[str, object]]:
+    cells = [PairCells(open_run(done.folder).scored) for done in runs]
+    users = pd.Index(sorted(set().union(*(one.table[USER] for one in cells))))
+    sums = [agreement_sums(one, users) for one in cells]
     rows: list[dict[str, object]] = []
-    for name in runs[0].scores.evaluators:
-        sums = []
-        for done, data in zip(runs, sets, strict=True):
-            frame = done.scores.frame
-            sums.append(agreement_sums(data, frame[frame["evaluator"] == name], users))
-        rows += change_rows("evaluator", name, AGREEMENT, np.stack(sums), study.bootstrap)
+    for name in sums[0]:
+        rows += change_rows("evaluator", name, AGREEMENT, np.stack([s[name] for s in sums]), study.bootstrap)
     return rows
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from metaeval.base.errors import MetaevalError
 from metaeval.kinds.exposure.data.loading import pairs_of
-from metaeval.kinds.exposure.data.log_set import PAIR, USER, preferences_of, units_of
+from metaeval.kinds.exposure.data.log_set import MATCHING, PAIR, USER, preferences_of, units_of
 from metaeval.kinds.exposure.data.synthetic import SyntheticRows
 from metaeval.kinds.exposure.pairs import BIN_NAMES, matched_pairs
 from metaeval.kinds.exposure.synthesis.report import shares_by_bin
@@ -92,6 +92,15 @@ def with_synthetic(
         scores=None,
         synthetic=SyntheticRows(frame),
     )
+
+
+def own_pairs(data: LogSet) -> LogSet:
+    """Return a log without the pairs that ablations of a study added."""
+    if MATCHING not in data.table:
+        return data
+    own = (data.table[MATCHING] == "").to_numpy()
+    units = data.table[own].drop(columns=MATCHING).reset_index(drop=True)
+    return replace(data, table=units, ratings=preferences_of(units, data.log))
 
 
 def _along(pairs: pd.DataFrame, curve: Floats, wanted: int, seed: int) -> pd.DataFrame:

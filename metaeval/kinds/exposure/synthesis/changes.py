@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.kinds.exposure.data.log_set import KEYS, USER, WEIGHT
+from metaeval.kinds.exposure.data.log_set import USER
+from metaeval.kinds.exposure.pair_auc import ALL, IPS, NONE
 from metaeval.stats.resampling.bootstrap import Estimate, bootstrap
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 
@@ -17,33 +18,26 @@ if TYPE_CHECKING:
 
     from metaeval.base.simulation import Simulation
     from metaeval.engine.intervals import Bootstrap
-    from metaeval.kinds.exposure.data.log_set import LogSet
+    from metaeval.kinds.exposure.pair_auc import PairCells
     from metaeval.stats.coefficients.tables import Floats
 
 AGREEMENT = ("IPS-PairAUC", "PairAUC")
 
 
-def agreement_sums(data: LogSet, scores: pd.DataFrame, users: pd.Index[str]) -> Floats:
-    """Return what `AGREEMENT` are ratios of, by user: shape (2, 2, users).
+def agreement_sums(cells: PairCells, users: pd.Index[str]) -> dict[str, Floats]:
+    """Return evaluator → what `AGREEMENT` are ratios of, by user: shape (2, 2, users).
 
-    IPS-PairAUC is the weight of the verdicts that agree with the outcomes over that of all (the source's
-    equation 2): a tie is wrong, and a verdict that is missing, or of items with equal outcomes, is left out.
-
-    Parameters
-    ----------
-    scores
-        Of one evaluator: key columns and ``score``.
+    PairAUC is that of `metaeval.kinds.exposure.pair_auc`; the weighted one is NaN if a pair has no weight.
     """
-    truth = data.ratings[[*KEYS, "rating"]].assign(weight=data.table[WEIGHT].to_numpy())
-    found = truth.merge(scores[[*KEYS, "score"]], on=[*KEYS]).dropna(subset=["rating", "score"])
-    found = found[found["rating"] != 0]
-    user = users.get_indexer(pd.Index(found[USER]))
-    right = (np.sign(found["score"]) == found["rating"]).to_numpy(dtype=np.float64)
-
-    def by_user(weight: Floats) -> Floats:
-        return np.stack([np.bincount(user, w, len(users)) for w in (weight * right, weight)])
-
-    return np.stack([by_user(found[WEIGHT].to_numpy()), by_user(np.ones(len(found)))])
+    found = {name: np.full((2, 2, len(users)), np.nan) for name in cells.evaluators}
+    auc = cells.measures["PairAUC"]
+    for weighting in cells.weightings:
+        use = cells.use(f"{ALL}, {weighting}")
+        user = users.get_indexer(pd.Index(cells.table.loc[use, USER]))
+        for name, sums in zip(cells.evaluators, cells.weighed(use, weighting).by_unit(auc), strict=True):
+            by_user = [np.bincount(user, values, len(users)) for values in sums]
+            found[name][[IPS, NONE].index(weighting)] = by_user
+    return found
 
 
 def change_rows(

@@ -13,7 +13,7 @@ from metaeval.stats.resampling.cluster_sums import ratio
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from metaeval.kinds.exposure.synthesis.interactions import Interactions
+    from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 _BLOCK = 2**17  # steps counted at a time
@@ -97,7 +97,7 @@ class Constraints:
     cosines: Floats
 
     @classmethod
-    def of(cls, known: Interactions, neighbours: int) -> Constraints:
+    def of(cls, known: KnownInteractions, neighbours: int) -> Constraints:
         """Estimate both from interactions."""
         found = probabilities(transition_counts(*steps_of(known.user, known.item), known.has))
         follows = np.zeros_like(known.has)

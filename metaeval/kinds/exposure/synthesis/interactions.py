@@ -24,7 +24,7 @@ _MOST = 200  # genres
 
 
 @dataclass(frozen=True, eq=False)
-class Interactions:
+class KnownInteractions:
     """What users took of what they were shown, shape (n,) each, by user and then by time.
 
     Parameters
@@ -45,7 +45,7 @@ class Interactions:
     has: Floats
 
     @classmethod
-    def of_log(cls, data: LogSet) -> Interactions:
+    def of_log(cls, data: LogSet) -> KnownInteractions:
         """Return the interactions of a log.
 
         Raises
@@ -73,7 +73,7 @@ class Interactions:
             )
         return cls(of, _in_time(of, np.flatnonzero(of.outcome >= data.positive)), *found)
 
-    def among(self, rows: Ints) -> Interactions:
+    def among(self, rows: Ints) -> KnownInteractions:
         """Return the interactions of some rows of the log."""
         of, time = self.of, self.of.time
         part = replace(

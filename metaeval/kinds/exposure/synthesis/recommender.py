@@ -15,7 +15,7 @@ from metaeval.kinds.exposure.recommenders.lists import HeldOut
 from metaeval.kinds.exposure.recommenders.options import RecommenderOptions
 from metaeval.kinds.exposure.recommenders.sums import LogPart, Recommended
 from metaeval.kinds.exposure.synthesis.constraints import cosine_graph
-from metaeval.kinds.exposure.synthesis.interactions import Interactions, incidence
+from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions, incidence
 from metaeval.kinds.exposure.synthesis.report import TAIL
 from metaeval.kinds.exposure.synthesis.synthesizer import synthesize
 from metaeval.stats.off_policy.terms import Estimator
@@ -81,7 +81,7 @@ def downstream(
         If item-kNN has nothing to recommend.
     """
     options = RecommenderOptions(k=how.k, held_out=how.held_out, seed=how.seed)
-    known = Interactions.of_log(data)
+    known = KnownInteractions.of_log(data)
     train = known.among(HeldOut.latest(known.of, how.held_out, how.seed).early)
     shape = (len(known.of.users), len(known.of.items))
     shown = incidence(train.of.user, train.of.item, shape)
@@ -107,7 +107,7 @@ def downstream(
     return np.stack(recalls).transpose(2, 0, 1, 3)
 
 
-def _runs(name: str, lists: Ints, known: Interactions) -> pd.DataFrame:
+def _runs(name: str, lists: Ints, known: KnownInteractions) -> pd.DataFrame:
     """Return lists as the table ``runs`` has them."""
     user, place = np.nonzero(lists >= 0)
     return pd.DataFrame(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from metaeval.kinds.exposure.synthesis.interactions import Interactions
+    from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions
     from metaeval.kinds.exposure.synthesis.options import SynthesisOptions
     from metaeval.stats.coefficients.tables import Floats, Ints
 
@@ -39,7 +39,7 @@ _USERS = 512  # worked on at a time
 class Synthesis:
     """Synthetic interactions, shape (n,) each, by user and step; and how they came about."""
 
-    known: Interactions
+    known: KnownInteractions
     constraints: Constraints
     target: Floats
     """Share of each popularity bin."""
@@ -108,14 +108,14 @@ def target_curve(given: tuple[float, ...] | None, bins: int) -> Floats:
     return np.asarray(shares / shares.sum())
 
 
-def last_items(known: Interactions) -> Ints:
+def last_items(known: KnownInteractions) -> Ints:
     """Return the last item of each user; -1 for a user without interactions."""
     last = np.full(len(known.count), -1)
     last[known.user] = known.item  # in order of time, so the last one stays
     return last
 
 
-def anchor_shares(known: Interactions, recent: int, most: int) -> Floats:
+def anchor_shares(known: KnownInteractions, recent: int, most: int) -> Floats:
     """Return the shares of each user's most frequent recent genres, shape (users, genres)."""
     count = known.count
     back = np.repeat(np.cumsum(count), count) - np.arange(len(known.rows))  # 1 for the last one
@@ -126,7 +126,7 @@ def anchor_shares(known: Interactions, recent: int, most: int) -> Floats:
     return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300))
 
 
-def genre_counts(user: Ints, item: Ints, known: Interactions) -> Floats:
+def genre_counts(user: Ints, item: Ints, known: KnownInteractions) -> Floats:
     """Return how often users took each genre, shape (users, genres)."""
     columns = [np.bincount(user, has[item], len(known.count)) for has in known.has.T]
     return np.stack(columns, axis=1)
@@ -157,7 +157,7 @@ class _Pools:
         return self.items[self.start[bins, genre] + at], genre
 
 
-def synthesize(known: Interactions, how: SynthesisOptions, before: Synthesis | None = None) -> Synthesis:
+def synthesize(known: KnownInteractions, how: SynthesisOptions, before: Synthesis | None = None) -> Synthesis:
     """Draw synthetic interactions of every user that has real ones.
 
     Parameters
@@ -214,7 +214,7 @@ def synthesize(known: Interactions, how: SynthesisOptions, before: Synthesis | N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Drawing:
-    known: Interactions
+    known: KnownInteractions
     constraints: Constraints
     how: SynthesisOptions
     target: Floats

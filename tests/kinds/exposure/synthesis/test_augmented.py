@@ -12,8 +12,8 @@ from metaeval.kinds.exposure.data.simulated import simulate
 from metaeval.kinds.exposure.pairs import matched_pairs
 from metaeval.kinds.exposure.propensity.options import PropensityOptions
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
-from metaeval.kinds.exposure.synthesis.augmented import augmented, with_synthetic
-from metaeval.kinds.exposure.synthesis.interactions import Interactions
+from metaeval.kinds.exposure.synthesis.augmented import augmented, own_pairs, with_synthetic
+from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions
 from metaeval.kinds.exposure.synthesis.options import SynthesisOptions
 from metaeval.kinds.exposure.synthesis.synthesizer import synthesize
 
@@ -21,7 +21,7 @@ SIMULATED = simulate(users=150, items=100, seed=2)
 GIVEN = propensities_of(SIMULATED.data, PropensityOptions())
 UNITS = units_of(matched_pairs(GIVEN, match=("popularity",), floor=1e-6).frame)
 DATA = replace(SIMULATED.data, table=UNITS, ratings=preferences_of(UNITS, SIMULATED.data.log))
-MADE = synthesize(Interactions.of_log(DATA), SynthesisOptions())
+MADE = synthesize(KnownInteractions.of_log(DATA), SynthesisOptions())
 
 
 def test_the_mixed_propensity_is_that_of_the_log_or_the_synthesizer() -> None:
@@ -66,3 +66,11 @@ def test_pairs_follow_the_curve_as_far_as_there_are_any_and_are_of_the_real_log(
     assert (new.log is DATA.log, new.scores) == (True, None)
     assert new.synthetic is not None
     assert len(new.synthetic) == len(MADE.item)
+
+
+def test_pairs_that_an_ablation_added_are_no_part_of_it() -> None:
+    further = UNITS.assign(matching=np.where(np.arange(len(UNITS)) % 4 < 2, "", "nothing"))
+    left = own_pairs(replace(DATA, table=further))
+    assert left.table.equals(UNITS[(further["matching"] == "").to_numpy()].reset_index(drop=True))
+    assert left.ratings.equals(preferences_of(left.table, DATA.log))
+    assert own_pairs(DATA) is DATA

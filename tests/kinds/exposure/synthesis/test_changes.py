@@ -1,13 +1,15 @@
 """A change is the difference of two ratios over the same users, and its interval pairs them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from metaeval.engine.intervals import Bootstrap
-from metaeval.kinds.exposure.data.loading import log_of
+from metaeval.kinds.exposure.pair_auc import PairCells
 from metaeval.kinds.exposure.synthesis.changes import agreement_sums, change_rows
-from tests.kinds.exposure.data.test_loading import ABOUT, tables
+from tests.kinds.exposure.studies import random_pairs, scored
 
 
 def test_of_a_change_that_all_users_share_the_interval_is_narrow_though_users_differ() -> None:
@@ -24,12 +26,19 @@ def test_of_a_change_that_all_users_share_the_interval_is_narrow_though_users_di
     assert (other["change"], np.isnan(other["change_low"])) == (row["change"], True)
 
 
-def test_agreement_is_the_weight_of_verdicts_that_name_the_better_item() -> None:
-    data = log_of(ABOUT, tables())  # u1 prefers a, by weight 6; the outcomes of u2 are equal
-    scores = data.units.assign(score=[1.0, 0.0, 1.0, 1.0])
-    users = pd.Index(["u1", "u2"])
-    ips, plain = agreement_sums(data, scores, users)
-    assert ips.tolist() == [[6, 0], [12, 0]]  # right as shown first, a tie in the other order
-    assert plain.tolist() == [[1, 0], [2, 0]]
-    missing = scores.assign(score=[np.nan, -1.0, 1.0, 1.0])
-    assert agreement_sums(data, missing, users)[1].tolist() == [[1, 0], [1, 0]]
+@pytest.mark.parametrize("ties", ["wrong", "half", "drop"])
+def test_agreement_is_the_pair_auc_of_the_run(ties: str) -> None:
+    data = random_pairs(3)
+    draw = np.random.default_rng(3)
+    cells = PairCells(scored(data, {e: draw.integers(-1, 2, len(data)) for e in "ab"}, ties=ties))
+    users = pd.Index(["another", *data.table["user_id"].unique()])
+    sums = agreement_sums(cells, users)
+    for at, weighting in enumerate(("ips", "none")):
+        board = cells.board().of({"bin": "all", "weighting": weighting, "measure": "PairAUC"})
+        found = [right / count for right, count in (sums[e][at].sum(axis=1) for e in "ab")]
+        assert found == pytest.approx(board["estimate"].tolist())
+    assert not sums["a"][:, :, 0].any()
+    units = data.table.assign(weight=np.nan)
+    unknown = agreement_sums(PairCells(scored(replace(data, table=units), {"a": np.ones(len(data))})), users)
+    assert np.isnan(unknown["a"][0]).all()
+    assert not np.isnan(unknown["a"][1]).any()

@@ -10,12 +10,12 @@ from hypothesis.extra.numpy import arrays
 
 from metaeval.kinds.exposure.data.simulated import simulate
 from metaeval.kinds.exposure.synthesis.distances import nearest_of, nearest_users, transition_distance
-from metaeval.kinds.exposure.synthesis.interactions import Interactions, incidence
+from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions, incidence
 from metaeval.kinds.exposure.synthesis.options import SynthesisOptions
 from metaeval.kinds.exposure.synthesis.report import synthesis_frame
 from metaeval.kinds.exposure.synthesis.synthesizer import Synthesis, synthesize
 
-KNOWN = Interactions.of_log(simulate(users=40, items=120, seed=6).data)
+KNOWN = KnownInteractions.of_log(simulate(users=40, items=120, seed=6).data)
 counts = arrays(float, (3, 3), elements=st.integers(0, 9).map(float))
 
 

@@ -7,7 +7,7 @@ from metaeval.kinds.exposure.data.simulated import simulate
 from metaeval.kinds.exposure.propensity.options import PropensityOptions
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from metaeval.kinds.exposure.recommenders.lists import HeldOut
-from metaeval.kinds.exposure.synthesis.interactions import Interactions, incidence
+from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions, incidence
 from metaeval.kinds.exposure.synthesis.options import SynthesisOptions
 from metaeval.kinds.exposure.synthesis.recommender import downstream, item_knn
 from metaeval.kinds.exposure.synthesis.synthesizer import synthesize
@@ -31,7 +31,7 @@ def test_items_are_ranked_by_the_sum_of_their_cosines_and_those_shown_are_left_o
 def test_recall_is_the_weighted_share_of_the_held_out_successes_in_the_lists() -> None:
     """Against sums over the rows themselves, without and with synthetic interactions."""
     data = simulate(users=60, items=100, seed=5).data
-    known, given = Interactions.of_log(data), propensities_of(data, PropensityOptions())
+    known, given = KnownInteractions.of_log(data), propensities_of(data, PropensityOptions())
     how = SynthesisOptions(held_out=0.3, k=10)
     found = downstream(data, given, how, floor=1e-6, rounds=1).sum(axis=-1)
     held = HeldOut.latest(known.of, 0.3, how.seed)

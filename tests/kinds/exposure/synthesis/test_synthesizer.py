@@ -9,7 +9,7 @@ import pytest
 from metaeval.base.errors import MetaevalError
 from metaeval.kinds.exposure.data.loading import log_of
 from metaeval.kinds.exposure.data.simulated import simulate
-from metaeval.kinds.exposure.synthesis.interactions import Interactions
+from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions
 from metaeval.kinds.exposure.synthesis.options import SynthesisOptions
 from metaeval.kinds.exposure.synthesis.report import curve_frame
 from metaeval.kinds.exposure.synthesis.synthesizer import anchor_shares, last_items, synthesize
@@ -19,7 +19,7 @@ DATA = simulate(users=60, items=150, seed=3).data
 
 
 def made(data=DATA, before=None, **how):
-    return synthesize(Interactions.of_log(data), SynthesisOptions(**how), before)
+    return synthesize(KnownInteractions.of_log(data), SynthesisOptions(**how), before)
 
 
 def test_the_order_of_the_log_changes_nothing_and_the_seed_does() -> None:
@@ -69,7 +69,7 @@ def test_the_curve_is_that_of_the_target_and_the_default_gives_the_tail_three_fi
 
 
 def test_anchors_are_the_most_frequent_genres_of_the_last_interactions() -> None:
-    known = Interactions.of_log(DATA)
+    known = KnownInteractions.of_log(DATA)
     shares = anchor_shares(known, 4, 2)
     for user in np.flatnonzero(known.count):
         recent = known.item[known.user == user][-4:]
@@ -109,11 +109,11 @@ def test_what_a_log_lacks_is_said(table: str, column: str, says: str) -> None:
     frames = {"log": DATA.log, "items": DATA.items}
     frames[table] = frames[table].drop(columns=column)
     with pytest.raises(MetaevalError, match=says):
-        Interactions.of_log(log_of(ABOUT, frames))
+        KnownInteractions.of_log(log_of(ABOUT, frames))
 
 
 def test_a_log_without_success_is_refused() -> None:
     log = pd.concat([tables()["log"].assign(user_id=user, outcome=0.0) for user in "abc"])
     items = tables()["items"].assign(genres=["x", "y", "x"])
     with pytest.raises(MetaevalError, match="no outcome of the log of shop is a success"):
-        Interactions.of_log(log_of(ABOUT, {"log": log, "items": items}))
+        KnownInteractions.of_log(log_of(ABOUT, {"log": log, "items": items}))
