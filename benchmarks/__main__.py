@@ -7,9 +7,9 @@ import itertools
 import json
 import sys
 
-from benchmarks import coherence, coverage, engine, ensembles, inference, judging, large_logs, llm
+from benchmarks import coherence, coverage, engine, ensembles, inference, judging, large_logs, llm, slates
 
-PARTS = (engine, inference, ensembles, coherence, llm, judging, large_logs)
+PARTS = (engine, inference, ensembles, coherence, slates, llm, judging, large_logs)
 
 
 def main() -> int:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+    from metaeval.llm.store.database import Connection
 
 URL = "http://127.0.0.1:9/v1"
 TOLD: dict[str, dict[str, Any]] = {
@@ -92,7 +93,7 @@ def _reply(number: int, form: str) -> Reply:
     )
 
 
-def _fill(connection: sqlite3.Connection, judge: Judge, of: ExplanationSet, form: str) -> None:
+def _fill(connection: Connection, judge: Judge, of: ExplanationSet, form: str) -> None:
     for number, question in enumerate(judge.questions(of, list(of.aspects))):
         put(connection, question.request.key, question.request, _reply(number, form), 0.0)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from metaeval.kinds.exposure.off_policy.arrays import LogArrays
-from metaeval.kinds.exposure.off_policy.policies import Policy
+from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
 
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats
@@ -31,7 +31,7 @@ class Bandit:
     """A log, a policy to evaluate, its true value, and the true mean outcomes of items in groups."""
 
     log: LogArrays
-    policy: Policy
+    policy: TargetPolicy
     value: float
     interest: Floats
     """Shape (groups, items)."""
@@ -84,7 +84,7 @@ def bandit(
     )
     # The mean over the groups as the population has them.
     value = float((evaluated * interest).sum(axis=1).mean())
-    return Bandit(log, Policy("evaluated", names, evaluated, codes[1]), value, interest, group)
+    return Bandit(log, TargetPolicy("evaluated", names, evaluated, codes[1]), value, interest, group)
 
 
 def _softmax(values: Floats) -> Floats:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
+from tests.llm.postgres import Postgres, programs
 from tests.tiny import write_tiny
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # How long an example takes says more of what else the machine does; pytest-timeout ends what hangs.
 settings.register_profile("metaeval", deadline=None)
@@ -37,6 +42,17 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "replies.sqlite"
     monkeypatch.setenv("METAEVAL_STORE", str(path))
     return path
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A server of PostgreSQL."""
+    pytest.importorskip("psycopg", reason="no psycopg: install metaeval[postgres]")
+    found = programs()
+    if found is None:
+        pytest.skip("no server of PostgreSQL: there is no initdb; apt-get install postgresql")
+    with Postgres(found) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

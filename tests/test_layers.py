@@ -155,6 +155,15 @@ def test_help_is_fast() -> None:
     assert fastest("-m", "metaeval", "--help") < 0.6
 
 
+def test_no_two_public_classes_have_one_name() -> None:
+    found: dict[str, list[str]] = {}
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(str(file.relative_to(PACKAGE)))
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}
+
+
 def test_public_names_are_what_they_say() -> None:
     import metaeval as me
 

@@ -43,6 +43,7 @@ class Status(StrEnum):
     UNPARSED = "unparsed"
     OUT_OF_RANGE = "out_of_range"
     TRUNCATED = "truncated"
+    INVENTED = "invented"  # read, and with evidence that is not in the prompt
     UNWEIGHED = "unweighed"  # read, and without the probabilities that are asked for
     TRANSPORT = "transport"
     BUDGET = "budget"

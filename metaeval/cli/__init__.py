@@ -41,6 +41,7 @@ _MODULES = {
     "verdicts": "verdicts",
     "disagreements": "disagreements",
     "off-policy": "off_policy",
+    "loop": "loop",
     "gate": "gate",
     "reparse": "run",
     "data": "data",

@@ -76,13 +76,15 @@ class MeasuredUnits:
         """Return some of the units, in as many clusters; ``chosen`` has shape (n,)."""
         return MeasuredUnits(self.scores[:, chosen], self.truth[chosen], self.clusters.take(chosen))
 
+    def by_unit(self, measure: Measure) -> list[list[Floats]]:
+        """Return what a measure sums up, of each evaluator and unit."""
+        return [list(measure.sums(x, self.truth)) for x in self.scores]
+
     def sums(self, measure: Measure) -> Floats:
         """Return what a measure sums up, by cluster, shape (sums, E, clusters)."""
         of_unit, n = self.clusters.of_unit, self.clusters.n
-        found = np.array(
-            [[np.bincount(of_unit, v, n) for v in measure.sums(x, self.truth)] for x in self.scores]
-        )
-        found = found.astype(np.float64)
+        summed = [[np.bincount(of_unit, v, n) for v in sums] for sums in self.by_unit(measure)]
+        found = np.array(summed).astype(np.float64)
         found[np.isnan(self.scores).any(axis=1)] = np.nan
         if measure.alike:
             found /= np.where(found[:, -1:] > 0, found[:, -1:], 1.0)
@@ -110,6 +112,8 @@ class MeasuredCells:
     """How estimates are printed; shares as percentages and others as numbers, if None."""
     swapped: ClassVar[str] = "answers"
     """What changes places in tests."""
+    notes: tuple[str, ...] = ("A unit is left out where a score or the truth is missing.",)
+    """What stands below the board."""
 
     def __init__(self, matched: Matched, measures: Sequence[Measure], *, intervals: Bootstrap | None) -> None:
         self.matched, self.intervals = matched, intervals
@@ -124,7 +128,15 @@ class MeasuredCells:
     @property
     def every(self) -> list[Cell]:
         """All cells."""
-        return [{self.by: value, "measure": m} for value in self.parts for m in self.measures]
+        return [{**self.at(value), "measure": m} for value in self.parts for m in self.measures]
+
+    def at(self, value: str) -> dict[str, str]:
+        """Return the dimensions of the board, but for the measure, that a value of ``parts`` stands for."""
+        return {self.by: value}
+
+    def part(self, cell: Cell) -> str:
+        """Return the value of ``parts`` that a cell is in."""
+        return next(value for value in self.parts if all(cell[k] == v for k, v in self.at(value).items()))
 
     def units(self, value: str) -> MeasuredUnits:
         """Return the units of a value of the first dimension that enter."""
@@ -150,17 +162,18 @@ class MeasuredCells:
         bounds: tuple[float, float] | Sequence[tuple[float, float]] = (-np.inf, np.inf),
         *,
         intervals: bool = True,
+        stretch: bool = True,
     ) -> Estimate[Floats]:
         """Estimate a statistic of the clusters of units; intervals are NaN if none are wanted."""
         n = units.clusters.n
         if self._resampler and intervals and n:
-            return bootstrap(statistic, self._resampler.of(n), bounds=bounds)
+            return bootstrap(statistic, self._resampler.of(n), bounds=bounds, stretch=stretch)
         value = statistic.at(np.ones((n, 1)))[:, 0]
         return Estimate(value, value * np.nan, value * np.nan, n)
 
     def board(self, cell: Cell | None = None, *, intervals: bool = True) -> Board:
         """Return the estimates of all evaluators in one cell; in all, if it is left out."""
-        values = [cell[self.by]] if cell else list(self.parts)
+        values = [self.part(cell)] if cell else list(self.parts)
         chosen = [self.measures[cell["measure"]]] if cell else list(self.measures.values())
         rows = [row for value in values for row in self._rows(value, chosen, intervals=intervals)]
         made = (
@@ -174,10 +187,11 @@ class MeasuredCells:
         )
         shares = all(m.bounds == (0.0, 1.0) for m in self.measures.values())
         scores = self.matched.scores
+        parted = pd.DataFrame([self.at(value) for value in values])
         return Board(
             pd.DataFrame(rows),
             (
-                BoardDimension(self.by, {value: value for value in values}),
+                *(BoardDimension(str(name), {v: v for v in parted[name].unique()}) for name in parted),
                 BoardDimension(
                     "measure",
                     {m.name: m.name for m in chosen},
@@ -186,10 +200,10 @@ class MeasuredCells:
             ),
             estimate="{measure}",
             form=self.form or ("share" if shares else "number"),
-            columns=(self.by, "measure"),
+            columns=(str(parted.columns[0]), "measure"),
             counts={"n_missing": "missing scores"},
             intervals=interval_sentence(made),
-            notes=("A unit is left out where a score or the truth is missing.",),
+            notes=self.notes,
             kinds=scores.kinds,
             simulated=scores.simulation,
         )
@@ -204,7 +218,7 @@ class MeasuredCells:
     ) -> Comparisons:
         """Test every two evaluators, all if they are left out."""
         names = list(evaluators or self.evaluators)
-        measure, units = self.measures[cell["measure"]], self.units(cell[self.by])
+        measure, units = self.measures[cell["measure"]], self.units(self.part(cell))
         sums = units.sums(measure)
         at = map(self.evaluators.index, names)
         statistics = [ClusterSums(sums[:, e], lambda of: measure.of_sums(of)[None]) for e in at]
@@ -225,14 +239,14 @@ class MeasuredCells:
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Say whether two evaluators gave the same score to every unit."""
-        aspect, units = self.parts[cell[self.by]]
+        aspect, units = self.parts[self.part(cell)]
         scores = self.matched.aligned.scores[:, aspect, units]
         first, second = (scores[self.evaluators.index(name)] for name in (one, other))
         return bool(np.array_equal(first, second, equal_nan=True))
 
     def entering(self, cell: Cell) -> int | None:
         """Return how many units all evaluators have a score for."""
-        return len(self.units(cell[self.by]).truth)
+        return len(self.units(self.part(cell)).truth)
 
     @property
     def evaluators(self) -> list[str]:
@@ -253,7 +267,7 @@ class MeasuredCells:
         for (measure, e), estimate in zip(product(measures, range(len(names))), found, strict=True):
             yield {
                 "evaluator": names[e],
-                self.by: value,
+                **self.at(value),
                 "measure": measure.name,
                 "estimate": estimate.value,
                 "ci_low": estimate.low,

@@ -74,9 +74,9 @@ def estimates(
     judges: Sequence[ModelEvaluator], data: DataOfKind, aspects: Sequence[str], options: JudgingOptions
 ) -> list[CallEstimate]:
     """Return what asking some judges about a data set would cost."""
-    path = options.path
     with contextlib.ExitStack() as stack:
-        store = stack.enter_context(Store(path)) if judges and path.exists() else None
+        place = options.place
+        store = stack.enter_context(Store(place)) if judges and place.exists() else None
         advance = stack.enter_context(progress("estimating", len(judges)))
         estimator = _Estimator(data, aspects, Prices(options.prices), store)
         found = []
@@ -198,7 +198,7 @@ class _Estimator:
             return None
         ((mean,),) = self._store.rows(
             "SELECT avg(n) FROM (SELECT completion_tokens AS n FROM replies WHERE provider = ? AND asked = ? "
-            "AND error_kind IS NULL AND completion_tokens IS NOT NULL LIMIT ?)",
+            "AND error_kind IS NULL AND completion_tokens IS NOT NULL LIMIT ?) AS seen",
             (provider, model, _REPLIES_SEEN),
         )
         return None if mean is None else round(mean)

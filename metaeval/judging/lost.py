@@ -11,12 +11,12 @@ from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     import pandas as pd
 
     from metaeval.base.records import ScoreTable
     from metaeval.llm.calls.request import CallFailure
+    from metaeval.llm.store.database import Database
 
 _REASONS = 3  # that a sentence names
 _LONGEST = 160  # characters of a reason
@@ -43,7 +43,7 @@ class LostCalls:
     """The most frequent first."""
 
 
-def lost_calls(asked: Mapping[str, ScoreTable], store: Path) -> list[LostCalls]:
+def lost_calls(asked: Mapping[str, ScoreTable], store: Database) -> list[LostCalls]:
     """Return the calls without a reply of each judge that has some.
 
     Parameters
@@ -58,7 +58,7 @@ def lost_calls(asked: Mapping[str, ScoreTable], store: Path) -> list[LostCalls]:
     if not wanted:
         return []
     errors: dict[str, CallFailure] = {}
-    if store.is_file():
+    if store.exists():
         with Store(store, create=False) as opened:
             found = opened.get_many(wanted)
         errors = {key: reply.error for key, reply in found.items() if reply.error is not None}

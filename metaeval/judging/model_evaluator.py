@@ -21,7 +21,7 @@ from metaeval.llm.calls.request import Request
 from metaeval.llm.prompts.template import joined, load_prompt
 from metaeval.llm.providers import address_of, provider_named
 from metaeval.llm.providers.simulated import instructions, settings_of
-from metaeval.llm.replies.fields import json_schema
+from metaeval.llm.replies.fields import Text, json_schema
 from metaeval.llm.replies.reader import FORMS, PARSER, read_reply, used_up
 
 if TYPE_CHECKING:
@@ -254,7 +254,9 @@ class ModelEvaluator(BaseEvaluator):
 
     def read(self, question: Question, reply: Reply) -> Parsed:
         """Read a reply to a question."""
-        told = question.request.messages
+        told, material = question.request.messages, None
+        if any(isinstance(field, Text) and field.evidence for field in question.fields):
+            material = joined([message for message in told if message.role != "system"])
         if question.request.shares:
             told = (told[0], told[-1])  # a history of thousands of lines is what no reply repeats
         return read_reply(
@@ -264,6 +266,7 @@ class ModelEvaluator(BaseEvaluator):
             finish_reason=reply.finish_reason,
             refusal=reply.refusal,
             prompt=joined(told),
+            material=material,
         )
 
     def weighed(self, question: Question, reply: Reply, parsed: Parsed) -> Parsed:

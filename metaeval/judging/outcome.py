@@ -37,7 +37,9 @@ class Answered(NamedTuple):
     """Field → value; None unless ``status`` is ``ok``."""
     status: Status
     invented: tuple[str, ...]
-    """Texts whose evidence is not in the prompt."""
+    """Fields whose evidence is not in the prompt."""
+    unfound: tuple[str, ...]
+    """The evidence that is not."""
     call: str
     """Key of the last reply in the store; keys with blanks between them, of several samples."""
     cost: Sequence[float]
@@ -58,6 +60,7 @@ def answered(answer: Answer, parsed: Parsed | None, prices: Prices) -> Answered:
         parsed.values if parsed is not None else None,
         status,
         parsed.invented if parsed is not None else (),
+        parsed.unfound if parsed is not None else (),
         answer.request.again(len(replies) - 1).key,
         spent[0] if len(spent) == 1 else _sums(spent),
         replies,
@@ -86,15 +89,21 @@ def _mean(samples: Sequence[Answered]) -> Answered:
     to_come = [found for found in samples if found.status in (Status.TRANSPORT, Status.BUDGET)]
     read = [found.read for found in samples if found.read is not None]
     scored = not to_come and 2 * len(read) >= len(samples)
-    numbers = [name for name, value in (read or [{}])[0].items() if not isinstance(value, str)]
     return Answered(
-        {name: fmean(float(of[name]) for of in read) for name in numbers} if scored else None,
+        {name: _together([of[name] for of in read]) for name in read[0]} if scored else None,
         Status.OK if scored else mode(f.status for f in to_come or samples if f.read is None),
         tuple(dict.fromkeys(name for found in samples for name in found.invented)),
+        tuple(text for found in samples for text in found.unfound),
         " ".join(found.call for found in to_come or samples),
         _sums(found.cost for found in samples),
         [reply for found in samples for reply in found.replies],
     )
+
+
+def _together(values: Sequence[Given]) -> Given:
+    """Return the mean of numbers; texts one below the other."""
+    texts = [value for value in values if isinstance(value, str)]
+    return "\n".join(texts) if texts else fmean(map(float, values))
 
 
 class Outcome:
@@ -131,6 +140,8 @@ class Judged(Outcome):
         From what was read of a reply, and an aspect, to its score.
     samples
         Replies to each question: a score is the mean of those that were read, of which there must be half.
+    beside
+        From what a question brought to what is kept of it beside the scores: column → value.
     """
 
     def __init__(
@@ -139,9 +150,13 @@ class Judged(Outcome):
         aspects: Sequence[str],
         value: Callable[[Mapping[str, Given], str], float],
         samples: int = 1,
+        beside: Callable[[Answered], Mapping[str, Given]] = lambda _: {},
     ) -> None:
         super().__init__()
         self._aspects, self._value, self._samples = tuple(aspects), value, samples
+        self._beside = beside
+        self.kept: dict[str, Any] = {}
+        """Column → an array of what is kept beside the scores; NaN, or an empty text, where nothing is."""
         self._waiting: defaultdict[tuple[Any, ...], dict[int, Answered]] = defaultdict(dict)
         shape = (units, len(aspects))
         self.grid = Grid(np.full(shape, np.nan), np.full(shape, CODES[Status.MISSING], np.int8))
@@ -164,6 +179,11 @@ class Judged(Outcome):
         self.grid.codes[cells] = CODES[found.status]
         if found.read is not None:
             self.grid.scores[cells] = [self._value(found.read, self._aspects[a]) for a in asked]
+            for name, kept in self._beside(found).items():
+                if name not in self.kept:
+                    nothing: tuple[Any, type] = ("", object) if isinstance(kept, str) else (np.nan, float)
+                    self.kept[name] = np.full(self._calls.shape, *nothing)
+                self.kept[name][cells] = kept
         self._costs[cells] = [spent / len(asked) for spent in found.cost]
         self._calls[cells] = found.call
 
@@ -195,4 +215,5 @@ class Judged(Outcome):
     @property
     def columns(self) -> dict[str, Any]:
         """The further columns of the scores."""
-        return {**{column: self._costs[..., i] for i, column in enumerate(COSTS)}, "call": self._calls}
+        costs = {column: self._costs[..., i] for i, column in enumerate(COSTS)}
+        return {**costs, "call": self._calls, **self.kept}

@@ -11,11 +11,11 @@ from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
     import pandas as pd
 
     from metaeval.base.records import ScoreTable
+    from metaeval.llm.store.database import Database
 
 _BATCH = 500
 # In the canonical text of a request its attempt comes first; the text of a first attempt need not be read.
@@ -30,18 +30,18 @@ class RepliesState:
     """What tells whether a store still has the replies that were used."""
 
     file: list[int] | None
-    """The store's file as it was, None if somebody else wrote to it."""
+    """The store's file as it was; None if somebody else wrote to it, or it is no file."""
     digest: str | None
     """Of the replies to the calls; None if there were others that no file of the run names."""
 
-    def holds(self, path: Path, calls: Callable[[], Sequence[str]]) -> bool:
-        """Say whether the store at ``path`` still has the replies to these calls."""
-        if not path.is_file():
+    def holds(self, store: Database, calls: Callable[[], Sequence[str]]) -> bool:
+        """Say whether the store still has the replies to these calls."""
+        if not store.exists():
             return False
-        if self.file is not None and self.file == _file_state(path):
+        if self.file is not None and self.file == store.state():
             return True
         # Another run may have added to the store; what counts is that these replies are the same.
-        return self.digest is not None and self.digest == _digest(path, calls())
+        return self.digest is not None and self.digest == _digest(store, calls())
 
 
 def calls_in(frames: Iterable[pd.DataFrame | None]) -> list[str]:
@@ -66,39 +66,31 @@ def with_attempts(store: Store, calls: Sequence[str]) -> Iterator[str]:
             yield key
 
 
-def replies_state(path: Path, calls: Sequence[str], behind: Iterable[ScoreTable]) -> RepliesState:
-    """Return what tells later whether the store at ``path`` has the same replies.
+def replies_state(store: Database, calls: Sequence[str], behind: Iterable[ScoreTable]) -> RepliesState:
+    """Return what tells later whether a store has the same replies.
 
     Parameters
     ----------
-    path
-        The store; this process has it not open.
+    store
+        This process has it not open.
     calls
         What `metaeval.runs.replies.calls_of_run` finds in the run folder.
     behind
         The tables of all judges, also of those whose scores are not in the folder.
     """
-    if not path.is_file():
+    if not store.exists():
         return RepliesState(None, None)
     whole = calls_in(frame for table in behind for frame in (table.frame, table.verdicts))
-    digest = _digest(path, calls) if whole == list(calls) else None
-    return RepliesState(_file_state(path), digest)
+    digest = _digest(store, calls) if whole == list(calls) else None
+    return RepliesState(store.state(), digest)
 
 
-def _file_state(path: Path) -> list[int] | None:
-    log = path.with_name(f"{path.name}-wal")
-    if log.exists() and log.stat().st_size:
-        return None  # changes that are not in the file itself yet
-    found = path.stat()
-    return [found.st_ino, found.st_size, found.st_mtime_ns]
-
-
-def _digest(path: Path, calls: Sequence[str]) -> str:
+def _digest(store: Database, calls: Sequence[str]) -> str:
     digest = hashlib.sha256()
-    with Store(path, create=False) as store:
-        keys = sorted(set(with_attempts(store, calls)))
+    with Store(store, create=False) as opened:
+        keys = sorted(set(with_attempts(opened, calls)))
         for start in range(0, len(keys), _BATCH):
-            for row in sorted(_rows(store, _SEEN, keys[start : start + _BATCH])):
+            for row in sorted(_rows(opened, _SEEN, keys[start : start + _BATCH])):
                 digest.update(repr(row).encode())
     return digest.hexdigest()
 

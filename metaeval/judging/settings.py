@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from metaeval.base.validation import Line
 from metaeval.llm.calls.caller import Caller
@@ -16,7 +15,10 @@ from metaeval.llm.calls.client import client_for
 from metaeval.llm.calls.limits import Budget, Limits, Purse
 from metaeval.llm.calls.loop import CallLoop
 from metaeval.llm.calls.price import Price, Prices
-from metaeval.llm.store.replies import Store, default_path
+from metaeval.llm.store.address import ServerAddress, is_address
+from metaeval.llm.store.database import database_at
+from metaeval.llm.store.replies import Store
+from metaeval.llm.store.shares import Shares
 
 if TYPE_CHECKING:
     import os
@@ -30,12 +32,14 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.terms import Terms
     from metaeval.llm.calls.work import Tally
     from metaeval.llm.providers import Connection
+    from metaeval.llm.store.database import Database
 
 
 class JudgingOptions(Limits, Budget):
     """How the judges of a study ask their models."""
 
-    store: Line | None = None
+    store: Annotated[Line | None, Field(repr=False)] = None
+    study_id: Line | None = None
     batch: bool = False
     prices: dict[str, Price] = Field(default_factory=dict)
 
@@ -44,15 +48,23 @@ class JudgingOptions(Limits, Budget):
     def _without_null(cls, given: object) -> object:
         return {k: v for k, v in given.items() if v is not None} if isinstance(given, dict) else given
 
+    @field_validator("store", mode="before")
+    @classmethod
+    def _readable(cls, given: object) -> object:
+        # What cannot be read is not repeated, as other errors do: it may hold a password.
+        return ServerAddress.read(given).text if isinstance(given, str) and is_address(given) else given
+
     @model_serializer(mode="wrap")
     def _as_written(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Return null for what is left out: it does not depend on the study."""
-        return {k: v if k in self.model_fields_set or k == "prices" else None for k, v in plain(self).items()}
+        given = {*self.model_fields_set, "prices"}
+        found = {k: v if k in given else None for k, v in plain(self).items()}
+        return found | {"store": self.store and ServerAddress.shown(self.store)}
 
     @property
-    def path(self) -> Path:
+    def place(self) -> Database:
         """Where the replies are kept."""
-        return Path(self.store) if self.store else default_path()
+        return database_at(self.store)
 
     @property
     def limits(self) -> Limits:
@@ -77,6 +89,9 @@ class Judging:
         Limits of each address, prices of models; the budget is that of all judges together.
     offline
         Take every reply from the store; a missing one is an error.
+    study_id
+        Budget and limits a minute are those of all processes that use the store under this name together;
+        if it is empty, those of this process.
     clients
         Makes the client for a provider and address.
     instead
@@ -88,6 +103,7 @@ class Judging:
     budget: Budget = field(default_factory=Budget)
     prices: Prices = field(default_factory=Prices)
     offline: bool = False
+    study_id: str = ""
     clients: Callable[[Connection], Client] = client_for
     instead: Callable[[Request], Reply] | None = None
     terms: dict[ModelAt, Terms] = field(default_factory=dict)
@@ -101,10 +117,19 @@ class Judging:
     """Where all of them ask."""
 
     def __post_init__(self) -> None:
-        purse = Purse(self.budget, self.prices)
+        shares = Shares(self.store, self.study_id) if self.study_id else None
+        purse = Purse(self.budget, self.prices, shares)
 
         def caller() -> Caller:
-            return Caller(self.clients, self.limits, purse, self.prices, terms=self.terms, at=self.at)
+            return Caller(
+                self.clients,
+                self.limits,
+                purse,
+                self.prices,
+                terms=self.terms,
+                at=self.at,
+                shares=shares,
+            )
 
         object.__setattr__(self, "loop", CallLoop(caller))
 
@@ -120,16 +145,17 @@ def judging(
     budget: Budget | None = None,
     prices: Prices | None = None,
     offline: bool = False,
+    study_id: str = "",
     clients: Callable[[Connection], Client] = client_for,
 ) -> Iterator[Judging]:
     """Have all judges that score inside this block share a store, limits and a budget.
 
-    The arguments are those of `Judging`; a store that is left out is ``METAEVAL_STORE``, else a file in the
-    user's cache folder.
+    The arguments are those of `Judging`; a store, a path or ``postgresql://…``, that is left out is
+    ``METAEVAL_STORE``, else a file in the user's cache folder.
     """
     with Store(store) as opened:
         settings = Judging(
-            opened, limits or Limits(), budget or Budget(), prices or Prices(), offline, clients
+            opened, limits or Limits(), budget or Budget(), prices or Prices(), offline, study_id, clients
         )
         with under(settings):
             yield settings
@@ -153,6 +179,7 @@ def judging_of(options: JudgingOptions, *, offline: bool = False) -> AbstractCon
         budget=options.budget,
         prices=Prices(options.prices),
         offline=offline,
+        study_id=options.study_id or "",
     )
 
 

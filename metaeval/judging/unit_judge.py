@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import DataOfKind
     from metaeval.evaluators.grid import Grid
+    from metaeval.judging.outcome import Answered
     from metaeval.llm.calls.request import Reply, Request
     from metaeval.llm.replies.fields import Given
 
@@ -145,6 +146,11 @@ class UnitJudge(ModelEvaluator):
         """Return the score of an aspect from the values of a reply's fields."""
         return float(read[aspect])
 
+    def beside(self, found: Answered) -> Mapping[str, Given]:
+        """Return what is kept of what a question brought beside the scores: column → number or text."""
+        del found
+        return {}
+
     def outcome(self, prepared: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of the subclass
         """Return what the signature says of the scores beside models and their fingerprints."""
         del prepared
@@ -179,7 +185,7 @@ class UnitJudge(ModelEvaluator):
         name = str(self.spec)
         frame = frame_of(judged.grid, data, aspects, name)
         for column, values in judged.columns.items():
-            frame[column] = values.T.ravel().astype(str if column == "call" else float)
+            frame[column] = values.T.ravel().astype(str if values.dtype == object else float)
         signature = {**self.signature(data), **self.outcome(prepared), **judged.met}
         return ScoreTable(frame, {name: signature}, {name: self.kind})
 
@@ -218,7 +224,8 @@ class UnitJudge(ModelEvaluator):
         units: int | None = None,
     ) -> Judged:
         """Ask, and return what came of it, for each unit; or for so many things that are no units."""
-        judged = Judged(len(data) if units is None else units, aspects, self.value, self.samples)
+        n = len(data) if units is None else units
+        judged = Judged(n, aspects, self.value, self.samples, self.beside)
 
         def questions() -> Iterator[Question]:
             for unit, told in self._questions(data, aspects, prepared):

@@ -56,6 +56,8 @@ class StudyKind(ABC):
 
     measures: ClassVar[Sequence[Measure]] = ()
     """What is measured, unless `cells` and `results` are of the kind's own."""
+    rated: ClassVar[bool] = True
+    """Whether scores and truth are ratings, as calibration, biases, a gate and ensembles take them."""
     board_file: ClassVar[str] = "board.csv"
     """The file of a run folder with the frame of the board."""
     files: ClassVar[Sequence[str]] = ()

@@ -36,6 +36,23 @@ class Scored(Generic[S_co]):
     own: dict[str, pd.DataFrame] = field(default_factory=dict)
     """File name → a table of the kind's own, one of `metaeval.engine.results.Results.files`, once found."""
 
+    def units(self, file: str) -> pd.DataFrame:
+        """Return what is known of each unit, in the order of the aligned scores.
+
+        Parameters
+        ----------
+        file
+            The table of the kind's own that a finished run keeps of it; before, it is ``data.table``.
+        """
+        import pandas as pd
+
+        table, aligned = self.own.get(file), self.matched.aligned
+        table = self.data.table if table is None else table
+        codes = {key: of for key, of in aligned.keys.items() if key in aligned.labels}
+        names = [aligned.labels[key].to_numpy()[of] for key, of in codes.items()]
+        wanted = pd.MultiIndex.from_arrays(names, names=[*codes])
+        return table.set_index([*codes]).reindex(wanted).reset_index()
+
     @cached_property
     def matched(self) -> Matched:
         """Scores and truth under the policy of the study, aligned once."""

@@ -18,6 +18,7 @@ STATUSES: Mapping[str, str] = {
     Status.UNPARSED: "no score to be found in the reply",
     Status.OUT_OF_RANGE: "what the judge gave is not on the scale",
     Status.TRUNCATED: "the reply breaks off",
+    Status.INVENTED: "the evidence in the reply is not in the prompt",
     Status.UNWEIGHED: "the reply lacks the probabilities to weigh its score by",
     Status.TRANSPORT: "no reply came",
     Status.BUDGET: "not asked: the budget was spent",

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from metaeval.base.errors import MetaevalError
 from metaeval.base.formulas import read_csv
 from metaeval.base.keys import nouns_of
 from metaeval.base.records import Kind, ScoreTable
@@ -121,18 +122,31 @@ class OpenRun:
         return Comparisons.of_frame(frame, self.record.tests)
 
 
-def open_run(folder: str | os.PathLike[str]) -> OpenRun:
+def open_run(folder: str | os.PathLike[str], *, rated: bool = False) -> OpenRun:
     """Open a finished run.
+
+    Parameters
+    ----------
+    rated
+        Whether scores and truth must be ratings.
 
     Raises
     ------
     RunFolderError
         If it is no run folder, the run is not finished, or its files are not those that it wrote.
+    MetaevalError
+        If there are no ratings.
     """
     import pandas as pd
 
     path = Path(folder)
     record = read_record(path)
+    kind = record.study.kind
+    if rated and not kind_named(kind).rated:
+        raise MetaevalError(
+            f"this takes ratings, and {folder} is a run of kind {kind!r}, whose scores are verdicts on two: "
+            f"`metaeval details {folder}` has what is measured of those"
+        )
 
     def frame(name: str) -> pd.DataFrame:
         return pd.read_parquet(read_output(path, name, record))

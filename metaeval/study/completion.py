@@ -39,7 +39,7 @@ def finished(todo: Plan, *, offline: bool = False) -> Record | None:
     same = (
         record.inputs == inputs_of(todo, todo.scoring(), offline=offline)
         and is_whole(todo.out, record)
-        and (kept is None or kept.holds(todo.study.judging.path, lambda: calls_of_run(todo.out, record)))
+        and (kept is None or kept.holds(todo.study.judging.place, lambda: calls_of_run(todo.out, record)))
     )
     return record if same else None
 

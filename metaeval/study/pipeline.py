@@ -239,7 +239,7 @@ def _asked(todo: Plan, scoring: Scoring, of_truth: Scoring, scores: ScoreTable, 
     asked = of_truth.asked() | scoring.asked()
     if not asked:
         return {}
-    store = todo.study.judging.path
+    store = todo.study.judging.place
     lost = lost_calls(asked, store)
     if lost:
         file = todo.study.file

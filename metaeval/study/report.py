@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +10,12 @@ import numpy as np
 from metaeval.analysis.agreement.by_group import bias_by_group
 from metaeval.analysis.agreement.measures import on_scale
 from metaeval.base.counts import counted
+from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Kind, Status
 from metaeval.engine.drilldown import GroupColumn
 from metaeval.evaluators.grid import grid_of, unit_positions
-from metaeval.llm.store.replies import Store, default_path
+from metaeval.llm.store.database import database_at
+from metaeval.llm.store.replies import Store
 from metaeval.llm.store.tools import Conversation, conversations
 from metaeval.reports import words
 from metaeval.reports.report.calls import Calls
@@ -203,8 +204,14 @@ def _conversations(keys: Sequence[Any], shown: Sample, store: str | None) -> dic
         for call in found[:, shown.at].T.flat
         for key in call.split()
     )
-    path = Path(store) if store else default_path()
-    if not wanted or not path.is_file():
+    if not wanted:
         return {}
-    with Store(path, create=False) as opened:
+    try:
+        place = database_at(store)
+        there = place.exists()
+    except MetaevalError:  # whoever looks at a run need not reach the database of those who made it
+        there = False
+    if not there:
+        return {}
+    with Store(place, create=False) as opened:
         return conversations(opened, wanted)

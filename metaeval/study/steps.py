@@ -18,7 +18,7 @@ from metaeval.judging.lost import lost_calls
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import Scoring, known_for, score
-from metaeval.llm.store.replies import default_path
+from metaeval.llm.store.database import database_at
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.table import read_table
 from metaeval.study.pipeline import truth_ratings
@@ -47,7 +47,7 @@ def score_file(
     scoring = Scoring(loaded, list(specs))
     table = scoring.whole()
     write_frame(table.frame, Path(out))
-    return table, lost_calls(scoring.asked(), default_path())
+    return table, lost_calls(scoring.asked(), database_at())
 
 
 def correlate_file(

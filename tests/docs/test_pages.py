@@ -25,10 +25,13 @@ from tests.docs.pages import DOCS, PAGES, agrees, steps
 from tests.docs.reader import Reader
 from tests.kinds.explanations.judge.test_judge import answer
 from tests.llm.batch.server import BatchServer
+from tests.llm.postgres import PASSWORD, USER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.llm.postgres import Postgres
 
 
 SHIPPED = ("data", "prompts", "studies", "docs", "README.md")
@@ -66,7 +69,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del table[name]
 
 
-OTHERWISE = {"tutorial.md", "how-to/batch.md", "how-to/own-provider.md", "how-to/share.md"}
+OTHERWISE = {"tutorial.md", "how-to/batch.md", "how-to/own-provider.md", "how-to/scale.md", "how-to/share.md"}
 """Pages with a test of their own."""
 SHUFFLED = np.random.default_rng(11).permutation([p for p in PAGES if p not in OTHERWISE]).tolist()
 """The others, in an order that no reader would think of: each page stands alone."""
@@ -107,6 +110,17 @@ def test_batches(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         monkeypatch.setenv("METAEVAL_STORE", str(tmp_path / "replies.sqlite"))
         Reader("how-to/batch.md", folder).follow()
         assert len(server.made()) == 1
+
+
+def test_a_shared_store(folder: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres.new(), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE judges")
+    # Where PostgreSQL's own variables say that it is.
+    for name, value in {"HOST": str(postgres.folder), "USER": USER, "PASSWORD": PASSWORD}.items():
+        monkeypatch.setenv(f"PG{name}", value)
+    Reader("how-to/scale.md", folder).follow()
 
 
 def test_the_example_is_what_its_script_makes(tmp_path: Path) -> None:

@@ -191,8 +191,8 @@ def test_a_lost_sample_is_asked_for_again(tiny: Path) -> None:
         table = score(server, FIVE)
         assert set(table.frame["status"]) == {"transport"}
         with judging() as settings:
-            path = settings.store.path
-        (lost,) = lost_calls({"judge": table}, path)
+            place = settings.store.database
+        (lost,) = lost_calls({"judge": table}, place)
         prompts, asked = len({json.dumps(s.body) for s in server.log}), len(server.log)
         assert lost.lost == prompts
         down = False

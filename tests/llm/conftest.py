@@ -29,3 +29,11 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store(tmp_path / "replies.sqlite") as opened:
         yield opened
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a store may lie: a file, or a database, which is not there yet or empty."""
+    if request.param == "sqlite":
+        return str(tmp_path / "new" / "replies.sqlite")
+    return str(request.getfixturevalue("postgres").new())

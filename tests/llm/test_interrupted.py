@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 NUMBER = 150
 
 
-def start(path: Path, server: Server) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.llm.asking", str(path), server.openai, str(NUMBER)]
+def start(path: str, server: Server) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.llm.asking", path, server.openai, str(NUMBER)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -34,44 +34,42 @@ def wait_for_calls(server: Server, number: int) -> None:
         time.sleep(0.005)
 
 
-def stored(path: Path, server: Server) -> set[str]:
+def stored(path: str, server: Server) -> set[str]:
     """Return the texts whose replies are on file."""
     with Store(path) as store:
         found = store.get_many(r.key for r in requests(NUMBER, server.openai))
         return {r.messages[0].content for r in requests(NUMBER, server.openai) if r.key in found}
 
 
-def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "s.sqlite"
+def test_a_killed_run_goes_on_where_it_was(place: str, tmp_path: Path) -> None:
     rng = random.Random(4)  # noqa: S311 - no secret
     with serving(delay=0.02) as server:
         for _ in range(5):
-            before, asked = stored(path, server), len(server.log)
-            process = start(path, server)
+            before, asked = stored(place, server), len(server.log)
+            process = start(place, server)
             wait_for_calls(server, asked + rng.randint(5, 30))
             process.kill()
             process.communicate()
             # What was on file when it started was not asked for again.
             assert not before & {seen.body["messages"][0]["content"] for seen in server.log[asked:]}
-        before, asked = stored(path, server), len(server.log)
+        before, asked = stored(place, server), len(server.log)
         assert 0 < len(before) < NUMBER
-        out, error = start(path, server).communicate()
+        out, error = start(place, server).communicate()
         assert (out, error) == (f"{NUMBER}\n", "")
         last = Counter(seen.body["messages"][0]["content"] for seen in server.log[asked:])
         assert set(last) == {r.messages[0].content for r in requests(NUMBER, server.openai)} - before
         assert set(last.values()) == {1}
         # A kill loses no more than what was in flight at that moment.
         assert len(server.log) <= NUMBER + 5 * 8
-    assert len(stored(path, server)) == NUMBER
-    with Store(path) as store:
+    assert len(stored(place, server)) == NUMBER
+    with Store(place) as store:
         assert store_tools.problems(store) == []
-    assert not list(tmp_path.glob("*.lock"))
+    assert not list(tmp_path.rglob("*.lock"))
 
 
-def test_ctrl_c_ends_soon_with_all_that_was_answered(tmp_path: Path) -> None:
-    path = tmp_path / "s.sqlite"
+def test_ctrl_c_ends_soon_with_all_that_was_answered(place: str) -> None:
     with serving(delay=0.05) as server:
-        process = start(path, server)
+        process = start(place, server)
         wait_for_calls(server, 40)
         server.delay = 30.0  # those that are under way now would take long
         time.sleep(0.2)
@@ -83,15 +81,14 @@ def test_ctrl_c_ends_soon_with_all_that_was_answered(tmp_path: Path) -> None:
         assert process.returncode != 0
         assert "KeyboardInterrupt" in error
         assert "Task was destroyed" not in error
-        assert len(stored(path, server)) == answered
-    with Store(path) as store:
+        assert len(stored(place, server)) == answered
+    with Store(place) as store:
         assert store_tools.problems(store) == []
 
 
-def test_several_processes_pay_once_together(tmp_path: Path) -> None:
-    path = tmp_path / "s.sqlite"
+def test_several_processes_pay_once_together(place: str) -> None:
     with serving(delay=0.02) as server:
-        running = [start(path, server) for _ in range(3)]
+        running = [start(place, server) for _ in range(3)]
         assert [p.communicate()[0] for p in running] == [f"{NUMBER}\n"] * 3
         assert len(server.log) == NUMBER
 

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from metaeval.base.errors import MetaevalError
+from metaeval.base.records import Scale
 from metaeval.llm.calls.client import CallError, RetryableError
 from metaeval.llm.calls.request import Message, Reply, Request
+from metaeval.llm.prompts.fences import fenced
 from metaeval.llm.providers import Connection
-from metaeval.llm.providers.simulated import SimulatedClient, latent, settings_of
+from metaeval.llm.providers.simulated import SimulatedClient, instructions, latent, settings_of
+from metaeval.llm.replies.fields import Choice, Number, Text, json_schema
+from metaeval.llm.replies.reader import read_reply
 
 SCHEMA = {
     "type": "object",
@@ -224,3 +228,25 @@ def test_of_two_lists_it_prefers_the_one_with_more_of_what_was_rated_highly() ->
     assert said(*sets, forced=False) == "TIE"
     assert {said(bad, good, key, bias=1) for key in range(5)} == {"A"}
     assert {said(good, bad, key, bias=-1) for key in range(5)} == {"B"}
+
+
+def test_evidence_of_rationales_is_quoted_or_made_up_on_demand() -> None:
+    fields = [
+        Choice("winner", {0: ("TIE",), 1: ("A",), 2: ("B",)}),
+        Number("confidence", Scale(0, 1, integer=False)),
+        Text("rationales", ("item-a", "item-b"), binding=False, many=True),
+    ]
+    found = []
+    for form in ("json", "text"):
+        for i in range(60):
+            long = fenced(f"film {i} of a long and winding road to nowhere at all", "item-b")
+            asked = f"{fenced('short', 'item-a')}\n{long}"
+            told = {"simulate": instructions(fields, with_schema=form == "json", pair=True)}
+            schema = json_schema(fields) if form == "json" else None
+            text = ask("invent=0.3,noise=0", asked, parameters=told, schema=schema).text
+            read = read_reply(text, fields, prompt=asked, form=form)
+            assert read.values is not None, (text, read.reason)
+            assert read.values["winner"] == 2
+            assert float(read.values["confidence"]) > 0.5
+            found.append(bool(read.unfound))
+    assert 0.15 < np.mean(found) < 0.45

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from metaeval.analysis.verdicts.pairs import NEITHER, ONE, OTHER, PARTS, Groups
+from metaeval.analysis.verdicts.pairs import NEITHER, ONE, OTHER, PARTS, VerdictGroups
 from metaeval.stats.ranking.triads import CYCLES_BY_CHANCE, triads
 from metaeval.stats.resampling.threads import in_threads
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.analysis.verdicts.pairs import Pairs
+    from metaeval.analysis.verdicts.pairs import CountedPairs
     from metaeval.stats.coefficients.tables import Floats, Ints
 
-TRANSITIVITY, BOTH_ORDERS, ANY_ORDER = _OF_TRIPLES = (
-    *("transitivity", "transitivity_both_orders", "transitivity_any_order"),
-)
+TRANSITIVITY, BOTH_ORDERS = "transitivity", "transitivity_both_orders"
+ANY_ORDER = "transitivity_any_order"
 ASYMMETRY, REPEATABILITY = "asymmetry", "repeatability"
 IRREFLEXIVITY, FIRST_POSITION = "irreflexivity", "first_position"
 _FEW = 500  # units up to which an interval is that of those which count
+_OF_TRIPLES = (TRANSITIVITY, BOTH_ORDERS, ANY_ORDER)
 _AXIOMS = (*_OF_TRIPLES, ASYMMETRY, REPEATABILITY, IRREFLEXIVITY, FIRST_POSITION)
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class AxiomTally:
     """What was asked of an axiom, and how much of it keeps to it."""
 
     axiom: str
@@ -77,9 +77,21 @@ class _Count(NamedTuple):
     """Of triples: cycles expected, players in cycles, players. Else, verdicts: `ONE`, `OTHER`, `NEITHER`."""
 
 
-def tallies(frame: pd.DataFrame) -> tuple[list[Tally], int]:
-    """Count the axioms for which something was asked, and verdicts, in rows as `coherence` takes them."""
-    groups = Groups.of(frame)
+class JudgeAxioms(NamedTuple):
+    """The axioms of a judge and task for which something was asked."""
+
+    evaluator: str
+    task: str
+    tallies: list[AxiomTally]
+    clusters: Any
+    """Names, in order."""
+    n_missing: int
+    """Verdicts."""
+
+
+def judge_axioms(evaluator: str, task: str, frame: pd.DataFrame) -> JudgeAxioms:
+    """Count the axioms in rows of one evaluator and task, as `coherence` takes them."""
+    groups = VerdictGroups.of(frame)
     of_pairs = groups.n_clusters if groups.n_clusters > 1 else PARTS
     sums = {a: np.zeros((2, groups.n_clusters if a in _OF_TRIPLES else of_pairs)) for a in _AXIOMS}
     facts = {axiom: np.zeros(3) for axiom in _AXIOMS}
@@ -105,12 +117,15 @@ def tallies(frame: pd.DataFrame) -> tuple[list[Tally], int]:
                 expected, cyclic, players = facts[axiom]
                 shares = 1 - expected / of.sum(), cyclic / players
             found.append(
-                Tally(axiom, kept[there], of[there], np.flatnonzero(there), len(of), chance[axiom], *shares)
+                AxiomTally(
+                    axiom, kept[there], of[there], np.flatnonzero(there), len(of), chance[axiom], *shares
+                )
             )
-    return found, int(facts[FIRST_POSITION].sum() + facts[IRREFLEXIVITY].sum())
+    n = int(facts[FIRST_POSITION].sum() + facts[IRREFLEXIVITY].sum())
+    return JudgeAxioms(evaluator, task, found, groups.clusters, len(frame) - n)
 
 
-def _counted(block: Pairs) -> tuple[int, list[_Count]]:
+def _counted(block: CountedPairs) -> tuple[int, list[_Count]]:
     """Return how many pairs there are, and the counts of all axioms."""
     apart = block.one != block.other
     pairs, alike = block.only(apart), block.only(~apart)
@@ -119,11 +134,11 @@ def _counted(block: Pairs) -> tuple[int, list[_Count]]:
     return len(block.one), [*_transitivity(pairs), *_of_pairs(pairs), even]
 
 
-def _said(pairs: Pairs) -> tuple[float, ...]:
+def _said(pairs: CountedPairs) -> tuple[float, ...]:
     return tuple(pairs.counts.sum(axis=(0, 2)).tolist())
 
 
-def _transitivity(pairs: Pairs) -> Iterator[_Count]:
+def _transitivity(pairs: CountedPairs) -> Iterator[_Count]:
     """Count triples of a group that are no cycle.
 
     Of decided pairs: all verdicts name the same winner. In any order: one of the verdicts on each pair, drawn
@@ -145,7 +160,7 @@ def _transitivity(pairs: Pairs) -> Iterator[_Count]:
         yield _Count(axiom, pairs.cluster, found.triples - found.cycles, found.triples, facts)
 
 
-def _of_pairs(pairs: Pairs) -> Iterator[_Count]:
+def _of_pairs(pairs: CountedPairs) -> Iterator[_Count]:
     """Count what is asked of a pair: verdicts in both orders, and again in the same order."""
     asked = pairs.asked.sum(axis=1)
     both = asked.all(axis=0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.verdicts.axioms import IRREFLEXIVITY, Tally, tallies
+from metaeval.analysis.verdicts.axioms import IRREFLEXIVITY, AxiomTally, JudgeAxioms, judge_axioms
 from metaeval.base.progress import progress
 from metaeval.base.records import FIRST, SECOND
 from metaeval.evaluators.verdicts import pair_keys
@@ -22,6 +22,8 @@ from metaeval.stats.resampling.cluster_sums import mean_of
 from metaeval.stats.resampling.threads import one_thread
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from metaeval.stats.coefficients.tables import Floats
 
 COLUMNS = (
@@ -30,7 +32,6 @@ COLUMNS = (
 )
 
 
-@one_thread()
 def coherence(verdicts: pd.DataFrame, *, resamples: int = 10_000, seed: int = 0) -> pd.DataFrame:
     """Measure the axioms, for each judge and task.
 
@@ -50,16 +51,29 @@ def coherence(verdicts: pd.DataFrame, *, resamples: int = 10_000, seed: int = 0)
         Bradley and Terry's model expects of a judge with the same wins, ``in_cycles`` the share of items that
         are in a cycle.
     """
+    return coherence_of(axioms_of(verdicts), resamples=resamples, seed=seed)
+
+
+def axioms_of(verdicts: pd.DataFrame) -> list[JudgeAxioms]:
+    """Count the axioms of each judge and task; ``verdicts`` are those of `coherence`."""
     parts = _parts(verdicts)
-    rows: list[dict[str, Any]] = []
-    found: list[Tally] = []
+    found = []
     with progress("coherence", len(parts)) as advance:
         for (evaluator, task), part in parts:
-            of_part, there = tallies(part)
-            found += of_part
-            shared = {"evaluator": evaluator, "task": task, "n_missing": len(part) - there}
-            rows += [{**shared, **tally.cells} for tally in of_part]
+            found.append(judge_axioms(str(evaluator), str(task), part))
             advance()
+    return found
+
+
+@one_thread()
+def coherence_of(judges: Sequence[JudgeAxioms], *, resamples: int = 10_000, seed: int = 0) -> pd.DataFrame:
+    """Return the table of `coherence`, of what was counted."""
+    rows = [
+        {"evaluator": judge.evaluator, "task": judge.task, "n_missing": judge.n_missing, **tally.cells}
+        for judge in judges
+        for tally in judge.tallies
+    ]
+    found = [tally for judge in judges for tally in judge.tallies]
     ends = dict(zip(("estimate", "ci_low", "ci_high"), _intervals(found, resamples, seed), strict=True))
     return pd.DataFrame(rows, columns=list(COLUMNS)).assign(**ends)
 
@@ -72,7 +86,7 @@ def _parts(verdicts: pd.DataFrame) -> Any:  # noqa: ANN401 - names and rows, one
     return verdicts.groupby(of, sort=False, observed=True)
 
 
-def _intervals(found: list[Tally], resamples: int, seed: int) -> Floats:
+def _intervals(found: list[AxiomTally], resamples: int, seed: int) -> Floats:
     """Return shares and the ends of their intervals, shape (3, tallies); no ends for a single unit."""
     ends = np.full((3, len(found)), np.nan)
     drawn = [(tally.units, 1 if tally.certain else resamples) for tally in found]

@@ -23,7 +23,7 @@ PARTS = 1000  # in which pairs are resampled that are all of one cluster, if the
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class CountedPairs:
     """The pairs of some groups. A player is a name within a group."""
 
     one: Ints
@@ -44,7 +44,7 @@ class Pairs:
     """The cluster of each group."""
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, group: Ints, cluster: Ints) -> Pairs:
+    def of(cls, frame: pd.DataFrame, group: Ints, cluster: Ints) -> CountedPairs:
         """Count the verdicts of a frame, given the group of each row and the cluster of each group."""
         codes, words = pd.factorize(frame["winner"])
         winner = np.append(pd.Index(_WINNERS).get_indexer(words.astype(object)), -1)[codes]
@@ -80,7 +80,7 @@ class Pairs:
             cluster=clusters,
         )
 
-    def only(self, use: Any) -> Pairs:  # noqa: ANN401 - bool of shape (pairs,)
+    def only(self, use: Any) -> CountedPairs:  # noqa: ANN401 - bool of shape (pairs,)
         """Return some of the pairs."""
         if use.all():
             return self
@@ -97,7 +97,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class VerdictGroups:
     """A judge's verdicts by group."""
 
     frame: pd.DataFrame
@@ -108,20 +108,22 @@ class Groups:
     """The rows in that order; None if it is their own."""
     cluster: Ints
     """The cluster of each group."""
+    clusters: Any
+    """The names of the clusters, in order."""
 
     @classmethod
-    def of(cls, frame: pd.DataFrame) -> Groups:
+    def of(cls, frame: pd.DataFrame) -> VerdictGroups:
         """Give clusters and groups numbers."""
-        cluster, _ = _coded(frame["cluster"])
+        cluster, clusters = pd.factorize(frame["cluster"], sort=True)
         group, n = _coded(frame["group"])
         group, of_group = pd.factorize(cluster * n + group, sort=True)
         order = None if (group[1:] >= group[:-1]).all() else np.argsort(group, kind="stable")
-        return cls(frame, group if order is None else group[order], order, of_group // max(1, n))
+        return cls(frame, group if order is None else group[order], order, of_group // max(1, n), clusters)
 
     @property
     def n_clusters(self) -> int:
         """How many clusters there are."""
-        return int(self.cluster.max(initial=-1)) + 1
+        return len(self.clusters)
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
@@ -129,11 +131,11 @@ class Groups:
         heads = np.searchsorted(self.group, np.arange(len(self.cluster)))
         return [*itertools.pairwise([*heads[changes(heads // _ROWS)].tolist(), len(self.group)])]
 
-    def pairs(self, block: tuple[int, int]) -> Pairs:
+    def pairs(self, block: tuple[int, int]) -> CountedPairs:
         """Return the pairs of a block."""
         at = slice(*block)
         rows = self.frame.iloc[at if self.order is None else self.order[at]]
-        return Pairs.of(rows, self.group[at], self.cluster)
+        return CountedPairs.of(rows, self.group[at], self.cluster)
 
 
 def _counted(said: Ints, at: Ints) -> Ints:

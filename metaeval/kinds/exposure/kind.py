@@ -50,12 +50,18 @@ class ExposureKind(StudyKind):
         return replace(data, table=reweighted(data.table, study.propensity.floor))
 
     def resolve(self, study: ExposureStudy, data: LogSet) -> ExposureStudy:
-        """See that there are pairs to judge, and the policies that are named."""
+        """See that there are pairs to judge and the policies named, and that no truth is synthetic."""
         for at, policy in enumerate(study.policies or ()):
             try:
                 policy_file(policy, folder_of(study.dataset))
             except MetaevalError as error:
                 raise study.error(str(error), "policies", at) from error
+        if data.synthetic is not None and study.truth.partition("(")[0].strip() != "User":
+            raise study.error(
+                f"{study.dataset} has synthetic rows, and {study.truth} may be made of them; "
+                f"the truth is User(), the user's own log",
+                "truth",
+            )
         if not len(data):
             command = f"metaeval data pairs {shlex.quote(study.dataset)}"
             raise study.error(f"{study.dataset} has no pairs to judge; make them with: {command}", "dataset")

@@ -9,6 +9,7 @@ from pydantic import AfterValidator
 from metaeval.base.validation import Line
 from metaeval.kinds.exposure.off_policy.evaluation import Names, OffPolicy, Thresholds
 from metaeval.kinds.exposure.propensity.options import PropensityOptions
+from metaeval.kinds.exposure.synthesis.options import SynthesisOptions
 from metaeval.kinds.study import Study, distinct
 
 _DEFAULT = OffPolicy()
@@ -19,6 +20,7 @@ class ExposureStudy(Study):
 
     truth: Line = "User()"
     propensity: PropensityOptions = PropensityOptions()
+    synthesis: SynthesisOptions = SynthesisOptions()
     policies: Annotated[list[Line], AfterValidator(distinct)] | None = None
     """``uniform``, files, or names of policies that came with the data set; all of these, if left out."""
     estimators: Names = _DEFAULT.estimators

@@ -1,17 +1,14 @@
-"""Ablations: variants of a judge, one argument changed at a time, each compared with the judge as it is."""
+"""Variants of a judge, each compared with the judge as it is, on pairs of items."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 from scipy.special import stdtrit
 
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.base.validation import Line, Strict
 from metaeval.kinds.relevance.agreement import SHARES, Shares
 from metaeval.stats.resampling.cluster_sums import mean_of
 from metaeval.stats.resampling.multiplicity import holm
@@ -19,51 +16,12 @@ from metaeval.stats.resampling.paired import paired_test
 from metaeval.stats.resampling.weights import Swaps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from metaeval.engine.comparison import Tests
     from metaeval.engine.intervals import Bootstrap
+    from metaeval.kinds.ablations import Ablation
     from metaeval.kinds.relevance.agreement import PairAgreement
-
-
-class Ablation(Strict):
-    """What is changed of a judge, and how often each variant is asked."""
-
-    base: Line
-    """The name of the judge among the evaluators."""
-    vary: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
-    """Argument → the values that it takes in turn; all others stay as they are."""
-    repeats: Annotated[int, Field(ge=1, description="1 or more")] = 1
-    """How often each variant is asked; a repeat has replies of its own (the argument ``replicate``)."""
-
-    def variants(self, spec: EvaluatorSpec) -> Iterator[Variant]:
-        """Yield the judge itself, and then each variant of its spec.
-
-        Raises `SpecError` if a value cannot stand in a spec.
-        """
-        yield Variant("", "", self._repeated(self.base, spec, {}))
-        for argument, values in self.vary.items():
-            for value in values:
-                name = f"{self.base}, {argument} {_said(value)}"
-                yield Variant(argument, _said(value), self._repeated(name, spec, {argument: value}))
-
-    def _repeated(self, name: str, spec: EvaluatorSpec, changed: Mapping[str, Any]) -> dict[str, str]:
-        found = {}
-        for n in range(self.repeats):
-            repeat = {"replicate": n} if n else {}
-            of_repeat = EvaluatorSpec(spec.name, spec.args, {**spec.kwargs, **changed, **repeat})
-            found[f"{name}, repeat {n + 1}" if n else name] = str(of_repeat)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A judge with one argument changed, or none."""
-
-    argument: str
-    value: str
-    specs: Mapping[str, str]
-    """Name of each repeat → its spec."""
 
 
 def ablation_frame(
@@ -99,12 +57,6 @@ def ablation_frame(
         row |= found.less(shares[0]).cells([f"{name}_change" for name in SHARES], resampler)
         rows.append(row | {"p": p_value} | _spread([of.shares([name]) for name in variant.specs]))
     return pd.DataFrame(rows)
-
-
-def _said(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return " + ".join(map(str, value)) or "none"
-    return "none" if value is None else str(value)
 
 
 def _spread(repeats: Sequence[Shares]) -> dict[str, float]:

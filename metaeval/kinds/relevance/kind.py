@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from metaeval.base.errors import SpecError, unknown
 from metaeval.base.spec import EvaluatorSpec
+from metaeval.kinds.ablations import variants_of
 from metaeval.kinds.correlated import CorrelatedKind
-from metaeval.kinds.registry import ShortNames
 from metaeval.kinds.relevance import reading
 from metaeval.kinds.relevance.data.loading import load
 from metaeval.kinds.relevance.files import FILES, TEXTS
@@ -48,7 +48,7 @@ class RelevanceKind(CorrelatedKind):
 
     def resolve(self, study: RelevanceStudy, data: Collection) -> RelevanceStudy:
         """Fill in levels and order, the raters behind ``Labels('*')``, and the variants of ablations."""
-        evaluators = {**dict(_labels(study, data)), **dict(_variants(study))}
+        evaluators = {**dict(_labels(study, data)), **dict(variants_of(study, study.ablations))}
         levels = study.levels or ["dataset", "user"]
         filled: RelevanceStudy = super().resolve(
             study.model_copy(update={"levels": levels, "evaluators": evaluators}), data
@@ -118,17 +118,3 @@ def _pattern(text: str) -> str | None:
         case EvaluatorSpec(name="Labels", args=(str(pattern),)) if "*" in pattern:
             return pattern
     return None
-
-
-def _variants(study: RelevanceStudy) -> Iterator[tuple[str, str]]:
-    """Yield name and spec of every variant that the ablations add."""
-    names = ShortNames(study.specs)
-    for at, ablation in enumerate(study.ablations):
-        if ablation.base not in study.specs:
-            sentence = unknown("there is no evaluator", ablation.base, study.specs, "there are")
-            raise study.error(sentence, "ablations", at, "base")
-        try:
-            for variant in ablation.variants(names[ablation.base]):
-                yield from variant.specs.items()
-        except SpecError as error:
-            raise study.error(str(error), "ablations", at) from error

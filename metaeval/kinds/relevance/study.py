@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.validation import Line, Strict
 from metaeval.engine.alignment.policy import Coefficient
+from metaeval.kinds.ablations import Ablation
 from metaeval.kinds.correlated import CorrelatedStudy
-from metaeval.kinds.relevance.ablations import Ablation
 from metaeval.kinds.relevance.data.collection import KEYS
 from metaeval.kinds.relevance.systems.measures import measure_named
 from metaeval.kinds.study import distinct

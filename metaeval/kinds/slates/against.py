@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.verdicts.axioms import FIRST_POSITION, IRREFLEXIVITY, tallies
+from metaeval.analysis.verdicts.axioms import FIRST_POSITION, IRREFLEXIVITY
 from metaeval.kinds.slates.agreement import judges_of
 from metaeval.kinds.slates.regret import regret_by_user
 from metaeval.kinds.slates.verdicts import RATING_TRANSITIVITY
 from metaeval.stats.resampling.bootstrap import NOTHING, each
-from metaeval.stats.resampling.cluster_sums import ratio
+from metaeval.stats.resampling.cluster_sums import Stack, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from metaeval.analysis.verdicts.axioms import JudgeAxioms
     from metaeval.kinds.slates.regret import DuelCells
-    from metaeval.kinds.slates.verdicts import Rated
+    from metaeval.kinds.slates.verdicts import RatedVerdicts
     from metaeval.stats.coefficients.tables import Floats
 
-_LEAST = 4  # judges
+_LEAST, _USERS = 4, 10  # judges; users of each, for an interval
 _TOO_FEW = f"fewer than {_LEAST} judges: no correlation"
+_FEW_USERS = f"a judge has fewer than {_USERS} users of whom this was asked: no interval"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,62 +41,72 @@ class RegretRanks:
 
     def at(self, weights: Floats) -> Floats:
         """Return ρ under each column of weights; NaN where all judges are alike."""
-        from scipy.stats import rankdata
-
         share = ratio(self.kept[:, 0] @ weights, self.kept[:, 1] @ weights)
         share = 1 - np.abs(2 * share - 1) if self.even else share
-        # Equal up to rounding is equal.
         regret = self.regret @ weights / weights.sum(axis=0)
-        ranks = [rankdata(np.round(values, 12), axis=0) for values in (regret, share)]
-        one, other = (r - r.mean(axis=0) for r in ranks)
+        one, other = map(_centred_ranks, (regret, share))
         spread = np.sqrt((one**2).sum(axis=0) * (other**2).sum(axis=0))
         found = ratio((one * other).sum(axis=0), spread)
         return np.where(np.isnan(share).any(axis=0), np.nan, found)[None]
 
 
-def against_table(cells: DuelCells, verdicts: pd.DataFrame, rated: Sequence[Rated]) -> pd.DataFrame:
-    """Return the rank correlation of regret and each axiom over judges, by task.
+def _centred_ranks(values: Floats) -> Floats:
+    """Return twice the midranks less J + 1, shape (J, columns); equal up to rounding is equal."""
+    exact = np.round(values, 12)
+    found: Floats = np.sign(exact[:, None] - exact).sum(axis=1)
+    return found
 
-    Parameters
-    ----------
-    verdicts
-        As `metaeval.analysis.verdicts.coherence.coherence` takes them.
+
+def against_table(
+    cells: DuelCells, judges: Sequence[JudgeAxioms], rated: Sequence[RatedVerdicts]
+) -> pd.DataFrame:
+    """Return the rank correlation of regret and each axiom over judges, by task.
 
     Returns
     -------
     DataFrame
-        ``rho`` with an interval from resampling users, ``n_judges`` that have both; a ``note`` where they are
-        too few.
+        ``rho`` with an interval from resampling users, ``n_judges`` that have both; a ``note`` where there
+        are too few of them, or of users. The interval is that of percentiles: the jackknife, which would
+        widen it, fails for ranks.
     """
     rows: list[dict[str, Any]] = []
-    judges = judges_of(cells)
-    of_judges = verdicts[verdicts["evaluator"].isin(judges)]
+    wanted = judges_of(cells)
     for task in cells.parts:
         units, own = cells.units(task), regret_by_user(cells.units(task))
         if not units.clusters.n:
             continue
         users = np.unique(cells.table.loc[cells.use(task), "user_id"].to_numpy(dtype=str))
-        of_axiom: dict[str, dict[str, Floats]] = {}
-        parts = of_judges[of_judges["task"] == task].groupby("evaluator", sort=False, observed=True)
-        for judge, part in parts:
-            names = np.unique(part["cluster"].to_numpy(dtype=str))
-            for t in tallies(part)[0] if len(names) > 1 else ():
-                if t.axiom != FIRST_POSITION:
-                    kept = _placed(users, names[t.unit], t.kept, t.of)
-                    of_axiom.setdefault(t.axiom, {})[str(judge)] = kept
+        kept = _kept(users, [j for j in judges if j.evaluator in wanted and j.task == task])
         for one in rated:
-            if one.task == task and one.judge in judges:
-                kept = _placed(users, one.users, one.kept, one.of)
-                of_axiom.setdefault(RATING_TRANSITIVITY, {})[one.judge] = kept
-        for axiom, found in of_axiom.items():
+            if one.task == task and one.judge in wanted:
+                of_users = _placed(users, one.users, one.kept, one.of)
+                kept.setdefault(RATING_TRANSITIVITY, {})[one.judge] = of_users
+        ranks = []
+        for axiom, found in kept.items():
             regret = own[[cells.evaluators.index(judge) for judge in found]]
             there = ~np.isnan(regret).any(axis=1)
-            ranks = RegretRanks(regret[there], np.stack([*found.values()])[there], axiom == IRREFLEXIVITY)
-            many = there.sum() >= _LEAST
-            rho = each(cells.estimate(ranks, units, (-1.0, 1.0)))[0] if many else NOTHING
-            facts = {"n_judges": int(there.sum()), "note": "" if many else _TOO_FEW}
-            rows.append({"task": task, "axiom": axiom, **rho.row("rho"), **facts})
+            asked = np.stack([*found.values()])[there]
+            ranks.append(RegretRanks(regret[there], asked, axiom == IRREFLEXIVITY))
+        of_all = each(cells.estimate(Stack(ranks), units, (-1.0, 1.0), stretch=False)) if ranks else []
+        for axiom, of, rho in zip(kept, ranks, of_all, strict=True):
+            n, note, shown = len(of.regret), "", rho
+            if n < _LEAST:
+                note, shown = _TOO_FEW, NOTHING
+            elif ((of.kept[:, 1] > 0).sum(axis=-1) < _USERS).any():
+                note, shown = _FEW_USERS, replace(rho, low=np.nan, high=np.nan)
+            rows.append({"task": task, "axiom": axiom, **shown.row("rho"), "n_judges": n, "note": note})
     return pd.DataFrame(rows)
+
+
+def _kept(users: Any, judges: Sequence[JudgeAxioms]) -> dict[str, dict[str, Floats]]:  # noqa: ANN401 - str
+    """Return of each axiom and judge what keeps to it, and of what, by user."""
+    found: dict[str, dict[str, Floats]] = {}
+    for judge in judges:
+        names = np.asarray(judge.clusters, dtype=str)
+        for t in judge.tallies if len(names) > 1 else ():
+            if t.axiom != FIRST_POSITION:
+                found.setdefault(t.axiom, {})[judge.evaluator] = _placed(users, names[t.unit], t.kept, t.of)
+    return found
 
 
 def _placed(users: Any, names: Any, *sums: Floats) -> Floats:  # noqa: ANN401 - str of shape (users,)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from metaeval.base.records import Kind
 from metaeval.stats.agreement.labels import LabelAgreement
-from metaeval.stats.resampling.bootstrap import each
+from metaeval.stats.resampling.bootstrap import Statistic, each
 from metaeval.stats.resampling.cluster_sums import Stack, mean_of
 
 if TYPE_CHECKING:
@@ -35,12 +35,19 @@ def agreement_table(cells: DuelCells) -> pd.DataFrame:
             for name, scores in zip(cells.evaluators, units.scores, strict=True)
             if name in judges_of(cells) and len(scores) and not np.isnan(scores).any()
         }
-        for one, other in combinations(codes, 2):
-            both, of_unit = (codes[one], codes[other]), units.clusters.of_unit
+        of_unit, n = units.clusters.of_unit, units.clusters.n
+        pairs, statistics = [*combinations(codes, 2)], list[Statistic]()
+        for one, other in pairs:
+            both = codes[one], codes[other]
             said = np.stack([np.equal(*both), np.ones(len(of_unit))]).astype(float)
-            share = mean_of(*(np.bincount(of_unit, v, units.clusters.n).astype(float)[None] for v in said))
-            labels = LabelAgreement.of(*both, _VERDICTS, units.clusters)
-            found = each(cells.estimate(Stack([share, labels]), units, (-1.0, 1.0)))
-            cut = {**found[0].row("same"), **found[1].row("kappa")}
+            share = mean_of(*(np.bincount(of_unit, v, n).astype(float)[None] for v in said))
+            statistics += [share, LabelAgreement.of(*both, _VERDICTS, units.clusters)]
+        if not pairs:
+            continue
+        found = each(cells.estimate(Stack(statistics), units, (-1.0, 1.0)))
+        step = len(found) // len(pairs)
+        for at, (one, other) in enumerate(pairs):
+            same, kappa, *_ = found[step * at :]
+            cut = {**same.row("same"), **kappa.row("kappa")}
             rows.append({"first": one, "second": other, "task": task, **cut, "n_units": len(of_unit)})
     return pd.DataFrame(rows)

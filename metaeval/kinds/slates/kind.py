@@ -9,8 +9,8 @@ from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.slates import reading
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.slate_set import utilities_of
-from metaeval.kinds.slates.files import FILES, TEXTS
-from metaeval.kinds.slates.regret import DuelCells, measured, units_of_study
+from metaeval.kinds.slates.files import FILES, TEXTS, UNITS
+from metaeval.kinds.slates.regret import DuelCells, measured
 from metaeval.kinds.slates.study import SlatesStudy
 from metaeval.kinds.slates.verdicts import verdict_rows
 from metaeval.kinds.study import unknown_word
@@ -36,14 +36,15 @@ class SlatesKind(StudyKind):
     name = "slates"
     study = SlatesStudy
     evaluators = {  # noqa: RUF012 - as a reader would write it
-        "FirstPosition": "metaeval.kinds.slates.baselines:FirstPosition",
+        "FirstPosition": "metaeval.evaluators.showings:FirstPosition",
         "Longer": "metaeval.kinds.slates.baselines:Longer",
         "Oracle": "metaeval.kinds.slates.baselines:Oracle",
         "Popularity": "metaeval.kinds.slates.baselines:PopularSlate",
-        "Random": "metaeval.kinds.slates.baselines:Coin",
+        "Random": "metaeval.evaluators.showings:Coin",
         "SlateRating": "metaeval.kinds.slates.judge.rating:SlateRating",
         "Slates": "metaeval.kinds.slates.judge.judge:Slates",
     }
+    rated = False
     files = FILES
     texts = TEXTS
 
@@ -125,7 +126,7 @@ class SlatesKind(StudyKind):
 
     def orders(self, scored: Scored[SlatesStudy]) -> pd.DataFrame:
         """Take the verdicts of every evaluator: its scores."""
-        return verdict_rows(scored.matched.aligned, units_of_study(scored))
+        return verdict_rows(scored.matched.aligned, scored.units(UNITS))
 
     def unit_view(self, data: SlateSet, aspects: Sequence[str]) -> UnitView:
         """Show both slates side by side, the task, and what is known of the user."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from metaeval.base.records import FIRST, SECOND
-from metaeval.engine.drilldown import GroupColumn, Groups, Rated, UnitColumn, UnitText, UnitView
+from metaeval.engine.drilldown import Groups, Rated, UnitColumn, UnitText, UnitView
+from metaeval.engine.measured_groups import measured_groups
 from metaeval.kinds.reading import called, fields_text, histories_text
 from metaeval.kinds.slates.data.slate_set import ASKED, DUEL, ITEM, KEYS, POSITION, SLATE, USER
 
@@ -65,34 +64,6 @@ def _slates(data: SlateSet, side: str) -> Iterator[str]:
 def duel_groups(cells: DuelCells) -> list[Groups]:
     """Return the measures of each evaluator by user, and by duel, for every task."""
     return [
-        _groups(cells, "user", "users", (USER,)),
-        _groups(cells, "duel", "duels", (USER, DUEL)),
+        measured_groups(cells, cells.table, noun, keys, undefined="it has no duel of the task")
+        for noun, keys in (("user", (USER,)), ("duel", (USER, DUEL)))
     ]
-
-
-def _groups(cells: DuelCells, name: str, noun: str, keys: tuple[str, ...]) -> Groups:
-    """Return the groups of units that have the same keys; a mean over its units of each measure."""
-    known = cells.table[[*keys]].astype(str)
-    of_unit = known.groupby([*keys], sort=True).ngroup().to_numpy()
-    ids = known.drop_duplicates().sort_values([*keys])
-    entering = np.zeros(len(known), dtype=bool)
-    shape = (len(cells.evaluators), len(cells.parts), len(cells.measures), len(ids))
-    numbers = np.full(shape, np.nan)
-    for t, task in enumerate(cells.parts):
-        use, units = cells.use(task), cells.units(task)
-        entering |= use
-        for e, scores in enumerate(units.scores):
-            for m, measure in enumerate(cells.measures.values()):
-                sums = [np.bincount(of_unit[use], v, len(ids)) for v in measure.sums(scores, units.truth)]
-                numbers[e, t, m] = measure.of_sums(np.stack(sums).astype(float))
-    there = np.bincount(of_unit[entering], minlength=len(ids)) > 0
-    return Groups(
-        name,
-        " and ".join(key.removesuffix("_id") for key in keys),
-        noun,
-        keys,
-        tuple(ids[there].itertuples(index=False, name=None)),
-        np.bincount(of_unit[entering], minlength=len(ids))[there],
-        (GroupColumn(numbers[..., there], ("task", "measure"), "{measure}", "decimal"),),
-        undefined="it has no duel of the task",
-    )

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from metaeval.engine.measures import Measure, MeasuredCells, MeasuredUnits
 from metaeval.kinds.slates.files import UNITS
@@ -22,6 +21,8 @@ from metaeval.stats.resampling.cluster_sums import ratio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import pandas as pd
 
     from metaeval.engine.alignment.aligned import Bools
     from metaeval.kinds.scored import Scored
@@ -87,7 +88,7 @@ class DuelCells(MeasuredCells):
 
     def __init__(self, scored: Scored[SlatesStudy]) -> None:
         super().__init__(scored.matched, MEASURES, intervals=scored.study.bootstrap)
-        self.table = units_of_study(scored)
+        self.table = scored.units(UNITS)
 
     @cached_property
     def parts(self) -> Mapping[str, tuple[int, Bools | slice]]:
@@ -99,15 +100,6 @@ class DuelCells(MeasuredCells):
 def measured(units: pd.DataFrame) -> pd.Series[bool]:
     """Say which units are part of measures: neither a slate against itself nor a duel that is asked again."""
     return (units["repeat"] == 0) & (units["first"].astype(object) != units["second"].astype(object))
-
-
-def units_of_study(scored: Scored[SlatesStudy]) -> pd.DataFrame:
-    """Return what is known of each unit, in the order of the study's aligned scores."""
-    table, data = scored.own.get(UNITS), scored.matched.aligned
-    table = scored.data.table if table is None else table
-    names = [data.labels[key].to_numpy()[codes] for key, codes in data.keys.items() if key in data.labels]
-    wanted = pd.MultiIndex.from_arrays(names, names=[*data.labels])
-    return table.set_index([*data.labels]).reindex(wanted).reset_index()
 
 
 def regret_by_user(units: MeasuredUnits) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from metaeval.analysis.verdicts.coherence import axioms_of
 from metaeval.base.errors import one_of
 from metaeval.base.progress import progress
 from metaeval.base.spec import EvaluatorSpec
@@ -52,14 +53,14 @@ def results(scored: Scored[SlatesStudy]) -> Results:
 def _tables(scored: Scored[SlatesStudy], cells: DuelCells, board: Board) -> dict[str, pd.DataFrame]:
     """Return the tables that only this kind has, without empty ones."""
     study, data = scored.study, scored.matched.aligned
-    verdicts = verdict_rows(data, cells.table)
+    judges = axioms_of(verdict_rows(data, cells.table))
     rated = [*rated_verdicts(data, cells.table, raters_of(scored))]
     found = {
         files.UNITS: cells.table,
         files.REGRET: regret_table(cells, board, study.tests),
         files.DIFFICULTY: difficulty_table(cells, study.difficulty),
-        files.COHERENCE: coherence_table(verdicts, rated, study.bootstrap),
-        files.AGAINST: against_table(cells, verdicts, rated),
+        files.COHERENCE: coherence_table(judges, rated, study.bootstrap),
+        files.AGAINST: against_table(cells, judges, rated),
         files.AGREEMENT: agreement_table(cells),
         files.MAJORITY: majority_table(cells, _majorities(study.specs), study.tests),
     }

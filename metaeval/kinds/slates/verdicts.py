@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.verdicts.coherence import coherence
+from metaeval.analysis.verdicts.coherence import coherence_of
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.stats.resampling.bootstrap import bootstrap
@@ -16,6 +16,7 @@ from metaeval.stats.resampling.cluster_sums import mean_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from metaeval.analysis.verdicts.axioms import JudgeAxioms
     from metaeval.engine.alignment.aligned import Aligned
     from metaeval.engine.intervals import Bootstrap
     from metaeval.kinds.scored import Scored
@@ -28,17 +29,11 @@ _WINNERS = np.array([SECOND, TIE, FIRST], dtype=object)
 
 
 def coherence_table(
-    verdicts: pd.DataFrame, rated: Sequence[Rated], options: Bootstrap | None
+    judges: Sequence[JudgeAxioms], rated: Sequence[RatedVerdicts], options: Bootstrap | None
 ) -> pd.DataFrame:
-    """Return the axioms of preference of each evaluator and task, rating transitivity behind the others.
-
-    Parameters
-    ----------
-    verdicts
-        `verdict_rows`.
-    """
+    """Return the axioms of preference of each evaluator and task, rating transitivity behind the others."""
     how = {"resamples": options.resamples, "seed": options.seed} if options else {"resamples": 1}
-    found = coherence(verdicts, **how)
+    found = coherence_of(judges, **how)
     if options is None:
         found[["ci_low", "ci_high"]] = np.nan
     further = pd.DataFrame([_rating_transitivity(one, options) for one in rated])
@@ -77,7 +72,7 @@ def raters_of(scored: Scored[SlatesStudy]) -> dict[str, str]:
     return {**same, **study.ratings}
 
 
-class Rated(NamedTuple):
+class RatedVerdicts(NamedTuple):
     """How often a judge's verdicts and ratings of slates name the same slate, of how often both name one."""
 
     judge: str
@@ -89,7 +84,7 @@ class Rated(NamedTuple):
     n_missing: int
 
 
-def rated_verdicts(data: Aligned, units: pd.DataFrame, raters: Mapping[str, str]) -> Iterator[Rated]:
+def rated_verdicts(data: Aligned, units: pd.DataFrame, raters: Mapping[str, str]) -> Iterator[RatedVerdicts]:
     """Yield by judge and task how verdicts agree with ratings, by user, where there is anything to compare.
 
     Parameters
@@ -112,10 +107,12 @@ def rated_verdicts(data: Aligned, units: pd.DataFrame, raters: Mapping[str, str]
                 for values in (both[there].clip(0), np.abs(both[there]))
             )
             if len(users):
-                yield Rated(judge, str(task), users, kept, of, int((use & np.isnan(verdict + rating)).sum()))
+                yield RatedVerdicts(
+                    judge, str(task), users, kept, of, int((use & np.isnan(verdict + rating)).sum())
+                )
 
 
-def _rating_transitivity(found: Rated, options: Bootstrap | None) -> dict[str, Any]:
+def _rating_transitivity(found: RatedVerdicts, options: Bootstrap | None) -> dict[str, Any]:
     n, low, high = len(found.users), np.nan, np.nan
     if options and n > 1:
         share = bootstrap(mean_of(found.kept[None], found.of[None]), options.resampler(n), bounds=(0.0, 1.0))

@@ -6,8 +6,6 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-import filelock
-
 from metaeval.base.counts import counted
 from metaeval.base.errors import StoppedError
 from metaeval.base.progress import progress
@@ -111,12 +109,9 @@ class Batches:
         StoppedError
             If another process sends or collects, or a provider takes a batch for bad.
         """
-        lock = filelock.FileLock(f"{self._store.path}-batches.lock", timeout=_BUSY)
-        try:
-            lock.acquire()
-        except filelock.Timeout:
-            raise StoppedError(f"another run sends batches from the store {self._store.path}") from None
-        try:
+        with self._store.holding("batches", _BUSY) as held:
+            if not held:
+                raise StoppedError(f"another run sends batches from the store {self._store.name}")
             self._settle()
             collect(self._ledger, self._endpoint, self._prices)
             sender = Sender(
@@ -132,8 +127,6 @@ class Batches:
             with contextlib.closing(sender):
                 yield sender
                 sender.send()
-        finally:
-            lock.release()
 
     def left(self, sender: Sender) -> Left:
         """Return what a round has left to be done."""

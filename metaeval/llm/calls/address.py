@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from metaeval.llm.calls.limits import Pace
+from metaeval.llm.calls.limits import Pace, SharedPace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -29,6 +30,8 @@ class Address:
         Answers requests; how many at once and a minute.
     clock, sleep
         As in `metaeval.llm.calls.caller.Caller`.
+    lease
+        Leases seconds of the limit of requests, or of tokens, if other processes ask here too.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class Address:
         limits: Limits,
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
+        lease: Callable[[str, float], Awaitable[float]] | None = None,
     ) -> None:
         self.client = client
         self.places = asyncio.Semaphore(limits.concurrency)
@@ -48,8 +52,12 @@ class Address:
         self.held_back = 0
         """How many requests wait long for their turn in the minute."""
         self._clock, self._sleep = clock, sleep
-        self._requests = Pace(limits.requests_per_minute)
-        self._tokens = Pace(limits.tokens_per_minute)
+
+        def pace(per_minute: float | None, what: str) -> Pace:
+            return Pace(per_minute) if lease is None else SharedPace(per_minute, partial(lease, what))
+
+        self._requests = pace(limits.requests_per_minute, "requests")
+        self._tokens = pace(limits.tokens_per_minute, "tokens")
 
     @contextlib.contextmanager
     def beginning(self, group: str) -> Iterator[asyncio.Event | None]:
@@ -71,8 +79,7 @@ class Address:
 
     async def turn(self, tokens: int) -> None:
         """Wait until the limits a minute allow a request of about so many tokens."""
-        now = self._clock()
-        wait = max(self._requests.reserve(now), self._tokens.reserve(now, tokens))
+        wait = max(await self._requests.turn(self._clock), await self._tokens.turn(self._clock, tokens))
         if wait > 0:
             self.held_back += wait >= _LONG_WAIT
             try:

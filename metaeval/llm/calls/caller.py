@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import random
 import time
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.client import Client
     from metaeval.llm.calls.request import FailureKind, Request
     from metaeval.llm.calls.work import Tally
+    from metaeval.llm.store.shares import Shares
 
 ModelAt: TypeAlias = tuple[str, str, str]
 """Provider, model and address."""
@@ -67,6 +69,8 @@ class Caller:
         Makes the client of a connection; called once for a provider and address.
     limits, at
         The limits of each address, and those of addresses that have others.
+    shares
+        What limits a minute are leased from, if several processes keep to them together.
     terms
         What each model at an address is known to take; calls of one run share it.
     clock, sleep, draw
@@ -82,12 +86,13 @@ class Caller:
         *,
         terms: dict[ModelAt, Terms],
         at: Mapping[Where, Limits] | None = None,
+        shares: Shares | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         draw: Callable[[], float] = random.random,
     ) -> None:
         self._make, self._limits, self._at, self._prices = clients, limits, at or {}, prices
-        self._purse = purse
+        self._purse, self._shares = purse, shares
         self._clock, self._sleep, self._draw = clock, sleep, draw
         self._addresses: dict[Where, Address] = {}
         self._terms = terms
@@ -151,7 +156,9 @@ class Caller:
         return next(filter(None, notes), "")
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and give back what is left of a shared budget."""
+        with contextlib.suppress(MetaevalError):  # the store cannot be used: the run says so
+            await self._purse.close()
         for address in self._addresses.values():
             with contextlib.suppress(TimeoutError):  # do not wait for a server that does not close
                 await asyncio.wait_for(address.client.close(), _CLOSE_SECONDS)
@@ -257,7 +264,8 @@ class Caller:
         if where not in self._addresses:
             limits = self._at.get(where, self._limits)
             client = self._make(Connection(*where, limits.connect_seconds, limits.reply_seconds))
-            self._addresses[where] = Address(client, limits, self._clock, self._sleep)
+            lease = None if self._shares is None else functools.partial(self._shares.lease, *where)
+            self._addresses[where] = Address(client, limits, self._clock, self._sleep, lease)
         return self._addresses[where]
 
     def _met(self, key: ModelAt, request: Request) -> _Model:

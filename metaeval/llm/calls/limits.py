@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -13,9 +14,12 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.validation import Options
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from metaeval.llm.calls.client import RetryableError
     from metaeval.llm.calls.price import Prices
     from metaeval.llm.calls.request import Request
+    from metaeval.llm.store.shares import Shares
 
 _IN_FLIGHT = 32
 _FIRST_WAIT = 0.5
@@ -87,9 +91,50 @@ class Pace:
         self._free_at = start + amount * self._interval
         return start - now
 
+    async def turn(self, clock: Callable[[], float], amount: float = 1.0) -> float:
+        """Reserve as `reserve` does, wherever that is done."""
+        return self.reserve(clock(), amount)
+
     def correct(self, amount: float) -> None:
         """Add the amount that was used beyond the reserved one; negative if less was used."""
         self._free_at += amount * self._interval
+
+
+class SharedPace(Pace):
+    """A rate limiter for several processes: each leases time for all its requests that wait at a moment.
+
+    Parameters
+    ----------
+    lease
+        Leases seconds, and returns how long it is until they begin.
+    """
+
+    def __init__(self, per_minute: float | None, lease: Callable[[float], Awaitable[float]]) -> None:
+        super().__init__(per_minute)
+        self._lease, self._leasing = lease, asyncio.Lock()
+        self._wanted = 0.0  # seconds for requests that wait for a lease
+        self._left = 0.0  # of those leased
+        self._debt = 0.0  # used beyond what was leased
+
+    async def turn(self, clock: Callable[[], float], amount: float = 1.0) -> float:
+        """Reserve the next slot of this process, and return how many seconds to wait for it."""
+        seconds = amount * self._interval
+        if not seconds:
+            return 0.0
+        self._wanted += seconds
+        async with self._leasing:
+            if self._left < seconds * 0.999:  # it came after the last lease
+                block, self._wanted = self._wanted, 0.0
+                due = block + self._debt
+                begins = await self._lease(max(due, 0.0))
+                self._free_at = clock() + begins + max(self._debt, 0.0)
+                self._left, self._debt = block, min(due, 0.0)
+            self._left -= seconds
+            return self.reserve(clock(), amount)
+
+    def correct(self, amount: float) -> None:
+        """Add the amount that was used beyond the reserved one to the next lease."""
+        self._debt += amount * self._interval
 
 
 def wait_before(retry: int, error: RetryableError, draw: float) -> float:
@@ -142,27 +187,59 @@ def bound_of(request: Request, prices: Prices) -> int:
     return nano(usd)
 
 
+@dataclass(slots=True)
+class _Part:
+    """One limit of a budget, in whole units."""
+
+    name: str
+    most: int | None
+    empty: str
+    """What is said when it is used up."""
+    held: int
+    """How much of it this process may use: all of it, unless it is shared."""
+    used: int = 0
+    reserved: int = 0
+    dry: bool = False
+    """Whether there is no more to be leased."""
+
+    def missing(self, amount: int) -> int:
+        """Return how much more must be held before an amount can be used."""
+        return 0 if self.most is None else max(self.used + self.reserved + amount - self.held, 0)
+
+
 class Purse:
     """Keeps runs within one budget: reserves the most that a call may cost before it is sent.
 
     Every amount from `reserve` is given to one `settle`, whatever becomes of the call: others may wait for
     it.
+
+    Parameters
+    ----------
+    shares
+        Where the budget is leased from, if several processes share it.
     """
 
-    def __init__(self, budget: Budget, prices: Prices) -> None:
-        self._budget, self._prices = budget, prices
-        self._most = None if budget.max_usd is None else math.floor(round(budget.max_usd * _NANO, 3))
-        self._reserved = 0
-        self._spent = 0
+    def __init__(self, budget: Budget, prices: Prices, shares: Shares | None = None) -> None:
+        self._prices, self._shares = prices, shares
+        usd, calls = budget.max_usd, budget.max_calls
+        most = None if usd is None else math.floor(round(usd * _NANO, 3))
+        said = "the budget of {} is used up"
+        self._usd = _Part("usd", most, said.format(f"{usd or 0:g} USD"), 0 if shares else most or 0)
+        self._calls = _Part("calls", calls, said.format(f"{calls} calls"), 0 if shares else calls or 0)
+        self._leasing = False
         self._changed = asyncio.Event()
-        self.calls = 0
         self.empty = ""
         """Which part of the budget is used up, as a sentence; empty if none is."""
 
     @property
+    def calls(self) -> int:
+        """How many calls were made."""
+        return self._calls.used
+
+    @property
     def spent(self) -> float:
         """USD that count against the budget: costs, and the most that lost calls may have cost."""
-        return self._spent / _NANO
+        return self._usd.used / _NANO
 
     async def reserve(self, request: Request) -> int | None:
         """Reserve what a request may cost, in nano-dollars; None if the request must not be sent.
@@ -170,24 +247,52 @@ class Purse:
         It waits for calls under way, since most cost less than was reserved. With a limit in USD, a request
         without an upper bound of its cost raises `MetaevalError`.
         """
-        bound = 0
-        if self._most is not None:
-            bound = bound_of(request, self._prices)
-            while self._spent + self._reserved + bound > self._most:
-                if self._reserved == 0:
-                    self.empty = f"the budget of {self._budget.max_usd:g} USD is used up"
-                    return None
-                await self._changed.wait()
-        if self._budget.max_calls is not None and self.calls >= self._budget.max_calls:
-            self.empty = f"the budget of {self._budget.max_calls} calls is used up"
+        bound = 0 if self._usd.most is None else bound_of(request, self._prices)
+        if not await self._has_room(self._usd, bound):
             return None
-        self.calls += 1
-        self._reserved += bound
+        self._usd.reserved += bound
+        if not await self._has_room(self._calls, 1):
+            self.settle(bound, 0)
+            return None
+        self._calls.used += 1
         return bound
 
     def settle(self, reserved: int, spent: int) -> None:
         """Replace a reserved amount by the spent one, both in nano-dollars."""
-        self._reserved -= reserved
-        self._spent += spent
+        self._usd.reserved -= reserved
+        self._usd.used += spent
+        self._tell()
+
+    async def close(self) -> None:
+        """Give back what was leased and is not used."""
+        for part in (self._usd, self._calls):
+            left = part.held - part.used - part.reserved
+            if self._shares is not None and left > 0:
+                part.held -= left
+                part.dry = False
+                await self._shares.give_back(part.name, left)
+
+    async def _has_room(self, part: _Part, amount: int) -> bool:
+        while missing := part.missing(amount):
+            if self._shares is not None and not (part.dry or self._leasing):
+                await self._lease(self._shares, part, missing)
+            elif self._leasing or part.reserved:
+                await self._changed.wait()
+            else:
+                self.empty = part.empty
+                return False
+        return True
+
+    async def _lease(self, shares: Shares, part: _Part, missing: int) -> None:
+        self._leasing = True
+        try:
+            leased = await shares.take(part.name, missing, part.most or 0)
+            part.held += leased
+            part.dry = not leased
+        finally:
+            self._leasing = False
+            self._tell()
+
+    def _tell(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()  # the next to wait may do so in another event loop

@@ -195,7 +195,7 @@ class RequestRun:
             await work.read(self._requests)
             if work.missing:
                 raise MetaevalError(
-                    f"{work.missing:,} of {work.seen:,} replies are not in the store {self._store.path}; "
+                    f"{work.missing:,} of {work.seen:,} replies are not in the store {self._store.name}; "
                     f"import them with `metaeval store import`, or run without --offline"
                 )
         else:

@@ -317,7 +317,7 @@ class Work:
             if self._clock() - max(self._moved, item.since) > self._others_seconds:
                 # Whoever asks is alive, or the claim would be void, but may have been suspended.
                 raise StoppedError(
-                    f"another run on the store {self._store.path} is asking {self.asked_elsewhere:,} of the "
+                    f"another run on the store {self._store.name} is asking {self.asked_elsewhere:,} of the "
                     f"same requests, and for {self._others_seconds:.0f} s none was answered; end that run, "
                     f"or wait for it, and run the same command again"
                 )

@@ -101,6 +101,13 @@ class SimulatedVerdict(SimulatedAnswer):
         super().__init__(key, 0.5, settings["noise"], off_scale)
         self._difference, self._settings, self._forced = difference, settings, forced
 
+    def number(self, schema: Mapping[str, Any], path: str, *, whole: bool) -> float:
+        """Return the verdict as a whole number; any other number is how sure it is, 0.5 for a guess."""
+        if whole or self._off:
+            return super().number(schema, path, whole=whole)
+        low, high = float(schema.get("minimum", 0)), float(schema.get("maximum", 1))
+        return round(low + min(0.5 + abs(self._difference), 1.0) * (high - low), 2)
+
     def _drawn(self, path: str) -> float:
         """Return the verdict as a place on the scale 0, 1, 2; of a forced choice, on the scale 1, 2."""
         first = 0.0 if self._forced else 0.5

@@ -20,6 +20,7 @@ The model's name holds the settings: ``simulated/noise=0.5,refuse=0.02``, after 
 ``truncated``             share that is cut off (0)
 ``transport``             share of calls that fail as if the network had (0)
 ``latency``               seconds that a reply takes (0)
+``invent``                share of replies whose evidence is made up, where evidence is asked for (0)
 ``text``                  1: answer in prose that ends in ``Summary: 3 4 2``, even if a schema is given (0)
 ========================  ==============================================================================
 
@@ -34,7 +35,7 @@ the first ones count most.
 With ``"pair": true`` in it the model compares the last two texts that stand between tags on lines of their
 own. A number from 0 to 2 is 0 for neither, 1 for the first and 2 for the second; so are the three values of a
 choice, in their order. With ``"forced": true`` there are two values and no tie; a coin decides where nothing
-else does.
+else does. A number that need not be whole says how sure the model is.
 
 Asked for ``logprobs``, it tells of each whole number how likely each point of the scale was.
 """
@@ -53,6 +54,7 @@ from metaeval.llm.calls.request import Reply
 from metaeval.llm.prompts.fences import fenced_parts
 from metaeval.llm.providers.answers import SimulatedAnswer, SimulatedVerdict, said_of, uniform
 from metaeval.llm.providers.likeness import likeness, likenesses
+from metaeval.llm.replies.fields import EVIDENCE, REASON, Text, json_schema
 from metaeval.llm.replies.logprobs.probabilities import keep_numbers
 
 if TYPE_CHECKING:
@@ -66,13 +68,15 @@ Outcome: TypeAlias = Literal["refuse", "unparsed", "out_of_range", "truncated", 
 
 _SHARES: tuple[Outcome, ...] = ("refuse", "unparsed", "out_of_range", "truncated", "transport")
 SETTINGS = dict.fromkeys(
-    ("noise", "bias", "weight", "length_bias", "first_bias", "tie", *_SHARES, "latency", "text"), 0.0
+    ("noise", "bias", "weight", "length_bias", "first_bias", "tie", *_SHARES, "latency", "invent", "text"),
+    0.0,
 ) | {"noise": 0.15, "weight": 1.0, "tie": 0.02}
 _NOT_NEGATIVE = {"noise", "latency", "tie"}
 _LINES = "lines"
 _LAST_LINES = 3  # the opening tag, the text, the closing tag
 _USUAL_LENGTH = 90.0  # characters of a short paragraph: the answer is in the middle of the scale there
 _QUOTED_WORDS = 6
+_INVENTED = ", which critics everywhere praised"
 _REFUSAL = "I'm sorry, but I can't help with that."
 _PROSE = "There is something to be said for it, and something against it; a fair answer needs more context."
 
@@ -108,8 +112,6 @@ def instructions(fields: Sequence[Field], *, with_schema: bool, **more: object) 
     **more
         Further instructions, such as ``pair=True``.
     """
-    from metaeval.llm.replies.fields import Text, json_schema
-
     scales = {field.numbers for field in fields}
     scale = scales.pop() if len(scales) == 1 else None
     evidence = {f.name: list(f.evidence) for f in fields if isinstance(f, Text) and f.evidence}
@@ -121,7 +123,7 @@ def instructions(fields: Sequence[Field], *, with_schema: bool, **more: object) 
 
 def _range(name: str) -> tuple[float, float, str]:
     """Return the least and the largest value of a setting, and what is allowed in words."""
-    if name in {*_SHARES, "text"}:
+    if name in {*_SHARES, "invent", "text"}:
         return 0.0, 1.0, "a number from 0 to 1"
     if name == "first_bias":
         return -1.0, 1.0, "a number from -1 to 1"
@@ -249,12 +251,13 @@ def _text(
     else:
         value = answer.value(schema, "reply")
     if told.get("evidence"):
-        value |= {name: _quoted(last, tags) for name, tags in told["evidence"].items()}
+        value |= _with_evidence(
+            value, last, told["evidence"], uniform(request.key, "invent") < settings["invent"]
+        )
     if request.schema is not None and not settings["text"]:
         text = json.dumps(value, ensure_ascii=False)
     elif "schema" in told:
-        plain = {name: of["score"] if isinstance(of, dict) else of for name, of in value.items()}
-        said = "".join(f"\n{name}: {of}" for name, of in plain.items())
+        said = "".join(f"\n{name}: {_plain(of)}" for name, of in value.items())
         text = f"Read as a whole it {said_of(level)}.\n{said}"
     else:
         text = f"Read as a whole it {said_of(level)}.\nSummary: {' '.join(map(str, _numbers(value)))}"
@@ -279,6 +282,26 @@ def _quoted(message: str, tags: Sequence[str]) -> str:
     """Return the first words of the longest part of a message that stands under one of the tags."""
     parts = [text for tag, text in fenced_parts(message) if tag in tags]
     return " ".join(max(parts, key=_width, default="").split()[:_QUOTED_WORDS])
+
+
+def _with_evidence(
+    value: Mapping[str, Any], message: str, tags: Mapping[str, Sequence[str]], invent: bool
+) -> dict[str, Any]:
+    """Return the fields that need evidence, with words of the message, or with others."""
+    found = {name: _quoted(message, of) + (_INVENTED if invent else "") for name, of in tags.items()}
+    return {
+        name: [rationale | {EVIDENCE: said} for rationale in value[name]]
+        if isinstance(value[name], list)
+        else said
+        for name, said in found.items()
+    }
+
+
+def _plain(value: Any) -> object:  # noqa: ANN401 - of a field
+    """Return a value as a line of text has it; rationales below it, a line for each."""
+    if isinstance(value, list):
+        return "".join(f"\n- {of[REASON]} | {of[EVIDENCE]}" for of in value)
+    return value["score"] if isinstance(value, dict) else value
 
 
 def _numbers(value: object) -> Iterator[float]:

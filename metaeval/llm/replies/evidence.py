@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _NUMBERED = re.compile(r"-[0-9]+\Z")
-_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff\ufe0f"))
-_SIGNS = (
-    dict.fromkeys(map(ord, "‘’‚‛′`´"), "'")
+_PLAIN = (
+    dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff\ufe0f"), "")
+    | dict.fromkeys(map(ord, "‘’‚‛′`´"), "'")
     | dict.fromkeys(map(ord, "“”„‟″«»"), '"')
     | dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
     | {ord("⁄"): "/", ord("∕"): "/"}
@@ -31,7 +31,8 @@ def plain(text: str) -> str:
     Unicode is normalised (NFKC), characters without a width are left out, quotation marks, dashes and
     slashes take their plain form, and each run of white space is one blank. Case counts.
     """
-    return " ".join(unicodedata.normalize("NFKC", text.translate(_UNSEEN).translate(_SIGNS)).split())
+    # A sign may be made of others: ´ of a blank and an accent, ¼ of digits and a slash of its own.
+    return " ".join(unicodedata.normalize("NFKC", text.translate(_PLAIN)).translate(_PLAIN).split())
 
 
 def stands_in(said: str, parts: Collection[str]) -> bool:

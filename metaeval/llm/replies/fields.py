@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Given: TypeAlias = float | str
 """What a field is read as: a number, the value of a choice, or a text."""
 
+REASON, EVIDENCE = "reason", "evidence"
+"""What each of many rationales has."""
 _MOST_POINTS = 100  # of a scale that a schema lists one by one
 
 
@@ -118,7 +120,12 @@ class Text:
     required
         Whether a reply without it is of no use.
     binding
-        Whether a reply without its evidence is of no use; if not, ``Parsed.invented`` names the field.
+        Whether a reply without its evidence is of no use; if not, ``Parsed.invented`` names the field, and
+        ``Parsed.unfound`` holds what was invented.
+    many
+        Whether it is a list of rationales, each with evidence of its own. In JSON each is an object with a
+        ``reason`` and its ``evidence``, in text a line ``reason | evidence``. The value is the evidence
+        alone, a line for each.
     """
 
     name: str
@@ -126,13 +133,21 @@ class Text:
     aliases: tuple[str, ...] = ()
     required: bool = True
     binding: bool = True
+    many: bool = False
 
     numbers: ClassVar[None] = None
 
     @property
     def schema(self) -> dict[str, Any]:
         """JSON schema of the value."""
-        return {"type": "string"}
+        text = {"type": "string"}
+        return (
+            {"type": "array", "items": object_schema({REASON: text, EVIDENCE: text})} if self.many else text
+        )
+
+    def texts(self, value: Given) -> list[str]:
+        """Return the texts that a value holds."""
+        return str(value).split("\n") if self.many else [str(value)]
 
 
 Field: TypeAlias = Number | Choice | Text

@@ -82,7 +82,9 @@ class Parsed:
     reason: str = ""
     """Why there are no values, for people."""
     invented: tuple[str, ...] = ()
-    """Texts whose evidence is not in the prompt."""
+    """Fields whose evidence is not in the prompt."""
+    unfound: tuple[str, ...] = ()
+    """The evidence that is not."""
 
 
 def read_reply(
@@ -93,6 +95,7 @@ def read_reply(
     finish_reason: str | None = None,
     refusal: str | None = None,
     prompt: str | None = None,
+    material: str | None = None,
 ) -> Parsed:
     """Read the values of the fields from a reply.
 
@@ -110,7 +113,9 @@ def read_reply(
     refusal
         The provider's own field for a refusal.
     prompt
-        What was sent: a reply that repeats it is no answer, and evidence must stand in it.
+        What was sent: a reply that repeats it is no answer.
+    material
+        The part of it in which evidence must stand, without instructions; all of it, if left out.
 
     Raises
     ------
@@ -138,7 +143,8 @@ def read_reply(
     if short and found.values is not None:
         found = Parsed(dict(found.values), found.status)  # the other is kept
     if found.values is not None and tags:
-        found = _with_evidence(found, found.values, fields, prompt or "")
+        shown = prompt if material is None else material
+        found = _with_evidence(found, found.values, fields, shown or "")
     if found.status is not Status.UNPARSED or found.invented:
         return found
     match = _REFUSAL.search(own.replace("’", "'")[:_REFUSED_WITHIN])
@@ -271,9 +277,13 @@ def _doubt(
 def _with_evidence(found: Parsed, values: dict[str, Given], fields: Sequence[Field], prompt: str) -> Parsed:
     """Return what was read, with the texts that are not in the prompt; no values, if one of them must be."""
     texts = [f for f in fields if isinstance(f, Text) and f.evidence and values[f.name] != ""]
-    invented = [f for f in texts if not stands_in(str(values[f.name]), parts_of(prompt, f.evidence))]
-    named = tuple(f.name for f in invented)
-    if any(f.binding for f in invented):
-        shown = str(values[named[0]])[:100]
-        return Parsed(None, Status.UNPARSED, f"{named[0]!r} is not in the prompt: {shown}", named)
-    return replace(found, invented=named)
+    unfound: dict[Text, list[str]] = {}
+    for field in texts:
+        parts = parts_of(prompt, field.evidence)
+        if invented := [said for said in field.texts(values[field.name]) if not stands_in(said, parts)]:
+            unfound[field] = invented
+    named, said = tuple(f.name for f in unfound), tuple(text for of in unfound.values() for text in of)
+    if any(f.binding for f in unfound):
+        reason = f"{named[0]!r} is not in the prompt: {said[0][:100]}"
+        return Parsed(None, Status.UNPARSED, reason, named, said)
+    return replace(found, invented=named, unfound=said)

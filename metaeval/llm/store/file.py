@@ -1,11 +1,18 @@
-"""Open the SQLite file of a store: to write (it is created or migrated if need be), or to read."""
+"""A store in an SQLite file: opened to write (it is created or upgraded if need be), or to read.
+
+SQLite runs in WAL mode: readers never wait, and a process that is killed loses only what it had not
+committed. A lock is one on a file beside the store: the operating system releases it however a process ends.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import filelock
 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.progress import progress
@@ -15,7 +22,7 @@ from metaeval.llm.store.texts import TEXTS, DamagedReplyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+    from contextlib import AbstractContextManager
 
 VERSION = 3
 _OLDEST = 1  # without digests; 2: with whole requests, and without what was sent otherwise
@@ -25,38 +32,137 @@ _LONGEST_UPGRADE = 24 * 3600  # seconds to wait for another process that upgrade
 _LONGEST_WORD = 200  # characters of what SQLite says: it may quote a whole reply
 
 
-def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a store to read it; a missing one is created, a read-only one is not changed."""
-    try:
-        return _open(path)
-    except sqlite3.OperationalError as error:
-        if _code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or not path.is_file():
+class FileConnection(sqlite3.Connection):
+    """A connection to a file; `metaeval.llm.store.database.Connection` says what its methods do."""
+
+    path: Path
+    locks: dict[str, filelock.BaseFileLock]
+
+    def create(self, *tables: str) -> None:
+        """Create what is not there."""
+        for table in tables:
+            self.execute(table)
+
+    def begin(self) -> None:
+        """Begin, once no other process writes."""
+        self.execute("BEGIN IMMEDIATE")
+
+    def alone(self) -> None:
+        """Do nothing: who has begun is alone."""
+
+    def now(self) -> float:
+        """Return the time of this computer."""
+        return time.time()
+
+    def hold(self, name: str) -> bool:
+        """Lock a file beside the store."""
+        lock = self.locks.get(name)
+        if lock is None:
+            lock = filelock.FileLock(f"{self.path}-{name}.lock", thread_local=False)
+        elif lock.is_locked:
+            return False
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            return False
+        self.locks[name] = lock
+        return True
+
+    def held(self, name: str) -> bool:
+        """Say whether the file is locked; delete it if it is not."""
+        if not self.hold(name):
+            return True
+        self.let_go(name)
+        return False
+
+    def let_go(self, name: str, *, for_good: bool = True) -> None:
+        """Release the lock of a file, and delete it if nobody waits for it."""
+        lock = self.locks.pop(name)
+        lock.release()
+        if for_good:
+            with contextlib.suppress(OSError):  # another process has deleted it
+                Path(lock.lock_file).unlink()
+
+
+class FileDatabase:
+    """A store in a file; `metaeval.llm.store.database.Database` says what its methods do."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, str(path)
+
+    def exists(self) -> bool:
+        """Say whether the file is there."""
+        return self.path.is_file()
+
+    def open_to_read(self) -> FileConnection:
+        """Open the file to read it."""
+        if self.path.is_dir():
+            raise MetaevalError(f"the store {self.path} is a folder; name a file")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return _open(self.path)
+        except sqlite3.OperationalError as error:
+            read_only = _code(error) in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+            if not read_only or not self.path.is_file():
+                raise
+        return _open_read_only(self.path)
+
+    def open_to_write(self) -> FileConnection:
+        """Open the file to write to it; one of an older version is upgraded."""
+        connection = _open(self.path)
+        try:
+            if self.version(connection) < VERSION:
+                _upgrade(connection)
+            (free,), (pages,) = (
+                connection.execute(f"PRAGMA {of}").fetchone() for of in ("freelist_count", "page_count")
+            )
+            if free > pages // 2:  # the old requests' pages, if this or another process has upgraded it
+                self.shrink(connection)
+        except BaseException:
+            connection.close()
             raise
-    return _open_read_only(path)
+        return connection
+
+    def sentences(self) -> AbstractContextManager[None]:
+        """Turn SQLite's errors into sentences."""
+        return _sentences(self.path)
+
+    def version(self, connection: sqlite3.Connection) -> int:
+        """Return the version of the layout."""
+        return _version_of(connection)
+
+    def size(self, connection: sqlite3.Connection) -> int:
+        """Return how many bytes the file takes, with what is not in it yet."""
+        return sum(file.stat().st_size for file in (self.path, self._log) if file.exists())
+
+    def faults(self, connection: sqlite3.Connection, most: int = 100) -> list[str]:
+        """Return what SQLite finds damaged."""
+        found = connection.execute(f"PRAGMA integrity_check({most})").fetchall()
+        return [text for (text,) in found if text != "ok"]
+
+    def shrink(self, connection: sqlite3.Connection) -> None:
+        """Give free space back to the disk, unless the disk is full or another process uses the store."""
+        with contextlib.suppress(sqlite3.OperationalError):
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def state(self) -> list[int] | None:
+        """Return the state of the file; None if there are changes that are not in it yet."""
+        if self._log.exists() and self._log.stat().st_size:
+            return None
+        found = self.path.stat()
+        return [found.st_ino, found.st_size, found.st_mtime_ns]
+
+    @property
+    def _log(self) -> Path:
+        return self.path.with_name(f"{self.path.name}-wal")
 
 
-def open_to_write(path: Path) -> sqlite3.Connection:
-    """Open a store to write to it; one of an older version is upgraded."""
-    connection = _open(path)
-    try:
-        if version_of(connection) < VERSION:
-            _upgrade(connection)
-        (free,), (pages,) = (
-            connection.execute(f"PRAGMA {of}").fetchone() for of in ("freelist_count", "page_count")
-        )
-        if free > pages // 2:  # the old requests' pages, if this or another process has upgraded it
-            shrink(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _upgrade(connection: sqlite3.Connection) -> None:
+def _upgrade(connection: FileConnection) -> None:
     """Upgrade a store in one transaction: whoever is killed, or finds the disk full, leaves it as it was."""
     connection.execute(f"PRAGMA busy_timeout = {_LONGEST_UPGRADE * 1000}")
     connection.execute("BEGIN IMMEDIATE")
-    if version_of(connection) < VERSION:  # another process may have been first
+    if _version_of(connection) < VERSION:  # another process may have been first
         ((rows,),) = connection.execute("SELECT count(*) FROM replies").fetchall()
         with progress("upgrading the store, once", rows) as advance:
             upgrade(connection, advance)
@@ -65,21 +171,13 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA busy_timeout = {int(_BUSY * 1000)}")
 
 
-def shrink(connection: sqlite3.Connection) -> None:
-    """Give free space back to the disk, unless the disk is full or another process uses the store."""
-    with contextlib.suppress(sqlite3.OperationalError):
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def version_of(connection: sqlite3.Connection) -> int:
-    """Return the version of the layout of a store."""
+def _version_of(connection: sqlite3.Connection) -> int:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return int(version)
 
 
 @contextlib.contextmanager
-def sentences(path: Path) -> Iterator[None]:
+def _sentences(path: Path) -> Iterator[None]:
     """Turn SQLite's errors about a store into a `MetaevalError` of one sentence."""
     try:
         yield
@@ -110,8 +208,8 @@ def _code(error: BaseException) -> int | None:
     return None if code is None else code & 0xFF
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+def _open(path: Path) -> FileConnection:
+    connection = _connect(path, path)
     try:
         _prepare(connection, path)
     except BaseException:
@@ -120,7 +218,7 @@ def _open(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+def _prepare(connection: FileConnection, path: Path) -> None:
     # In this order, since another process may be making the store: tables and mark come in one commit.
     new = not _is_store(connection, path)
     _switch_to_wal(connection)
@@ -128,9 +226,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
     if new:
         connection.execute("BEGIN IMMEDIATE")
-        connection.execute(TABLE)
-        connection.execute(TEXTS)
-        connection.execute(CLAIMS)
+        connection.create(TABLE, TEXTS, CLAIMS)
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
@@ -140,7 +236,7 @@ def _is_store(connection: sqlite3.Connection, path: Path) -> bool:
     """Say whether the file is a store; an empty one is not yet, any other raises `MetaevalError`."""
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    version = version_of(connection)
+    version = _version_of(connection)
     if application != _APPLICATION:
         if application or tables:
             raise MetaevalError(f"{path} is an SQLite file, but no store of replies; name another")
@@ -153,7 +249,7 @@ def _is_store(connection: sqlite3.Connection, path: Path) -> bool:
     return True
 
 
-def _open_read_only(path: Path) -> sqlite3.Connection:
+def _open_read_only(path: Path) -> FileConnection:
     """Open a store without writing any file beside it.
 
     With a ``-shm`` file, SQLite sees what other processes write. Otherwise the file is opened as immutable,
@@ -171,11 +267,21 @@ def _open_read_only(path: Path) -> sqlite3.Connection:
         return _open_as(path, "mode=ro&immutable=1")
 
 
-def _open_as(path: Path, how: str) -> sqlite3.Connection:
-    address = f"{path.absolute().as_uri()}?{how}"
+def _connect(path: Path, address: str | Path) -> FileConnection:
     connection = sqlite3.connect(
-        address, uri=True, timeout=_BUSY, isolation_level=None, check_same_thread=False
+        address,
+        uri=isinstance(address, str),
+        timeout=_BUSY,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=FileConnection,
     )
+    connection.path, connection.locks = path, {}
+    return connection
+
+
+def _open_as(path: Path, how: str) -> FileConnection:
+    connection = _connect(path, f"{path.absolute().as_uri()}?{how}")
     try:
         there = _is_store(connection, path)
     except BaseException:

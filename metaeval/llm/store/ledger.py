@@ -13,10 +13,10 @@ from metaeval.llm.store.rows import put_held
 from metaeval.llm.store.texts import BATCH_REQUESTS, keep
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from metaeval.llm.calls.request import Reply, Request
+    from metaeval.llm.store.database import Connection
     from metaeval.llm.store.replies import Store
 
 _BATCHES = """CREATE TABLE IF NOT EXISTS batches (
@@ -67,11 +67,7 @@ class Ledger:
     def __init__(self, store: Store, places: Collection[tuple[str, str]]) -> None:
         self._store, self._places = store, places
 
-        def create(connection: sqlite3.Connection) -> None:
-            for table in (_BATCHES, BATCH_REQUESTS, _OF_BATCH):
-                connection.execute(table)
-
-        store.write(create)
+        store.write(lambda connection: connection.create(_BATCHES, BATCH_REQUESTS, _OF_BATCH))
 
     def batches(self, *states: str) -> list[Batch]:
         """Return the batches in some states, in the order in which they were begun."""
@@ -95,7 +91,7 @@ class Ledger:
     def add(self, name: str, requests: Iterable[tuple[Request, str]]) -> None:
         """Note that requests, with what is sent otherwise of each, are in a batch."""
 
-        def insert(connection: sqlite3.Connection) -> None:
+        def insert(connection: Connection) -> None:
             connection.executemany(
                 "INSERT INTO batch_requests VALUES (?,?,?,?,0) ON CONFLICT (key) DO UPDATE SET "
                 "batch = excluded.batch, sent = excluded.sent",
@@ -119,7 +115,7 @@ class Ledger:
     def drop(self, name: str) -> None:
         """Forget a batch that never was; its requests are to be sent."""
 
-        def change(connection: sqlite3.Connection) -> None:
+        def change(connection: Connection) -> None:
             connection.execute("UPDATE batch_requests SET batch = '' WHERE batch = ?", (name,))
             connection.execute("DELETE FROM batches WHERE name = ?", (name,))
 
@@ -128,7 +124,7 @@ class Ledger:
     def limit(self, name: str, most: int) -> None:
         """Note that the provider has no room for a batch, and how many requests to send at most."""
 
-        def change(connection: sqlite3.Connection) -> None:
+        def change(connection: Connection) -> None:
             connection.execute("UPDATE batch_requests SET batch = '' WHERE batch = ?", (name,))
             connection.execute(
                 "UPDATE batches SET state = ?, requests = ?, usd = 0 WHERE name = ?", (LIMITED, most, name)
@@ -138,7 +134,7 @@ class Ledger:
 
     def sent_as(self, batch: Batch, keys: Iterable[str]) -> dict[str, str]:
         """Return of those of some requests that are in a batch what was sent otherwise than asked for."""
-        wanted = list(keys)
+        wanted = ["", *keys]  # for PostgreSQL a list of none is no list
         marks = ",".join("?" * len(wanted))
         rows = self._store.rows(
             f"SELECT key,sent FROM batch_requests WHERE batch = ? AND key IN ({marks})",  # noqa: S608
@@ -154,7 +150,7 @@ class Ledger:
     def keep(self, batch: Batch, replies: Mapping[str, Reply]) -> None:
         """Keep replies to requests of a batch; a failed one is out of the batch, and counts as a try."""
 
-        def change(connection: sqlite3.Connection) -> None:
+        def change(connection: Connection) -> None:
             for key, reply in replies.items():
                 found = connection.execute(
                     "SELECT request FROM batch_requests WHERE key = ? AND batch = ?", (key, batch.name)
@@ -178,7 +174,7 @@ class Ledger:
     def close(self, run: str) -> None:
         """Forget what is over: another run may spend, and ask for what failed, anew."""
 
-        def change(connection: sqlite3.Connection) -> None:
+        def change(connection: Connection) -> None:
             connection.execute("DELETE FROM batches WHERE run = ? AND state IN (?, ?)", (run, ENDED, LIMITED))
             connection.execute("DELETE FROM batch_requests WHERE batch = ''")
 

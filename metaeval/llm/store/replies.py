@@ -1,34 +1,36 @@
-"""The store of replies: an SQLite file that many tasks and several processes use at once.
+"""The store of replies: an SQLite file, or a database, that many tasks and processes use at once.
 
-SQLite runs in WAL mode: readers never wait, and a process that is killed loses only what it had not
-committed. A reply is committed before it is returned to its caller (`metaeval.llm.store.writer`).
+A reply is committed before it is returned to its caller (`metaeval.llm.store.writer`), so a process that is
+killed loses only what it had not committed.
 """
 
 from __future__ import annotations
 
-import os
+import contextlib
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from metaeval.base.errors import MetaevalError
 from metaeval.llm.store.claims import Claims
-from metaeval.llm.store.file import VERSION, open_to_read, open_to_write, sentences, shrink, version_of
+from metaeval.llm.store.database import database_at
+from metaeval.llm.store.file import VERSION
 from metaeval.llm.store.rows import columns, put, reply_in
 from metaeval.llm.store.texts import request_in
 from metaeval.llm.store.writer import Writer
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Iterable, Sequence
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from metaeval.llm.calls.request import Reply, Request
+    from metaeval.llm.store.database import Connection, Database
 
 T = TypeVar("T")
 
 _CHUNK = 500
+_LOOK_AGAIN = 0.1  # seconds until a lock is tried again
 
 
 class Taken(NamedTuple):
@@ -38,39 +40,30 @@ class Taken(NamedTuple):
     reply: Reply | None = None
 
 
-def default_path() -> Path:
-    """Return where replies are kept: ``METAEVAL_STORE``, else a file in the user's cache folder."""
-    named = os.environ.get("METAEVAL_STORE")
-    if named:
-        return Path(named).expanduser()
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("metaeval")) / "replies.sqlite"
-
-
 class Store:
-    """The replies in one file; raises `MetaevalError` if it is damaged, is no store or cannot be used.
+    """The replies in one place; raises `MetaevalError` if it is damaged, is no store or cannot be used.
 
     Parameters
     ----------
-    path
-        The file; `default_path` if left out.
+    place
+        Path or address, as `metaeval.llm.store.database.database_at` takes it.
     create
-        Whether a file that is not there is made.
+        Whether a store that is not there is made.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, *, create: bool = True) -> None:
-        self.path = Path(path) if path is not None else default_path()
-        if not create and not self.path.is_file():
-            raise MetaevalError(f"there is no store at {self.path}; name another with METAEVAL_STORE")
-        if self.path.is_dir():
-            raise MetaevalError(f"the store {self.path} is a folder; name a file")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._claims = Claims(self.path)
+    def __init__(
+        self, place: str | os.PathLike[str] | Database | None = None, *, create: bool = True
+    ) -> None:
+        self.database = database_at(place)
+        self.name = self.database.name
+        """Where it lies, for messages and run folders."""
+        if not create and not self.database.exists():
+            raise MetaevalError(f"there is no store at {self.name}; name another with METAEVAL_STORE")
+        self._claims = Claims()
         self._reading = threading.Lock()
         with self.sentences():
-            self._reader = open_to_read(self.path)
-        self._writer = Writer(lambda: open_to_write(self.path), self.sentences, self._claims.close)
+            self._reader = self.database.open_to_read()
+        self._writer = Writer(self.database.open_to_write, self.sentences, self._claims.close)
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -91,7 +84,7 @@ class Store:
     @property
     def columns(self) -> str:
         """The columns of a reply, as the file has them now: whoever writes first upgrades it."""
-        return columns(version_of(self._reader))
+        return columns(self.database.version(self._reader))
 
     def get(self, key: str) -> Reply | None:
         """Return the reply kept under a key."""
@@ -112,8 +105,12 @@ class Store:
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return what a query finds, for `metaeval.llm.store.tools`."""
+        return self.reading(lambda connection: connection.execute(sql, values).fetchall())
+
+    def reading(self, look: Callable[[Connection], T]) -> T:
+        """Return what a look at the database finds."""
         with self._reading, self.sentences():
-            return self._reader.execute(sql, values).fetchall()
+            return look(self._reader)
 
     def request_in(self, held: str, key: str) -> dict[str, Any]:
         """Return the fields of a request from its column; raise `DamagedReplyError` if its key is another."""
@@ -126,46 +123,67 @@ class Store:
 
     async def put_soon(self, request: Request, reply: Reply) -> Reply:
         """Store a reply as `put` does, without blocking the event loop."""
-        return await self._writer.soon(lambda connection: self._put(connection, request, reply))
+        return await self.soon(lambda connection: self._put(connection, request, reply), request.key)
 
     async def claim(self, key: str) -> Taken:
         """Return the reply of a key, or claim the key for this process; neither if another process has it."""
-        return await self._writer.soon(lambda connection: self._claim(connection, key))
+        return await self.soon(lambda connection: self._claim(connection, key), key)
 
     def release(self, key: str) -> None:
         """Release the claim of a key that brought no reply, without waiting until that is written."""
-        self._writer.send(lambda connection: self._claims.release(connection, key))
+        self._writer.send(lambda connection: self._claims.release(connection, key), key)
 
     def flush(self) -> None:
         """Wait until all changes that were sent are written."""
         self._writer.flush()
 
-    def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
+    def write(self, change: Callable[[Connection], T]) -> T:
         """Make a change in the writer thread, and return its result once it is committed."""
         return self._writer.write(change)
 
+    async def soon(self, change: Callable[[Connection], T], key: str = "") -> T:
+        """Make a change, about a key perhaps, as `write` does, without blocking the event loop."""
+        return await self._writer.soon(change, key)
+
+    @contextlib.contextmanager
+    def holding(self, name: str, seconds: float) -> Iterator[bool]:
+        """Hold a lock inside the block; false if another process has held it for so many seconds."""
+        until = time.monotonic() + seconds
+        while not (held := self.write(lambda connection: connection.hold(name))):
+            if time.monotonic() > until:
+                break
+            time.sleep(_LOOK_AGAIN)
+        try:
+            yield held
+        finally:
+            if held:
+                self.write(lambda connection: connection.let_go(name, for_good=False))
+
     def shrink(self) -> None:
         """Give the space of deleted replies back to the disk, unless another process uses the store."""
-        with self._reading, self.sentences():
-            shrink(self._reader)
+        self.reading(self.database.shrink)
 
     def sentences(self) -> AbstractContextManager[None]:
-        """Turn SQLite's errors inside the block into a `MetaevalError`."""
-        return sentences(self.path)
+        """Turn errors of the database inside the block into a `MetaevalError`."""
+        return self.database.sentences()
 
-    def _put(self, connection: sqlite3.Connection, request: Request, reply: Reply) -> Reply:
+    def _put(self, connection: Connection, request: Request, reply: Reply) -> Reply:
         key = request.key
         kept = put(connection, key, request, reply, time.time())
         self._claims.release(connection, key)
         return reply if kept else self._kept(connection, key) or reply
 
-    def _claim(self, connection: sqlite3.Connection, key: str) -> Taken:
+    def _claim(self, connection: Connection, key: str) -> Taken:
+        ours = self._claims.take(connection, key)
+        # Looked up after that: another process may have kept the reply, and released its claim, just before.
         reply = self._kept(connection, key)
-        if reply is not None and reply.final:
-            return Taken(False, reply)
-        return Taken(self._claims.take(connection, key))
+        if reply is None or not reply.final:
+            return Taken(ours)
+        if ours:
+            self._claims.release(connection, key)
+        return Taken(False, reply)
 
-    def _kept(self, connection: sqlite3.Connection, key: str) -> Reply | None:
+    def _kept(self, connection: Connection, key: str) -> Reply | None:
         """Return the reply of a key over the writer's connection, whose store has the present version."""
         found = connection.execute(_get(columns(VERSION), "?"), (key,)).fetchone()
         return None if found is None else reply_in(found, key)

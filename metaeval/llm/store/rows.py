@@ -15,14 +15,15 @@ from metaeval.llm.calls.request import CallFailure, Reply, well_formed
 from metaeval.llm.store.texts import TEXTS, DamagedReplyError, keep, request_in
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Sequence
 
     from metaeval.llm.calls.request import Request
+    from metaeval.llm.store.database import Connection
+    from metaeval.llm.store.file import FileConnection
 
 Row = tuple[Any, ...]
 
-_LARGEST = 2**63 - 1  # a whole number of SQLite
+_LARGEST = 2**63 - 1  # a whole number of either database
 _UNKNOWN = "none"  # the digest of a row of version 1, which has none
 _STEP = 250  # rows, after which the progress is shown
 
@@ -64,7 +65,7 @@ def columns(version: int) -> str:
 
 
 def put(
-    connection: sqlite3.Connection,
+    connection: Connection,
     key: str,
     request: Request | Mapping[str, Any],
     reply: Reply,
@@ -77,7 +78,7 @@ def put(
 
 
 def put_held(
-    connection: sqlite3.Connection,
+    connection: Connection,
     key: str,
     held: str,
     model: tuple[str, str],
@@ -113,7 +114,7 @@ def reply_in(found: Sequence[Any], key: str | None = None) -> Reply:
     return Reply._make((*found[1:12], error, found[15] or ""))
 
 
-def upgrade(connection: sqlite3.Connection, advance: Callable[[int], object]) -> None:
+def upgrade(connection: FileConnection, advance: Callable[[int], object]) -> None:
     """Bring a store of version 1, without digests, or 2, with whole requests, up to date.
 
     Parameters
@@ -127,8 +128,7 @@ def upgrade(connection: sqlite3.Connection, advance: Callable[[int], object]) ->
     connection.create_function("reply_digest", -1, digest, deterministic=True)
     made = "digest" if has_digest else f"reply_digest(key,{_REPLY_BEFORE},created)"
     connection.execute("ALTER TABLE replies RENAME TO old_replies")
-    connection.execute(TABLE)
-    connection.execute(TEXTS)
+    connection.create(TABLE, TEXTS)
     # Bytes, for a text of a damaged row may be none; such a row is kept as it is, and stays damaged.
     rows = connection.execute(
         "SELECT rowid, CAST(key AS TEXT), CAST(request AS BLOB) FROM old_replies ORDER BY rowid"
@@ -152,9 +152,9 @@ def _text(value: object) -> str | None:
 
 
 def _whole(value: Any) -> int | None:  # noqa: ANN401 - what a provider sent for a number of tokens
-    """Return a whole number that SQLite can store; None for any other."""
+    """Return a whole number that can be stored; None for any other."""
     return None if value is None or not 0 <= value <= _LARGEST else int(value)
 
 
-# SQLite converts a value to the type of its column. Done here first, for the digest is of the stored value.
+# A database converts a value to the type of its column. Done here first: the digest is of the stored value.
 _AS: Mapping[str, Callable[[Any], object]] = {"TEXT": _text, "INTEGER": _whole, "REAL": float}

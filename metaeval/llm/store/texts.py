@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import json
 import sqlite3
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from metaeval.llm.calls.request import Request
+    from metaeval.llm.store.database import Connection
 
 TEXTS = (
     "CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, text BLOB NOT NULL)"
@@ -34,10 +36,12 @@ BATCH_REQUESTS = """CREATE TABLE IF NOT EXISTS batch_requests (
 _BROKEN = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 """What a row that was changed after it was written may raise."""
 
+_AT_ONCE = 400  # texts that are looked up
+_ROWS = 5000  # that are read
 _WINDOW = 8  # bytes that decide whether there is a cut behind them
 _LEAST, _MOST = 128, 4096  # bytes of a piece; a text that repeats itself may have no cut
 _ONE_IN = 9  # bits: a cut behind one window of 512
-_LARGEST = 2**63  # no number of a row of SQLite is larger
+_LARGEST = 2**63  # no number of a row is larger
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # Knuth's multiplicative hash: its first bits depend on all bits
 
 
@@ -51,20 +55,23 @@ class DamagedReplyError(sqlite3.DatabaseError):
         )
 
 
-def keep(connection: sqlite3.Connection, request: Request | Mapping[str, Any]) -> str:
+def keep(connection: Connection, request: Request | Mapping[str, Any]) -> str:
     """Keep the texts of a request, or of its fields, and return what its row holds."""
     if isinstance(request, Mapping):
         attempt, messages = request["attempt"], request["messages"]
         frame = canonical({**{n: v for n, v in request.items() if n != "attempt"}, "messages": []})
     else:
         attempt, messages, frame = request.attempt, request.messages, request.frame
-    texts: list[int | str | list[int]] = [_number(connection, _hash(frame.encode()), frame.encode())]
-    for role, content in messages:
-        texts += [role, *_as_runs([_number(connection, *one) for one in _hashed_pieces(content)])]
+    settings = [(_hash(frame.encode()), frame.encode())]
+    cut = [(role, _hashed_pieces(content)) for role, content in messages]
+    numbers = _numbers(connection, dict(itertools.chain(settings, *(found for _, found in cut))))
+    texts: list[int | str | list[int]] = [numbers[settings[0][0]]]
+    for role, found in cut:
+        texts += [role, *_as_runs(numbers[hashed] for hashed, _ in found)]
     return canonical({"attempt": attempt, "texts": texts})
 
 
-def request_in(connection: sqlite3.Connection, held: str | bytes, key: str) -> dict[str, Any]:
+def request_in(connection: Connection, held: str | bytes, key: str) -> dict[str, Any]:
     """Return the fields of a request from its column; raise `DamagedReplyError` if its key is another."""
     try:
         request: dict[str, Any] = json.loads(held)
@@ -77,12 +84,12 @@ def request_in(connection: sqlite3.Connection, held: str | bytes, key: str) -> d
     raise DamagedReplyError(key)
 
 
-def drop_unused(connection: sqlite3.Connection) -> None:
+def drop_unused(connection: Connection) -> None:
     """Delete the texts that no request uses, be it answered or in a batch."""
-    connection.execute(BATCH_REQUESTS)
+    connection.create(BATCH_REQUESTS)
+    connection.alone()  # else a reply to come might use one that is being deleted
     runs: set[tuple[int, int]] = set()
-    used_by = "SELECT request FROM replies UNION ALL SELECT request FROM batch_requests"
-    for (held,) in connection.execute(used_by):
+    for held in _all_held(connection):
         with contextlib.suppress(*_BROKEN):
             runs.update(_run(part) for part in json.loads(held)["texts"] if not isinstance(part, str))
     kept = np.array([n for (n,) in connection.execute("SELECT id FROM texts ORDER BY id")], np.int64)
@@ -92,6 +99,16 @@ def drop_unused(connection: sqlite3.Connection) -> None:
         used[np.searchsorted(kept, last, "right")] -= 1
     unused = kept[np.cumsum(used)[:-1] == 0]
     connection.executemany("DELETE FROM texts WHERE id = ?", [(number,) for number in unused.tolist()])
+
+
+def _all_held(connection: Connection) -> Iterator[str | bytes]:
+    """Yield what the rows of all requests hold, some at a time: there may be many millions."""
+    yield from (held for (held,) in connection.execute("SELECT request FROM batch_requests"))
+    some = f"SELECT rowid, request FROM replies WHERE rowid > ? ORDER BY rowid LIMIT {_ROWS}"  # noqa: S608 - a number
+    last = -1
+    while rows := connection.execute(some, (last,)).fetchall():
+        yield from (held for _, held in rows)
+        last = rows[-1][0]
 
 
 def pieces(text: bytes) -> Iterator[bytes]:
@@ -136,18 +153,33 @@ def _run(part: int | list[int]) -> tuple[int, int]:
     return first, last
 
 
-def _number(connection: sqlite3.Connection, hashed: bytes, text: bytes) -> int:
-    """Return the number of a text, which is kept if it is not there; a damaged one is replaced."""
-    given = (hashed, text)
-    found = connection.execute("SELECT id FROM texts WHERE hash = ? AND text = ?", given).fetchone()
-    if found is None:
-        inserted = connection.execute("INSERT OR REPLACE INTO texts (hash, text) VALUES (?, ?)", given)
-        found = (inserted.lastrowid,)
-    return int(found[0])
+def _numbers(connection: Connection, wanted: dict[bytes, bytes]) -> dict[bytes, int]:
+    """Return the number of each text by its hash; what is not there is kept, what is damaged is replaced."""
+    numbers: dict[bytes, int] = {}
+    for start in range(0, len(wanted), _AT_ONCE):
+        some = dict(itertools.islice(wanted.items(), start, start + _AT_ONCE))
+        marks = ",".join("?" * len(some))
+        found = connection.execute(f"SELECT hash, id, text FROM texts WHERE hash IN ({marks})", [*some])  # noqa: S608 - question marks
+        for hashed, number, text in found.fetchall():
+            if text == some[hashed]:
+                numbers[hashed] = number
+            else:
+                connection.execute("DELETE FROM texts WHERE id = ?", (number,))
+        new = [one for one in some.items() if one[0] not in numbers]
+        if new:
+            rows = ",".join(["(?,?)"] * len(new))
+            added = connection.execute(
+                # Another process may add the same at the same time.
+                f"INSERT INTO texts (hash,text) VALUES {rows} ON CONFLICT (hash) DO UPDATE "  # noqa: S608 - question marks
+                "SET text = excluded.text RETURNING hash, id",
+                [*itertools.chain(*new)],
+            )
+            numbers.update(added.fetchall())
+    return numbers
 
 
 def _put_together(
-    connection: sqlite3.Connection, attempt: int, numbers: Iterable[int | str | list[int]]
+    connection: Connection, attempt: int, numbers: Iterable[int | str | list[int]]
 ) -> dict[str, Any]:
     messages: list[tuple[str, list[bytes]]] = [("", [])]  # the settings stand before the first role
     for part in numbers:
@@ -159,7 +191,7 @@ def _put_together(
     return {"attempt": attempt, **json.loads(frame), "messages": said}
 
 
-def _texts(connection: sqlite3.Connection, part: int | list[int]) -> list[bytes]:
+def _texts(connection: Connection, part: int | list[int]) -> list[bytes]:
     """Return the texts of a number, or of a run, in their order; one that is not there changes the key."""
     between = "SELECT text FROM texts WHERE id BETWEEN ? AND ? ORDER BY id"
     return [text for (text,) in connection.execute(between, _run(part))]

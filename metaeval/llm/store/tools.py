@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import json
 import sqlite3
 import time
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.files import replacing
+from metaeval.base.progress import progress
 from metaeval.llm.calls.request import Message
 from metaeval.llm.store.lines import lines_in
 from metaeval.llm.store.rows import put, reply_in
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from metaeval.llm.calls.request import Reply
+    from metaeval.llm.store.database import Connection
     from metaeval.llm.store.replies import Store
     from metaeval.llm.store.rows import Row
 
@@ -73,18 +76,19 @@ def info(store: Store) -> Info:
     found = store.rows(
         # Cast, for a file that is damaged may hold anything.
         "SELECT CAST(provider || '/' || asked AS TEXT), count(*) - count(error_kind), count(error_kind), "
-        "CAST(total(prompt_tokens) AS INTEGER), CAST(total(completion_tokens) AS INTEGER) "
+        "CAST(coalesce(sum(1.0 * prompt_tokens), 0) AS BIGINT), "
+        "CAST(coalesce(sum(1.0 * completion_tokens), 0) AS BIGINT) "
         "FROM replies GROUP BY provider, asked ORDER BY provider, asked"
     )
     models = tuple(ModelCount(*row) for row in found)
     ((oldest, newest),) = store.rows(
-        "SELECT CAST(min(created) AS REAL), CAST(max(created) AS REAL) FROM replies"
+        "SELECT CAST(min(created) AS DOUBLE PRECISION), CAST(max(created) AS DOUBLE PRECISION) FROM replies"
     )
-    files = (store.path, store.path.with_name(f"{store.path.name}-wal"))
+    size = store.reading(store.database.size)
     with store.sentences():
         return Info(
-            path=str(store.path),
-            bytes=sum(f.stat().st_size for f in files if f.exists()),
+            path=store.name,
+            bytes=size,
             replies=sum(m.replies for m in models),
             failures=sum(m.failures for m in models),
             oldest=None if oldest is None else _iso(oldest),
@@ -95,7 +99,7 @@ def info(store: Store) -> Info:
 
 def problems(store: Store) -> list[str]:
     """Return what is wrong with the file, and how many replies are damaged; empty if nothing is."""
-    found = [text for (text,) in store.rows("PRAGMA integrity_check") if text != "ok"]
+    found = store.reading(store.database.faults)
     damaged = 0 if found else len(_damaged(store))
     if damaged:
         found.append(
@@ -119,11 +123,10 @@ def _damaged(store: Store) -> list[int]:
 
 
 def _check_file(store: Store) -> None:
-    """Raise `MetaevalError` if SQLite finds the file damaged: then a search may pass over replies."""
-    for (text,) in store.rows("PRAGMA integrity_check(1)"):
-        if text != "ok":
-            with store.sentences():
-                raise sqlite3.DatabaseError(text)
+    """Raise `MetaevalError` if the file is damaged: then a search may pass over replies."""
+    for text in store.reading(lambda connection: store.database.faults(connection, 1)):
+        with store.sentences():
+            raise sqlite3.DatabaseError(text)
 
 
 def describe(found: Info, wrong: Sequence[str] = ()) -> str:
@@ -183,13 +186,14 @@ def prune(
             "nothing says what to delete; name --older-than, --model, --failures, --damaged or --all"
         )
     _check_file(store)
+    each = [values]
     if damaged:
-        where.append("rowid IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps(_damaged(store)))
+        where.append("rowid = ?")
+        each = [[*values, number] for number in _damaged(store)]
     clause = f" WHERE {' AND '.join(where)}" if where else ""
 
-    def delete(connection: sqlite3.Connection) -> int:
-        deleted = connection.execute(f"DELETE FROM replies{clause}", values).rowcount  # noqa: S608 - fixed texts
+    def delete(connection: Connection) -> int:
+        deleted = connection.executemany(f"DELETE FROM replies{clause}", each).rowcount  # noqa: S608 - fixed texts
         drop_unused(connection)
         return deleted
 
@@ -270,7 +274,7 @@ def import_jsonl(store: Store, path: str | os.PathLike[str]) -> ImportedReplies:
     request's.
     """
 
-    def add(connection: sqlite3.Connection) -> ImportedReplies:
+    def add(connection: Connection) -> ImportedReplies:
         added = seen = 0
         for line in lines_in(Path(path)):
             added += put(connection, *line)
@@ -278,6 +282,37 @@ def import_jsonl(store: Store, path: str | os.PathLike[str]) -> ImportedReplies:
         return ImportedReplies(added, seen - added)
 
     return store.write(add)
+
+
+def copy(source: Store, target: Store) -> ImportedReplies:
+    """Add the replies of another store; one that is there stays, but a failure gives way to a reply.
+
+    Some at a time are committed: a copy that broke off goes on when it is made again.
+    """
+    added = seen = 0
+    ((total,),) = source.rows("SELECT count(*) FROM replies")
+    rows = _all_rows(source, "key", "")
+    with source.sentences(), progress("copying", total) as advance:
+        while some := list(itertools.islice(rows, _CHUNK)):
+            added += _copy(source, target, some)
+            seen += len(some)
+            advance(len(some))
+    return ImportedReplies(added, seen - added)
+
+
+def _copy(source: Store, target: Store, rows: Sequence[Row]) -> int:
+    there = target.get_many(key for key, *_ in rows)
+    replies = {key: reply_in(kept, key) for key, _, *kept in rows}
+    new = [
+        (key, request, replies[key], kept[-2])
+        for key, request, *kept in rows
+        if key not in there or replies[key].final > there[key].final
+    ]
+    return target.write(
+        lambda connection: sum(
+            put(connection, key, source.request_in(request, key), *reply) for key, request, *reply in new
+        )
+    )
 
 
 def _iso(seconds: float) -> str:

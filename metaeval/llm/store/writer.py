@@ -11,19 +11,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import queue
-import sqlite3
 import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from metaeval.base.errors import MetaevalError
+from metaeval.llm.store.database import UndoneError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from metaeval.llm.store.database import Connection
+
 T = TypeVar("T")
-_Waiting: TypeAlias = "tuple[Callable[[sqlite3.Connection], Any], asyncio.Future[Any] | Future[Any]]"
+_Waiting: TypeAlias = "tuple[str, Callable[[Connection], Any], asyncio.Future[Any] | Future[Any]]"
+
+
+_AGAIN = 20  # times that a transaction which was undone is made again
 
 
 class _Outcome(NamedTuple):
@@ -39,38 +44,41 @@ class Writer:
     Parameters
     ----------
     connect
-        Opens the file.
+        Opens the store.
     sentences
-        Turns SQLite's errors into a `MetaevalError`.
+        Turns errors of the database into a `MetaevalError`.
     at_end
         Called with the connection before it is closed.
     """
 
     def __init__(
         self,
-        connect: Callable[[], sqlite3.Connection],
+        connect: Callable[[], Connection],
         sentences: Callable[[], AbstractContextManager[None]],
-        at_end: Callable[[sqlite3.Connection], None],
+        at_end: Callable[[Connection], None],
     ) -> None:
         self._connect, self._sentences, self._at_end = connect, sentences, at_end
         self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
+    def write(self, change: Callable[[Connection], T]) -> T:
         """Make a change, and return its result once it is committed."""
         return self.send(change).result()
 
-    def send(self, change: Callable[[sqlite3.Connection], T]) -> Future[T]:
-        """Send a change to the thread; the result comes when it is committed."""
+    def send(self, change: Callable[[Connection], T], key: str = "") -> Future[T]:
+        """Send a change to the thread; the result comes when it is committed.
+
+        What waits together is made in the order of the keys that it is about.
+        """
         done: Future[T] = Future()
-        self._send(change, done)
+        self._send(key, change, done)
         return done
 
-    async def soon(self, change: Callable[[sqlite3.Connection], T]) -> T:
+    async def soon(self, change: Callable[[Connection], T], key: str = "") -> T:
         """Make a change as `write` does, without blocking the event loop."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._send(change, done)  # written even if the task that waits for it is cancelled
+        self._send(key, change, done)  # written even if the task that waits for it is cancelled
         return await done
 
     def flush(self) -> None:
@@ -87,17 +95,17 @@ class Writer:
             self._thread = None
 
     def _send(
-        self, change: Callable[[sqlite3.Connection], Any], done: asyncio.Future[Any] | Future[Any]
+        self, key: str, change: Callable[[Connection], Any], done: asyncio.Future[Any] | Future[Any]
     ) -> None:
         if self._closed:
             raise MetaevalError("the store is closed; open it again")
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="metaeval store", daemon=True)
             self._thread.start()
-        self._waiting.put((change, done))
+        self._waiting.put((key, change, done))
 
     def _run(self) -> None:
-        connection: sqlite3.Connection | None = None
+        connection: Connection | None = None
         failure: Exception | None = None
         try:
             with self._sentences():
@@ -115,28 +123,35 @@ class Writer:
             if connection is None:
                 _answer(batch, [_Outcome(failure=failure)] * len(batch))
             elif batch:
-                _answer(batch, self._commit(connection, [change for change, _ in batch]))
+                # In one order, so that no two processes wait for each other's claims.
+                order = sorted(range(len(batch)), key=lambda i: batch[i][0])
+                outcomes = dict(
+                    zip(order, self._commit(connection, [batch[i][1] for i in order]), strict=True)
+                )
+                _answer(batch, [outcomes[i] for i in range(len(batch))])
         if connection is not None:
             # Claims that stay behind are void: the process that made them has ended.
-            with contextlib.suppress(sqlite3.Error, OSError):
+            with contextlib.suppress(Exception), self._sentences():
                 self._at_end(connection)
             connection.close()
 
     def _commit(
-        self, connection: sqlite3.Connection, changes: list[Callable[[sqlite3.Connection], Any]]
+        self, connection: Connection, changes: list[Callable[[Connection], Any]], again: int = 0
     ) -> list[_Outcome]:
         """Make changes in one transaction; if one of them fails, each in a transaction of its own."""
         begun = False
         try:
             with self._sentences():
-                connection.execute("BEGIN IMMEDIATE")
+                connection.begin()
                 begun = True
                 outcomes = [_Outcome(change(connection)) for change in changes]
-                connection.execute("COMMIT")
+                connection.commit()
                 return outcomes
         except Exception as error:  # noqa: BLE001 - whoever waits is told
-            with contextlib.suppress(sqlite3.Error):  # there may be nothing to take back
-                connection.execute("ROLLBACK")
+            with contextlib.suppress(Exception):  # there may be nothing to take back
+                connection.rollback()
+            if isinstance(error, UndoneError) and again < _AGAIN:
+                return self._commit(connection, changes, again + 1)
             if begun and len(changes) > 1:
                 return [outcome for change in changes for outcome in self._commit(connection, [change])]
             return [_Outcome(failure=error)] * len(changes)
@@ -145,7 +160,7 @@ class Writer:
 def _answer(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:
     """Set the results of all changes; tasks of one event loop are woken together."""
     tasks: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], _Outcome]]] = {}
-    for (_, done), outcome in zip(batch, outcomes, strict=True):
+    for (*_, done), outcome in zip(batch, outcomes, strict=True):
         if isinstance(done, asyncio.Future):
             tasks.setdefault(done.get_loop(), []).append((done, outcome))
         elif done.set_running_or_notify_cancel():

@@ -97,7 +97,7 @@ def _fit(features: Floats, happened: Ints, weight: Floats, rows: Ints) -> tuple[
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
+class BinnedCalibration:
     """What was predicted and what happened, in bins of the prediction, lowest first."""
 
     predicted: Floats
@@ -106,7 +106,7 @@ class Calibration:
     auc: float
 
 
-def calibration_of(probability: Floats, happened: Ints, weight: Floats, bins: int = 10) -> Calibration:
+def calibration_of(probability: Floats, happened: Ints, weight: Floats, bins: int = 10) -> BinnedCalibration:
     """Hold predictions against what happened: means in bins of equal weight of what happened, and the AUC.
 
     The bins are cut where equal numbers of what happened lie, for most of what did not has the least
@@ -121,4 +121,4 @@ def calibration_of(probability: Floats, happened: Ints, weight: Floats, bins: in
     total = np.bincount(of, weight, cut.n).astype(np.float64)
     predicted, observed = (np.bincount(of, weight * v, cut.n) / total for v in (probability, happened))
     auc = float(roc_auc_score(happened, probability, sample_weight=weight))
-    return Calibration(predicted, observed, total, auc)
+    return BinnedCalibration(predicted, observed, total, auc)

@@ -41,9 +41,12 @@ from metaeval.stats.resampling.weights import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from numpy.typing import NDArray
+
     from metaeval.stats.coefficients.tables import Floats
 
-_KEPT = 2**25  # weights that are cached, over all numbers of clusters; more are drawn again each time
+_KEPT = 2**25  # weights that are cached, over all numbers of clusters
+_BYTES = 2**28  # the same as bytes, where there are more; still more are drawn again each time
 
 V = TypeVar("V")
 
@@ -102,7 +105,7 @@ class Resampler:
     method: Method = "percentile"
     expand: bool = True
     """Whether intervals are widened for few clusters (`metaeval.stats.resampling.weights.expanded`)."""
-    _kept: dict[int, tuple[Floats, ...]] = field(default_factory=dict, repr=False)
+    _kept: dict[int, tuple[Floats, ...] | list[NDArray[np.uint8]]] = field(default_factory=dict, repr=False)
 
     def of(self, n_clusters: int) -> Resampler:
         """Return the same for another number of clusters; both share the cache of weights."""
@@ -122,10 +125,16 @@ class Resampler:
         """Return the weights of the resamples, block by block; drawn again if they do not fit the cache."""
         drawn = Resamples(self.n_clusters, self.resamples, self.seed).blocks()
         if self.n_clusters not in self._kept:
-            if (self.n_clusters + sum(self._kept)) * self.resamples > _KEPT:
+            size = (self.n_clusters + sum(self._kept)) * self.resamples
+            if size > _BYTES:
                 return drawn
-            self._kept[self.n_clusters] = tuple(drawn)
-        return self._kept[self.n_clusters]
+            # No cluster is drawn more than 255 times.
+            few = size <= _KEPT
+            self._kept[self.n_clusters] = tuple(drawn) if few else [b.astype(np.uint8) for b in drawn]
+        found = self._kept[self.n_clusters]
+        if isinstance(found, tuple):
+            return found
+        return (block.astype(np.float64) for block in found)
 
     def replicates(self, statistic: Statistic) -> Floats:
         """Return a statistic in every resample, shape (values, resamples)."""

@@ -44,7 +44,7 @@ def ensembles_of(
     MetaevalError
         For an unknown name, and too few or too many judges.
     """
-    run = open_run(folder)
+    run = open_run(folder, rated=True)
     names = judges_of(run, judges)
     found = ensembles(
         run.prepared(levels=levels or None, coefficients=["pearson"], evaluators=names),
@@ -104,7 +104,7 @@ def generators_of(
         For an unknown aspect or evaluator, and fewer than two generators.
     """
     options = Bootstrap.read({"resamples": resamples, "seed": seed})
-    run = open_run(folder)
+    run = open_run(folder, rated=True)
     names = trusted(run.scores, evaluators)
     data = run.prepared(levels=["dataset"], evaluators=names)
     chosen = data.aspects if aspect is None else [aspect]
@@ -137,7 +137,7 @@ def power_of(
     seed: int = 0,
 ) -> list[Sheet]:
     """Say how many users are needed to tell two evaluators of a finished run apart."""
-    run = open_run(folder)
+    run = open_run(folder, rated=True)
     usual = run.record.study.policy()
     data = run.prepared(
         levels=[level or usual.levels[0]], coefficients=[coefficient or usual.coefficients[0]]

@@ -57,7 +57,7 @@ def biases_of(
     MetaevalError
         For an unknown name, and if there is no judge or nothing to measure.
     """
-    run = open_run(folder)
+    run = open_run(folder, rated=True)
     names, pairwise = judges_of(run, judges)
     author = author_key(run.nouns)
     generators = tuple(sorted(run.truth[author].astype(str).unique())) if author else ()

@@ -116,7 +116,7 @@ def states_of(
     ``calibration`` is a calibration file, or another run's folder; the run's own, if None. Without ``only``,
     the evaluators are those in the calibration, and all judges.
     """
-    run = open_run(folder)
+    run = open_run(folder, rated=True)
     kept = read_calibration(calibration if calibration is not None else run.folder)
     known = list(run.scores.evaluators)
     for name in only:

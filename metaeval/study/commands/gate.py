@@ -69,7 +69,7 @@ def gate_run(
     MetaevalError
         If the baseline cannot be used, less is asked for than in it, or the judge changed.
     """
-    run = open_run(folder)
+    run = open_run(folder, rated=True)
     kept = _baseline(run, asked, Path(baseline)) if baseline is not None else None
     by = asked.by or (kept.by if kept else "")
     if kept and kept.by and by != kept.by:
@@ -106,7 +106,7 @@ def baseline_of_run(
     target = Path(path)
     if target.is_dir():
         raise MetaevalError(f"{target} is a folder; give the name of a file that ends in .json")
-    run = open_run(folder)
+    run = open_run(folder, rated=True)
     kept = read_baseline(target) if target.exists() else None
     by = asked.by if asked.by is not None else kept.by if kept else ""
     scored = _scored(run, asked, by, kept.scored.evaluator if kept else None)

@@ -9,7 +9,8 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine import comparison
 from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.engine.intervals import Bootstrap
-from metaeval.kinds.relevance.ablations import Ablation, ablation_frame
+from metaeval.kinds.ablations import Ablation
+from metaeval.kinds.relevance.ablations import ablation_frame
 from metaeval.kinds.relevance.agreement import SHARES, PairAgreement
 
 POLICY = Policy.of(["dataset"], ["kendall"], None, "skip", "common")

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from metaeval.base.errors import DataError
+from metaeval.evaluators.showings import Coin, FirstPosition
 from metaeval.kinds.registry import COMMON, build
-from metaeval.kinds.slates.baselines import Coin, FirstPosition, Longer, Oracle, PopularSlate
+from metaeval.kinds.slates.baselines import Longer, Oracle, PopularSlate
 from tests.kinds.slates.catalogue import slates
 
 ASPECTS = ["preference"]

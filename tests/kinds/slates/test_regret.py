@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaeval.kinds.slates.baselines import Coin, FirstPosition, Oracle
+from metaeval.evaluators.showings import Coin, FirstPosition
+from metaeval.kinds.slates.baselines import Oracle
 from metaeval.kinds.slates.data.slate_set import PREFERENCE, SlateSet, units_of, utilities_of
 from metaeval.kinds.slates.regret import DuelCells
 from tests.kinds.slates.studies import DUEL, duels, random_duels, scored

@@ -108,6 +108,29 @@ def test_details_and_figures_of_a_finished_run(place: Path, capsys: pytest.Captu
     } <= names
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            ["biases"],
+            ["calibrate"],
+            ["calibrate", "--check", "kept.json"],
+            ["ensembles"],
+            ["generators"],
+            ["power"],
+        ),
+        *(["gate", "--evaluator", "mini", "--min", "0"], ["gate", "--write-baseline", "b.json"]),
+    ],
+)
+def test_what_takes_ratings_says_that_verdicts_are_none(
+    place: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command[0], str(place / "run"), *command[1:]]) == 2
+    told = capsys.readouterr().err
+    assert "is a run of kind 'slates', whose scores are verdicts on two" in told
+    assert "metaeval details" in told
+
+
 def test_a_judge_against_itself_in_another_run(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = (place / "s.yaml").read_text(encoding="utf-8").replace("noise=0.3", "noise=3")
     (place / "other.yaml").write_text(study, encoding="utf-8")

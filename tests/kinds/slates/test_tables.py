@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from metaeval.evaluators.showings import FirstPosition
 from metaeval.kinds.slates import files
-from metaeval.kinds.slates.baselines import FirstPosition, Oracle
+from metaeval.kinds.slates.baselines import Oracle
 from metaeval.kinds.slates.data.slate_set import PREFERENCE
 from metaeval.kinds.slates.results import results
 from tests.kinds.slates.studies import duels, random_duels, scored

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy.stats import spearmanr
 
 from metaeval.base.records import Kind
+from metaeval.evaluators.showings import Coin, FirstPosition
 from metaeval.kinds.slates import files
 from metaeval.kinds.slates.against import RegretRanks
-from metaeval.kinds.slates.baselines import Coin, FirstPosition, Oracle
+from metaeval.kinds.slates.baselines import Oracle
 from metaeval.kinds.slates.data.slate_set import PREFERENCE, SlateSet
 from metaeval.kinds.slates.results import results, sheets
 from tests.kinds.slates.studies import duels, random_duels, scored
@@ -152,6 +156,33 @@ def test_regret_against_coherence_needs_four_judges() -> None:
     assert ("T1", "asymmetry") in table.index
     assert "first_position" not in table.index.get_level_values(1)
     assert [s.name for s in sheets(study)] == [name.removesuffix(".csv") for name in files.SHEETS[:-1]]
+
+
+def test_few_users_of_a_judge_leave_no_interval_of_ranks() -> None:
+    for users, note in ((9, "a judge has fewer than 10 users of whom this was asked: no interval"), (10, "")):
+        data = triples(users)
+        draw = np.random.default_rng(1)
+        gap = data.ratings["rating"].to_numpy()
+        said = {f"j{i}": np.sign(gap + draw.normal(0, 0.1 + 0.2 * i, len(gap))) for i in range(4)}
+        study = scored(data, said, dict.fromkeys(said, Kind.JUDGE))
+        row = results(study).files[files.AGAINST].set_index("axiom").loc["asymmetry"]
+        assert row["note"] == note
+        assert np.isfinite(row["rho"])
+        assert np.isnan(row["rho_low"]) == np.isnan(row["rho_high"]) == bool(note)
+
+
+@given(
+    regret=arrays(float, (5, 6), elements=st.integers(0, 3).map(float)),
+    kept=arrays(float, (5, 6), elements=st.integers(0, 2).map(float)),
+    weights=arrays(float, 6, elements=st.integers(0, 3).map(float)),
+)
+def test_ranks_under_weights_are_spearmans(regret: Any, kept: Any, weights: Any) -> None:
+    ranks = RegretRanks(regret, np.stack([kept, np.full_like(kept, 2.0)], axis=1), even=False)
+    own, share = (np.round(v @ weights, 12) for v in (regret, kept))
+    alike = len(set(own)) == 1 or len(set(share)) == 1
+    expected = np.nan if alike else spearmanr(own, share)[0]
+    with np.errstate(invalid="ignore"):  # all weights 0
+        np.testing.assert_allclose(ranks.at(weights[:, None]), [[expected]], atol=1e-12)
 
 
 def test_ranks_are_undefined_where_all_judges_are_alike() -> None:

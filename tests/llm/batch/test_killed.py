@@ -54,7 +54,7 @@ def _check(store: Store, server: BatchServer, fate: Fate) -> None:
     assert {file["id"] for file in server.uploads()} == used  # others were deleted
 
 
-def test_a_client_that_is_killed(tmp_path: Path) -> None:
+def test_a_client_that_is_killed(tmp_path: Path, place: str) -> None:
     fate = Fate(seed=2)
     # Its children start fast, and are killed as any other process is.
     context = multiprocessing.get_context("forkserver")
@@ -69,14 +69,13 @@ def test_a_client_that_is_killed(tmp_path: Path) -> None:
                 time.sleep(0.001)
 
     with BatchServer(tmp_path / "server", fate=_expired, looks=1, at=at) as server:
-        path = str(tmp_path / "replies.sqlite")
         for _ in range(ROUNDS):
-            client = context.Process(target=asking.main, args=(path, server.port, NUMBER))
+            client = context.Process(target=asking.main, args=(place, server.port, NUMBER))
             client.start()
             client.join(60)
             if client.exitcode == 0:
                 break
-        with Store(path) as store:
+        with Store(place) as store:
             _check(store, server, fate)
 
 

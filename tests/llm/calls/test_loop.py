@@ -232,7 +232,7 @@ def test_who_leaves_takes_no_place_along(store: Store) -> None:
 
 
 def test_another_process_that_asks_the_same_is_waited_for(store: Store, tmp_path: Path) -> None:
-    with serving() as server, Store(store.path) as other:
+    with serving() as server, Store(store.database) as other:
         todo = list(requests(30, server.openai))
         loop = a_loop()
         with ThreadPoolExecutor(1) as pool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -403,7 +404,7 @@ def test_the_key_is_in_no_file(store: Store, capsys: pytest.CaptureFixture[str])
             server.behave = behave
         assert all(seen.authorization == f"Bearer {KEY}" for seen in server.log)
     store.close()
-    for file in store.path.parent.iterdir():
+    for file in Path(store.name).parent.iterdir():
         assert KEY.encode() not in file.read_bytes(), file
     printed = capsys.readouterr()
     assert KEY not in printed.out + printed.err
@@ -434,7 +435,7 @@ def run_without_server(store: Store) -> RequestRun:
 
 def test_the_claims_of_a_run_that_stands_still_are_waited_for_for_a_stated_time(store: Store) -> None:
     # As if it were another process that was suspended: it is alive, and does nothing.
-    with serving() as server, Store(store.path) as other:
+    with serving() as server, Store(store.database) as other:
         asked = list(requests(5, server.openai))
         assert asyncio.run(other.claim(asked[3].key)).ours
         limits = Limits(concurrency=2, call_seconds=0.5)

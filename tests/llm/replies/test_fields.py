@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from metaeval.base.records import Scale, Status
 from metaeval.llm.prompts.fences import fenced
-from metaeval.llm.replies.evidence import stands_in
+from metaeval.llm.replies.evidence import plain, stands_in
 from metaeval.llm.replies.fields import Choice, Number, Text, json_schema
 from metaeval.llm.replies.reader import Parsed, read_reply
 
@@ -124,6 +125,7 @@ def test_an_envelope_and_a_reason_beside_leave_the_values() -> None:
         "“Likes “slow” films — and Japanese cinema”",
         "the dead  choose\u00a0one memory",
         "After Life （1998）",
+        "After\u200b Life",
     ],
 )
 def test_evidence_is_found_whatever_its_blanks_and_quotes(form: str, evidence: str) -> None:
@@ -210,3 +212,82 @@ def test_every_run_of_words_of_a_part_is_evidence(parts: list[str], data: st.Dat
     if any(c.isalnum() for c in "".join(said)):
         assert stands_in(" \n".join(said), [" ".join(words)])
         assert not stands_in(" ".join([*said, "unheard-of"]), [" ".join(words)])
+
+
+REASONED = (WINNER, CONFIDENCE, Text("rationales", ("user", "item"), binding=False, many=True))
+FOUND = ["Japanese cinema; rated Ikiru 5 of 5", "the dead choose one memory"]
+
+
+def reasoned(form: str, *said: str) -> str:
+    """Return a reply with a rationale for each text of evidence."""
+    head = {"winner": "first", "confidence": 0.8}
+    if form == "json":
+        return json.dumps(head | {"rationales": [{"reason": "It fits.", "evidence": e} for e in said]})
+    return as_text(head) + "\nrationales:\n" + "\n".join(f"- It fits. | {e}" for e in said)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_of_many_rationales_has_evidence_of_its_own(form: str) -> None:
+    found = read(reasoned(form, *FOUND), REASONED)
+    assert found.status is Status.OK, found.reason
+    assert found.values == {"winner": "first", "confidence": 0.8, "rationales": "\n".join(FOUND)}
+    assert (found.invented, found.unfound) == ((), ())
+    planted = ["Japanese cinema … Ikiru", FOUND[0], "Loves musicals", "japanese cinema"]
+    found = read(reasoned(form, *planted), REASONED)
+    assert found.invented == ("rationales",)
+    assert found.unfound == (planted[0], *planted[2:])
+    assert (
+        read(reasoned(form, *planted), (*REASONED[:2], Text("rationales", ("user",), many=True))).values
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [],
+        None,
+        "",
+        [{"reason": "It fits."}],
+        [{"reason": "It fits.", "evidence": ""}],
+        [{"reason": "It fits.", "evidence": FOUND[0]}, 3],
+        [{"reason": "I choose B.", "evidence": FOUND[0]}],
+    ],
+)
+def test_a_reply_without_evidence_in_every_rationale_is_not_read(said: Any) -> None:
+    reply = json.dumps({"winner": "first", "confidence": 0.8, "rationales": said})
+    assert read(reply, REASONED).values is None
+
+
+def test_evidence_stands_in_the_material_and_not_in_the_instructions() -> None:
+    told = fenced("Say which you prefer.", "user")
+    reply = reasoned("json", "Say which you prefer")
+    assert read_reply(reply, REASONED, prompt=f"{told}\n{PROMPT}").unfound == ()
+    found = read_reply(reply, REASONED, prompt=f"{told}\n{PROMPT}", material=PROMPT)
+    assert found.unfound == ("Say which you prefer",)
+
+
+_LETTERS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs")), min_size=1, max_size=30)
+
+
+@given(words=st.lists(_LETTERS, min_size=1, max_size=6), data=st.data())
+def test_planted_evidence_is_all_caught_and_what_stands_there_never_is(words: list[str], data: Any) -> None:
+    """Pieces of the prompt, written another way, are evidence; with one letter more they are not."""
+    text = " ".join(words)
+    start = data.draw(st.integers(0, len(text) - 1))
+    piece = text[start : data.draw(st.integers(start + 1, len(text)))]
+    way = data.draw(st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
+    told = fenced(text, "user")
+    fields = [Text("rationales", ("user",), many=True, binding=False)]
+    spaced = f" {unicodedata.normalize(way, piece).replace(' ', chr(10) + chr(160))} "
+
+    def unfound(said: str) -> tuple[str, ...]:
+        return read_reply(reply_of(said), fields, prompt=told).unfound
+
+    assume(any(map(str.isalnum, plain(piece))) and read_reply(reply_of(spaced), fields, prompt=told).values)
+    assert unfound(spaced) == ()
+    assert len(unfound(f"{piece}\u0416\u0416\u0416")) == (0 if "\u0416\u0416\u0416" in text else 1)
+
+
+def reply_of(said: str) -> str:
+    return json.dumps({"rationales": [{"reason": "So.", "evidence": said}]})

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from metaeval.base.errors import MetaevalError
 from metaeval.llm.calls.request import CallFailure, Message, Reply, Request, well_formed
 from metaeval.llm.store import tools as store_tools
-from metaeval.llm.store.replies import Store, default_path
+from metaeval.llm.store.database import database_at
+from metaeval.llm.store.replies import Store
 from tests.llm.asking import requests
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def one(i: int = 0) -> Request:
     return list(requests(i + 1, URL))[i]
 
 
-def test_what_is_put_is_got(store: Store) -> None:
+def test_what_is_put_is_got(store: Store, place: str) -> None:
     reply = Reply(
         text="a\x00b 好",
         finish_reason="stop",
@@ -46,7 +47,7 @@ def test_what_is_put_is_got(store: Store) -> None:
     assert store.get(one().key) is None
     assert store.put(one(), reply) == reply
     assert store.get(one().key) == reply
-    with Store(store.path) as again:
+    with Store(place) as again:
         assert again.get_many([one(1).key, one().key, one().key]) == {one().key: reply}
 
 
@@ -68,10 +69,10 @@ def test_the_first_reply_stays_but_a_failure_makes_room(store: Store) -> None:
     assert store.get(one().key) == Reply("first")
 
 
-def test_a_claim_is_given_once(store: Store) -> None:
+def test_a_claim_is_given_once(store: Store, place: str) -> None:
     async def go() -> None:
         key = one().key
-        with Store(store.path) as other:
+        with Store(place) as other:
             assert (await store.claim(key)).ours
             assert not (await store.claim(key)).ours  # another task of the same run
             assert not (await other.claim(key)).ours
@@ -86,12 +87,12 @@ def test_a_claim_is_given_once(store: Store) -> None:
     asyncio.run(go())
 
 
-def test_claims_of_the_dead_are_void(store: Store) -> None:
+def test_claims_of_the_dead_are_void(store: Store, place: str) -> None:
     code = (
         "import asyncio, os, sys; from metaeval.llm.store.replies import Store\n"
         f"s = Store(sys.argv[1]); assert asyncio.run(s.claim({one().key!r})).ours; os._exit(9)"
     )
-    assert subprocess.run([sys.executable, "-c", code, str(store.path)], check=False).returncode == 9
+    assert subprocess.run([sys.executable, "-c", code, place], check=False).returncode == 9
     assert store.rows("SELECT count(*) FROM claims") == [(1,)]
     assert asyncio.run(store.claim(one().key)).ours
 
@@ -118,7 +119,7 @@ def test_many_threads_write_at_once(store: Store) -> None:
     assert len(store.get_many(one(i).key for i in range(60))) == 60
 
 
-def test_several_processes_open_a_new_store_at_once(tmp_path: Path) -> None:
+def test_several_processes_open_a_new_store_at_once(place: str) -> None:
     code = (
         "import sys; from metaeval.llm.store.replies import Store\n"
         "from metaeval.llm.calls.request import Reply\n"
@@ -126,10 +127,9 @@ def test_several_processes_open_a_new_store_at_once(tmp_path: Path) -> None:
         "with Store(sys.argv[1]) as s:\n"
         f"    for r in requests(50, {URL!r}): s.put(r, Reply(sys.argv[2]))"
     )
-    path = tmp_path / "new" / "s.sqlite"
-    running = [subprocess.Popen([sys.executable, "-c", code, str(path), str(i)]) for i in range(4)]
+    running = [subprocess.Popen([sys.executable, "-c", code, place, str(i)]) for i in range(4)]
     assert [p.wait() for p in running] == [0] * 4
-    with Store(path) as store:
+    with Store(place) as store:
         assert store_tools.info(store).replies == 50
         assert store_tools.problems(store) == []
 
@@ -159,20 +159,22 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
-def test_a_store_of_another_version(store: Store) -> None:
-    store.write(lambda connection: connection.execute("PRAGMA user_version = 99"))
+def test_a_store_of_another_version(store: Store, place: str) -> None:
+    later = "UPDATE layout SET version = 99" if "postgresql:" in place else "PRAGMA user_version = 99"
+    store.write(lambda connection: connection.execute(later))
     with pytest.raises(MetaevalError, match="is of version 99"):
-        Store(store.path)
+        Store(place)
 
 
-def test_a_store_that_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(MetaevalError, match="there is no store at"):
-        Store(tmp_path / "none.sqlite", create=False)
+def test_a_store_that_must_be_there(place: str, tmp_path: Path) -> None:
+    for _ in range(2):  # the first has made none
+        with pytest.raises(MetaevalError, match="there is no store at"):
+            Store(place, create=False)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_closed_store_says_so(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
+def test_a_closed_store_says_so(place: str) -> None:
+    store = Store(place)
     store.close()
     store.close()
     with pytest.raises(MetaevalError, match="closed"):
@@ -188,6 +190,6 @@ def test_a_write_that_fails_is_told_to_who_waits(store: Store) -> None:
 
 def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("METAEVAL_STORE", str(tmp_path / "mine"))
-    assert default_path() == tmp_path / "mine"
+    assert database_at().name == str(tmp_path / "mine")
     monkeypatch.delenv("METAEVAL_STORE")
-    assert default_path().name == "replies.sqlite"
+    assert database_at().name.endswith("replies.sqlite")

@@ -112,9 +112,9 @@ def test_prune_takes_the_texts_that_nobody_uses(store: Store) -> None:
 def test_a_text_that_was_changed_on_the_disk_is_not_shown_and_is_replaced(store: Store) -> None:
     asked = [Request("openai", model, (Message("user", words(30)),)) for model in "ab"]
     store.put(asked[0], Reply("1"))
-    store.write(
-        lambda c: c.execute("UPDATE texts SET text = CAST(replace(text, 'a', 'e') AS BLOB) WHERE id = 2")
-    )
+    ((text,),) = store.rows("SELECT text FROM texts WHERE id = 2")
+    changed = text.replace(b"a", b"e")
+    store.write(lambda c: c.execute("UPDATE texts SET text = ? WHERE id = 2", (changed,)))
     with pytest.raises(MetaevalError, match="is damaged"):
         shown(store, asked[0])
     store.put(asked[1], Reply("2"))

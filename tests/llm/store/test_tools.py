@@ -63,6 +63,27 @@ def test_replies_travel(filled: Store, tmp_path: Path) -> None:
     assert "好" in file.read_text(encoding="utf-8")
 
 
+def test_a_copy_is_the_same_and_goes_on_where_it_broke_off(
+    filled: Store, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = str(tmp_path / "other.sqlite")
+    monkeypatch.setattr(store_tools, "_CHUNK", 1)
+    first, second, _ = sorted(ASKED, key=lambda asked: asked.key)
+    damage = "UPDATE replies SET digest = 0 WHERE key = ?"
+    filled.write(lambda connection: connection.execute(damage, (second.key,)))
+    with Store(there) as other:
+        with pytest.raises(MetaevalError, match="is damaged"):
+            store_tools.copy(filled, other)
+        assert other.get_many(asked.key for asked in ASKED).keys() == {first.key}
+        store_tools.prune(filled, damaged=True)
+        assert store_tools.copy(filled, other) == (1, 1)
+        assert store_tools.copy(filled, other) == (0, 2)
+        assert other.get(first.key) == filled.get(first.key)
+        other.put(ASKED[2], Reply("came later"))
+        assert store_tools.copy(other, filled).added == (ASKED[2] != second)
+        assert filled.get(ASKED[2].key) == other.get(ASKED[2].key)
+
+
 def test_those_asked_for_in_their_order(filled: Store, tmp_path: Path) -> None:
     file = tmp_path / "replies.jsonl"
     keys = [ASKED[2].key, "nowhere", ASKED[0].key, ASKED[0].key]
@@ -111,8 +132,8 @@ def test_a_file_of_before_is_imported(filled: Store, tmp_path: Path) -> None:
         assert other.get(ASKED[0].key) == filled.get(ASKED[0].key)
 
 
-def test_the_commands(filled: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, file = str(filled.path), str(tmp_path / "r.jsonl")
+def test_the_commands(filled: Store, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, file = place, str(tmp_path / "r.jsonl")
     assert main(["store", "info", "--store", path]) == 0
     assert "openai/m" in capsys.readouterr().out
     assert main(["store", "info", "--store", path, "--json"]) == 0
@@ -120,6 +141,10 @@ def test_the_commands(filled: Store, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["store", "export", file, "--store", path]) == 0
     assert main(["store", "import", file]) == 0  # into METAEVAL_STORE
     assert "added 3 replies" in capsys.readouterr().out
+    assert main(["store", "copy", path, str(tmp_path / "copy.sqlite")]) == 0
+    assert "copied 3 replies; 0 were there" in capsys.readouterr().out
+    assert main(["store", "copy", str(tmp_path / "copy.sqlite"), path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"added": 0, "present": 3}
     assert main(["store", "prune"]) == 2
     assert main(["store", "prune", "--failures"]) == 0
     assert "deleted 1 reply" in capsys.readouterr().out

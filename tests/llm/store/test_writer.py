@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metaeval.llm.calls.request import Reply
+from metaeval.llm.store.file import FileDatabase
 from metaeval.llm.store.replies import Store
 from tests.llm.asking import requests
 
@@ -97,11 +98,11 @@ def test_who_gave_up_waiting_does_not_end_the_thread(store: Store) -> None:
 def test_a_file_that_cannot_be_opened_for_writing_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def fails(_: Path) -> None:
+    def fails(_: FileDatabase) -> None:
         raise error
 
+    monkeypatch.setattr(FileDatabase, "open_to_write", fails)
     with Store(tmp_path / "s.sqlite") as store:
-        monkeypatch.setattr("metaeval.llm.store.replies.open_to_write", fails)
         store.flush()  # nothing was sent, so there is nothing to wait for
         for _ in range(2):
             with pytest.raises(type(error)):

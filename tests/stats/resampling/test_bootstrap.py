@@ -97,8 +97,13 @@ def test_weights_that_are_kept_and_drawn_again_are_the_same(monkeypatch) -> None
     monkeypatch.setattr(module, "_KEPT", 300 * 60)
     both = Resampler(40, 300)
     assert both.weights() is both.weights()
-    assert both.of(41).weights() is not both.of(41).weights()  # no room left
+    assert both.of(41).weights() is not both.of(41).weights()  # no room left for floats
     monkeypatch.setattr(module, "_KEPT", 0)
+    as_bytes = Resampler(40, 300)
+    for _ in range(2):  # drawn, and kept
+        np.testing.assert_array_equal(as_bytes.replicates(statistic), first)
+    assert {block.dtype for block in as_bytes._kept[40]} == {np.dtype(np.uint8)}
+    monkeypatch.setattr(module, "_BYTES", 0)
     np.testing.assert_array_equal(Resampler(40, 300).replicates(statistic), first)
 
 

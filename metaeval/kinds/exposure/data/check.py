@@ -26,6 +26,7 @@ from metaeval.kinds.exposure.data.log_set import (
     preferences_of,
     units_of,
 )
+from metaeval.kinds.exposure.data.synthetic import REASON, SOURCE, STEP, SYNTH, SyntheticRows, synthetic
 from metaeval.kinds.files.checks import TableChecker, blank, combine, duplicates, strings
 from metaeval.kinds.files.manifest import about
 
@@ -46,7 +47,7 @@ _NAMES = {
     "runs": ("system", USER, ITEM),
     "test": (USER, ITEM),
     "scores": (*KEYS, "evaluator"),
-    "synthetic": (USER, ITEM, "source", "reason"),
+    "synthetic": (USER, ITEM, SOURCE, REASON),
 }
 """Columns of a table that say what a row is about; none may be empty."""
 _SIDES = tuple(f"{PROPENSITY}_{side}" for side in (FIRST, SECOND))
@@ -57,14 +58,14 @@ _NUMBERS = {
     "runs": ("rank", "score"),
     "test": (OUTCOME,),
     "scores": ("score",),
-    "synthetic": ("step",),
+    "synthetic": (STEP,),
 }
 _NEEDED = {
     "log": (OUTCOME,),
     "runs": ("rank",),
     "test": (OUTCOME,),
     "scores": ("score",),
-    "synthetic": ("step",),
+    "synthetic": (STEP,),
 }
 """Columns of numbers that a table may not lack; but for scores, none of them may be empty."""
 _ONCE = {
@@ -76,9 +77,10 @@ _ONCE = {
 }
 """Tables in which no two rows are about the same, by which columns, and what a row is."""
 _TIMES = (TIME, "released")
-_MADE_UP = {"step", "source", "reason"}
+_MADE_UP = {STEP, SOURCE, REASON}
 """Columns that only synthetic rows have."""
-_SYNTHETIC = "has the columns of synthetic rows, which no truth may hold; put them into `synthetic`"
+_TRUE = ("log", "pairs", "test")
+"""Tables that truths are made of."""
 
 
 def build(manifest: LogManifest, tables: Mapping[str, Table]) -> tuple[LogSet | None, list[Problem]]:
@@ -95,7 +97,7 @@ def build(manifest: LogManifest, tables: Mapping[str, Table]) -> tuple[LogSet | 
     if POSITION in log:
         log = log.astype({POSITION: np.int32})
     units = units_of(frames.get("pairs", _no_pairs()))
-    known = {name: frames.get(name) for name in ("items", "profiles", "test", "scores", "synthetic")}
+    known = {name: frames.get(name) for name in ("items", "profiles", "test", "scores")}
     return LogSet(
         table=units,
         ratings=preferences_of(units, log),
@@ -104,6 +106,7 @@ def build(manifest: LogManifest, tables: Mapping[str, Table]) -> tuple[LogSet | 
         positive=manifest.least_positive,
         statement=manifest.statement,
         exposure=manifest.exposure,
+        synthetic=SyntheticRows(frames["synthetic"]) if "synthetic" in frames else None,
         runs=frames["runs"].astype({"rank": np.int64}) if "runs" in frames else None,
         **about(manifest),
         extra=dict(manifest.extra),
@@ -127,7 +130,7 @@ class _Checker(TableChecker):
                 self.report_table(
                     kind, f"names users, which {self.tables['log'].name} does not; leave it out"
                 )
-            if kind in ("log", "test") and set(table.frame.columns) >= _MADE_UP:
+            if kind in _TRUE and set(table.frame.columns) >= _MADE_UP:
                 message = (
                     "has the columns of synthetic rows, which no truth may hold; put them into `synthetic`"
                 )
@@ -155,6 +158,7 @@ class _Checker(TableChecker):
             self.check_places("runs", runs, "rank", lists, "the user's list")
         if "pairs" in frames:
             self._check_pairs(frames["pairs"], log)
+        self._check_synthetic(frames)
         if "scores" in frames:
             self._check_scores(frames["scores"], frames.get("pairs", _no_pairs()))
         return frames
@@ -202,14 +206,38 @@ class _Checker(TableChecker):
         """See that a pair's items are two, and that the user's own log has both."""
         alike = (pairs[FIRST] == pairs[SECOND]).to_numpy(dtype=bool) & ~blank(pairs[FIRST])
         self.report("pairs", SECOND, alike, "is the item of `first`; a pair has two different items")
-        users, items = (log[key].cat for key in (USER, ITEM))
-        width = len(items.categories)
-        exposed = users.codes.to_numpy(np.int64) * width + items.codes.to_numpy(np.int64)
-        user = users.categories.get_indexer(pd.Index(pairs[USER]))
         for side in (FIRST, SECOND):
-            item = items.categories.get_indexer(pd.Index(pairs[side]))
-            strange = ~np.isin(user * width + item, exposed) | (item < 0)
-            self._report_unexposed(side, pairs, strange & (user >= 0) & ~blank(pairs[side]))
+            known = pairs[USER].isin(log[USER].cat.categories).to_numpy(dtype=bool) & ~blank(pairs[side])
+            self._report_unexposed(side, pairs, ~self._in_log(pairs[USER], pairs[side], log) & known)
+
+    def _in_log(self, users: pd.Series[Any], items: pd.Series[Any], log: pd.DataFrame) -> NDArray[np.bool_]:
+        """Return of which users and items the log has a row."""
+        known, width = [log[key].cat for key in (USER, ITEM)], len(log[ITEM].cat.categories)
+        user, item = (
+            of.categories.get_indexer(pd.Index(names))
+            for of, names in zip(known, (users, items), strict=True)
+        )
+        exposed = known[0].codes.to_numpy(np.int64) * width + known[1].codes.to_numpy(np.int64)
+        return np.isin(user * width + item, exposed) & (user >= 0) & (item >= 0)
+
+    def _check_synthetic(self, frames: Mapping[str, pd.DataFrame]) -> None:
+        """See that synthetic rows say so and are in their own table alone."""
+        message = "is that of synthetic rows, which no truth may hold; put the row into `synthetic`"
+        for kind in _TRUE:
+            if kind in frames:
+                self.report(kind, SOURCE, synthetic(frames[kind]), f"{shown(SYNTH)} {message}")
+        if (rows := frames.get("synthetic")) is None:
+            return
+        strange = ~synthetic(rows) & ~blank(rows[SOURCE])
+        self.report("synthetic", SOURCE, strange, f"is not {SYNTH!r}, as it is of every synthetic row")
+        message = "has a row in the log; a synthetic row is none of what was shown"
+        of = rows[[ITEM, USER]]
+        self.report(
+            "synthetic",
+            ITEM,
+            self._in_log(rows[USER], rows[ITEM], frames["log"]),
+            lambda i: "is {!r}, of which the user {!r} {}".format(*of.iloc[i], message),
+        )
 
     def _report_unexposed(self, side: str, pairs: pd.DataFrame, wrong: NDArray[np.bool_]) -> None:
         of = pairs[[side, USER]]

@@ -27,7 +27,8 @@ def pairs_of(data: LogSet) -> pd.DataFrame | None:
 
 
 def _frames(data: LogSet) -> dict[str, pd.DataFrame | None]:
-    return {name: pairs_of(data) if name == "pairs" else getattr(data, name) for name in _TABLES}
+    own = {"pairs": pairs_of(data), "synthetic": None if data.synthetic is None else data.synthetic.frame}
+    return {name: own[name] if name in own else getattr(data, name) for name in _TABLES}
 
 
 _FOLDER: DataFolder[LogSet] = DataFolder(LogManifest, _TABLES, _TABLES[:1], build, _frames, (POLICIES,))

@@ -11,6 +11,7 @@ import pandas as pd
 
 from metaeval.base.records import FIRST, SECOND, USER_RATER, Scale
 from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
+from metaeval.kinds.exposure.data.synthetic import SyntheticRows, refuse_synthetic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,8 +64,12 @@ class LogSet(KeyedUnits):
     test
         Outcomes of items drawn at random: ``user_id``, ``item_id``, ``outcome``.
     synthetic
-        Made-up interactions, which never enter a truth: ``user_id``, ``item_id``, ``step``, ``source``,
-        ``reason``.
+        Made-up interactions, which never enter a truth.
+
+    Raises
+    ------
+    DataError
+        If the log, pairs, ratings or the random sample hold rows that say that they are synthetic.
     """
 
     table: pd.DataFrame
@@ -78,7 +83,7 @@ class LogSet(KeyedUnits):
     profiles: pd.DataFrame | None = None
     runs: pd.DataFrame | None = None
     test: pd.DataFrame | None = None
-    synthetic: pd.DataFrame | None = None
+    synthetic: SyntheticRows | None = None
     scores: pd.DataFrame | None = None
     aspects: Mapping[str, str] = field(default_factory=lambda: {PREFERENCE: QUESTION})
     scale: Scale = VERDICTS
@@ -92,10 +97,14 @@ class LogSet(KeyedUnits):
     frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores")
     kind: ClassVar[str] = "exposure"
 
+    def __post_init__(self) -> None:
+        refuse_synthetic(log=self.log, pairs=self.table, ratings=self.ratings, test=self.test)
+
     @property
     def fingerprint(self) -> str:
         """SHA-256 over the content, as 64 hex digits."""
-        known = (self.items, self.profiles, self.runs, self.test, self.synthetic)
+        made_up = None if self.synthetic is None else self.synthetic.frame
+        known = (self.items, self.profiles, self.runs, self.test, made_up)
         return fingerprint(
             self.aspects,
             self.outcome,
@@ -133,16 +142,15 @@ class LogSet(KeyedUnits):
         left = KeyedUnits.without(self, column, values)
         if column != USER:
             return left
-        others = ("log", "profiles", "runs", "test", "synthetic")
+
+        def kept(frame: pd.DataFrame) -> pd.DataFrame:
+            return frame[~frame[USER].isin(list(values))].reset_index(drop=True)
+
+        others = ("log", "profiles", "runs", "test")
         frames = {name: frame for name in others if (frame := getattr(self, name)) is not None}
-        return replace(
-            left,
-            **{
-                name: frame[~frame[USER].isin(list(values))].reset_index(drop=True)
-                for name, frame in frames.items()
-                if USER in frame
-            },
-        )
+        made_up = self.synthetic and SyntheticRows(kept(self.synthetic.frame))
+        own: dict[str, Any] = {name: kept(frame) for name, frame in frames.items() if USER in frame}
+        return replace(left, **own, synthetic=made_up)
 
 
 def _digest(log: pd.DataFrame) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.kinds.exposure.off_policy.arrays import LogArrays
-    from metaeval.kinds.exposure.off_policy.policies import Policy
+    from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
     from metaeval.stats.off_policy.estimators import PolicySums
     from metaeval.stats.off_policy.overlap import WeightTotals
 
@@ -95,7 +95,7 @@ class Evaluation:
 @one_thread()
 def evaluate(
     log: LogArrays,
-    policy: Policy,
+    policy: TargetPolicy,
     wanted: OffPolicy,
     how: Bootstrap | None = _BOOTSTRAP,
     *,
@@ -148,7 +148,7 @@ def _estimates(
     return found
 
 
-def overlap_of(log: LogArrays, policy: Policy, sums: PolicySums) -> Overlap:
+def overlap_of(log: LogArrays, policy: TargetPolicy, sums: PolicySums) -> Overlap:
     """Return how far the log shows what the policy would do, by position; and what weights do to contexts."""
     places, items = len(log.positions), len(policy.items)
     cell = log.position.astype(np.int64) * items + log.item

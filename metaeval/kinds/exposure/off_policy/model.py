@@ -12,7 +12,7 @@ from metaeval.stats.regression.outcomes import OutcomeCells, fit_outcomes
 
 if TYPE_CHECKING:
     from metaeval.kinds.exposure.off_policy.arrays import LogArrays
-    from metaeval.kinds.exposure.off_policy.policies import Policy
+    from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.regression.outcomes import OutcomeModel
 
@@ -44,7 +44,7 @@ class Outcomes:
     """Outcomes of a log by situation and item, to which models are fitted."""
 
     log: LogArrays
-    policy: Policy
+    policy: TargetPolicy
     cells: OutcomeCells
     situation: Ints
     cell: Ints
@@ -64,7 +64,7 @@ class Outcomes:
         return Predictions(model, self.situation, log.item, each, self.meeting)
 
 
-def outcomes_of(log: LogArrays, policy: Policy, seed: int = 0) -> Outcomes:
+def outcomes_of(log: LogArrays, policy: TargetPolicy, seed: int = 0) -> Outcomes:
     """Return outcomes by item, position and context, in random folds of users."""
     folds = min(FOLDS, log.n_clusters)
     fold = (np.random.default_rng([seed, 2]).permutation(log.n_clusters) % folds).astype(np.int8)[log.cluster]

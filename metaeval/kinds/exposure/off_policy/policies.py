@@ -29,7 +29,7 @@ _SUM = 1e-3  # by which probabilities written with few digits may miss 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Policy:
+class TargetPolicy:
     """Probabilities of items, and which of them hold in a round."""
 
     name: str
@@ -41,15 +41,15 @@ class Policy:
     """The row of each round, shape (n,)."""
 
 
-def uniform(log: LogArrays) -> Policy:
+def uniform(log: LogArrays) -> TargetPolicy:
     """Return the policy that shows every item alike."""
     items = list(log.items)
-    return Policy(
+    return TargetPolicy(
         UNIFORM, items, np.full((1, len(items)), 1 / len(items)), np.zeros(len(log), dtype=np.int32)
     )
 
 
-def read_policy(given: str, log: LogArrays, folder: str | os.PathLike[str]) -> Policy:
+def read_policy(given: str, log: LogArrays, folder: str | os.PathLike[str]) -> TargetPolicy:
     """Return the policy that is named: ``uniform``, a file, or one of the data set's own.
 
     A file has the columns ``item_id`` and ``probability`` and, where these differ by them, ``position`` and
@@ -93,7 +93,7 @@ def policies_in(folder: str | os.PathLike[str]) -> dict[str, Path]:
     return {path.stem: path for path in sorted((Path(folder) / POLICIES).glob("*.*"))}
 
 
-def policy_of(table: Table, log: LogArrays, name: str) -> Policy:
+def policy_of(table: Table, log: LogArrays, name: str) -> TargetPolicy:
     """Return the policy in a table; see `read_policy`."""
     for column in (ITEM, _PROBABILITY):
         if column not in table.frame:
@@ -127,7 +127,7 @@ def _filled(  # noqa: PLR0917 - columns of one table
     probability: Floats,
     by: Mapping[str, tuple[Ints, int, Ints]],
     log: LogArrays,
-) -> Policy:
+) -> TargetPolicy:
     items = [*log.items, *sorted(set(item) - set(log.items))]
     place, row, width = np.zeros(len(item), np.int64), np.zeros(len(log), np.int64), 1
     known = np.ones(len(item), dtype=bool)
@@ -151,7 +151,7 @@ def _filled(  # noqa: PLR0917 - columns of one table
         total = filled[off[0]].sum()
         message = f"probabilities{of} sum to {total:.4g}; they must sum to 1"
         raise DataError([Problem(table.name, None, _PROBABILITY, message)])
-    return Policy(name, items, filled / filled.sum(axis=1, keepdims=True), row.astype(np.int32))
+    return TargetPolicy(name, items, filled / filled.sum(axis=1, keepdims=True), row.astype(np.int32))
 
 
 def _words(code: int, by: Mapping[str, tuple[Ints, int, Ints]], log: LogArrays) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from metaeval.kinds.exposure.off_policy.arrays import LogArrays
     from metaeval.kinds.exposure.off_policy.model import Outcomes, Predictions
-    from metaeval.kinds.exposure.off_policy.policies import Policy
+    from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.off_policy.estimators import PolicySums
     from metaeval.stats.off_policy.terms import Estimator
@@ -26,7 +26,7 @@ class Evaluated:
     """A log, the policy that is evaluated, and outcomes to fit a model to; None if no estimator has one."""
 
     log: LogArrays
-    policy: Policy
+    policy: TargetPolicy
     outcomes: Outcomes | None
 
     def sums(self, estimators: Sequence[Estimator], users: Floats | None = None) -> PolicySums:
@@ -68,6 +68,6 @@ class Refitted:
         return np.concatenate(columns, axis=1)
 
 
-def weights_of(log: LogArrays, policy: Policy, part: slice) -> Floats:
+def weights_of(log: LogArrays, policy: TargetPolicy, part: slice) -> Floats:
     """Return the weight of each round of a part: the policy's probability, divided by the propensity."""
     return np.asarray(policy.table[policy.row[part], log.item[part]] / log.propensity[part])

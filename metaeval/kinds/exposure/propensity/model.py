@@ -18,7 +18,12 @@ import pandas as pd
 
 from metaeval.base.errors import MetaevalError
 from metaeval.kinds.exposure.propensity.features import Features
-from metaeval.stats.regression.propensity import Calibration, LogisticModel, calibration_of, cross_fitted
+from metaeval.stats.regression.propensity import (
+    BinnedCalibration,
+    LogisticModel,
+    calibration_of,
+    cross_fitted,
+)
 
 if TYPE_CHECKING:
     from metaeval.kinds.exposure.propensity.exposures import Exposures
@@ -30,7 +35,7 @@ CASES = 100_000
 _PART = 2**20  # rows predicted at a time
 
 
-class Sample(NamedTuple):
+class Cases(NamedTuple):
     """Cases and the negatives beside them."""
 
     features: Floats
@@ -46,7 +51,7 @@ class ExposureModel:
     """Fitted propensities: the probability that a log holds a user and an item."""
 
     features: Features
-    sample: Sample
+    sample: Cases
     logistic: LogisticModel
     options: PropensityOptions
 
@@ -65,7 +70,7 @@ class ExposureModel:
         """Return the same, fitted anew with each user counted so many times."""
         return replace(self, logistic=_fit(self.sample, self.options, users))
 
-    def calibration(self) -> Calibration:
+    def calibration(self) -> BinnedCalibration:
         """Hold cross-fitted probabilities of the sample against what was exposed."""
         found = self.logistic.probability(self.sample.features, self.sample.user)
         return calibration_of(found, self.sample.exposed, self.sample.weight)
@@ -104,7 +109,7 @@ def exposure_model(of: Exposures, options: PropensityOptions) -> ExposureModel:
     return ExposureModel(features, sample, _fit(sample, options, np.ones(of.n_clusters)), options)
 
 
-def _fit(sample: Sample, options: PropensityOptions, users: Floats) -> LogisticModel:
+def _fit(sample: Cases, options: PropensityOptions, users: Floats) -> LogisticModel:
     try:
         return cross_fitted(
             sample.features,
@@ -121,7 +126,7 @@ def _fit(sample: Sample, options: PropensityOptions, users: Floats) -> LogisticM
         ) from error
 
 
-def _sample(of: Exposures, features: Features, options: PropensityOptions) -> Sample:
+def _sample(of: Exposures, features: Features, options: PropensityOptions) -> Cases:
     draw = np.random.default_rng([options.seed, 16])
     n_items = len(of.items)
     chosen = draw.permutation(of.n_clusters)
@@ -141,7 +146,7 @@ def _sample(of: Exposures, features: Features, options: PropensityOptions) -> Sa
     both = np.concatenate([user, user[beside]])
     time = None if of.time is None else np.concatenate([of.time[rows], of.time[rows][beside]])
     own = np.concatenate([of.repeats[rows], np.zeros(len(beside), dtype=np.int32)])
-    return Sample(
+    return Cases(
         features.rows(both, np.concatenate([of.item[rows], item]), time, own),
         np.concatenate([np.ones(len(rows), dtype=np.int64), np.zeros(len(beside), dtype=np.int64)]),
         np.concatenate([np.ones(len(rows)), weight]),

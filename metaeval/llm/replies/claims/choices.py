@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.llm.replies.beside import sentences_of
 from metaeval.llm.replies.claims.line_claims import without_markup
-from metaeval.llm.replies.fields import Choice, Text
+from metaeval.llm.replies.fields import Choice
 from metaeval.llm.replies.words import FARTHEST, UNCLEAR, tidy
 
 if TYPE_CHECKING:
@@ -139,9 +139,9 @@ def _patterns(words: tuple[str, ...]) -> _Patterns:
 
 
 def sole_choice(fields: Iterable[Field]) -> Choice | None:
-    """Return the only field whose value is no text, if it is a choice."""
-    asked = [field for field in fields if not isinstance(field, Text)]
-    return asked[0] if len(asked) == 1 and isinstance(asked[0], Choice) else None
+    """Return the only choice among fields, if there is one; numbers and texts may stand beside it."""
+    asked = [field for field in fields if isinstance(field, Choice)]
+    return asked[0] if len(asked) == 1 else None
 
 
 def compares(field: Choice | None) -> bool:

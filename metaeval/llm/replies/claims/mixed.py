@@ -22,7 +22,7 @@ from metaeval.llm.replies.claims.choices import (
 from metaeval.llm.replies.claims.json_claims import Pairs
 from metaeval.llm.replies.claims.line_claims import Other, is_partly_quoted, without_markup
 from metaeval.llm.replies.claims.objects import claim_value, holds_values, is_remark_key, unclear
-from metaeval.llm.replies.fields import Choice, Number, Text
+from metaeval.llm.replies.fields import EVIDENCE, REASON, Choice, Number, Text
 from metaeval.llm.replies.remarks import withdraws
 from metaeval.llm.replies.values import whole_value
 from metaeval.llm.replies.words import UNCLEAR
@@ -41,6 +41,9 @@ _HEADS_REASON = re.compile(
     r"^(?:[0-9]{1,2}[.)] +)?(?:\W*(?:reasons?|reasoning|rationale|explanation|justification) *(?::\W*|$))?",
     re.IGNORECASE,
 )
+_BETWEEN = "|"
+"""What stands between the reason of a rationale and its evidence, in a line."""
+_BULLET = re.compile(r"^\s*(?:[-*•] +|[0-9]{1,2}[.)] +)?")
 _SEPARATOR = r"[*_`\"' ]*(?::|=)[*_` ]*"
 
 
@@ -57,7 +60,8 @@ def claim_json(
         claim = unclear(claim)
     for field, key, inner in asked:
         if named and (field is None or isinstance(fields[field], Text)):
-            _claim_reason(inner, choice, claim)
+            for reason in _reasons(inner):
+                _claim_reason(reason, choice, claim)
         if field is None:
             known = holds_values(key) and not named
             claim_json(inner, names, fields, claim if known else unclear(claim), depth + 1)
@@ -77,6 +81,13 @@ def _is_harmless(key: str, value: object, names: Names, choice: Choice | None) -
 def _is_taken_back(text: str, names: Names | None, choice: Choice | None) -> bool:
     said = about_the_reply(text) if compares(choice) else text
     return takes_back(said) is not None or withdraws(said, names) is not None
+
+
+def _reasons(value: object) -> list[object]:
+    """Return a value; of a list of rationales the reason of each."""
+    if not isinstance(value, list) or isinstance(value, Pairs):
+        return [value]
+    return [dict(of).get(REASON) for of in value if isinstance(of, Pairs)]
 
 
 def _claim_reason(value: object, choice: Choice | None, claim: Claim) -> None:
@@ -121,8 +132,9 @@ def claim_lines(raw: str, names: Names, fields: Mapping[str, Field], claim: Clai
             elsewhere = is_head(rest) and not leads_here(bare)
     for field, text, is_answer in said:
         claim(field, _read(fields[field], text, choice) if is_answer else UNCLEAR)
-        if isinstance(fields[field], Text):
-            _claim_reason(text, choice, claim)
+        if isinstance(one := fields[field], Text):
+            for reason in [line.partition(_BETWEEN)[0] for line in text.split("\n")] if one.many else [text]:
+                _claim_reason(reason, choice, claim)
     return others
 
 
@@ -134,7 +146,7 @@ def _read(field: Field, value: object, choice: Choice | None) -> Given | None:
         case Choice():
             return chosen(field, value)
         case Text():
-            return _text(field, value, choice)
+            return _rationales(field, value) if field.many else _text(field, value, choice)
 
 
 def _text(field: Text, value: object, choice: Choice | None) -> str | None:
@@ -144,3 +156,18 @@ def _text(field: Text, value: object, choice: Choice | None) -> str | None:
         return UNCLEAR
     text = value.strip()
     return UNCLEAR if not field.evidence and _is_taken_back(text, None, choice) else text
+
+
+def _rationales(field: Text, value: object) -> str | None:
+    """Return the evidence of rationales, a line for each; `UNCLEAR` if one has none."""
+    if isinstance(value, str):
+        lines = (_BULLET.sub("", line) for line in value.split("\n") if line.strip())
+        found: list[object] = [line.rpartition(_BETWEEN)[2] for line in lines]
+    elif isinstance(value, list) and not isinstance(value, Pairs):
+        found = [dict(of).get(EVIDENCE) if isinstance(of, Pairs) else of for of in value]
+    else:
+        found = [] if value is None else [value]
+    texts = [" ".join(of.split()) for of in found if isinstance(of, str)]
+    if len(texts) < len(found) or not all(texts) or (field.required and not texts):
+        return UNCLEAR
+    return "\n".join(texts)

@@ -69,7 +69,7 @@ def tables():
             }
         ),
         "synthetic": pd.DataFrame(
-            {"user_id": ["u1"], "item_id": ["c"], "step": [1], "source": ["genres"], "reason": ["x"]}
+            {"user_id": ["u1"], "item_id": ["c"], "step": [1], "source": ["synth"], "reason": ["x"]}
         ),
     }
 
@@ -104,7 +104,7 @@ def test_a_log_needs_no_users_and_no_pairs() -> None:
 def same(one, two) -> None:
     assert one.fingerprint == two.fingerprint
     for name in FRAMES:
-        left, right = getattr(one, name), getattr(two, name)
+        left, right = (getattr(frame := getattr(data, name), "frame", frame) for data in (one, two))
         if left is None:
             assert right is None
         else:
@@ -201,7 +201,7 @@ def replace(path: Path, old: str, new: str) -> None:
             "scores.csv, row 2, column 'order': is neither 'first' nor",
         ),
         ("scores.csv", "u1,1,", "u1,7,", "scores.csv, row 2, column 'pair': the user has no pair '7'"),
-        ("synthetic.csv", "genres", "", "synthetic.csv, row 2, column 'source': is empty"),
+        ("synthetic.csv", "synth", "", "synthetic.csv, row 2, column 'source': is empty"),
         ("dataset.yaml", "outcome:", "positive: 2\noutcome:", "positive: 2 splits no outcomes"),
         (
             "dataset.yaml",

@@ -1,0 +1,179 @@
+"""Evaluate, synthesize, evaluate again: the rounds of a study of exposure, and what changes between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import MissingExtraError, RunFolderError, StoppedError
+from metaeval.base.files import replacing, write_text
+from metaeval.base.progress import progress
+from metaeval.kinds.exposure.data.loading import save
+from metaeval.kinds.exposure.data.log_set import USER, LogSet
+from metaeval.kinds.exposure.propensity.propensities import propensities_of
+from metaeval.kinds.exposure.study import ExposureStudy
+from metaeval.kinds.exposure.synthesis.augmented import with_synthetic
+from metaeval.kinds.exposure.synthesis.changes import AGREEMENT, agreement_sums, change_rows, changes_sheet
+from metaeval.kinds.exposure.synthesis.interactions import Interactions
+from metaeval.kinds.exposure.synthesis.recommender import NAME, downstream, measures
+from metaeval.kinds.exposure.synthesis.report import (
+    curve_figure,
+    curve_frame,
+    synthesis_frame,
+    synthesis_sheets,
+)
+from metaeval.kinds.exposure.synthesis.synthesizer import Synthesis, synthesize
+from metaeval.kinds.study import read_study
+from metaeval.reports.drawing import draw
+from metaeval.reports.sheets import files
+from metaeval.study.pipeline import run
+from metaeval.study.plan import plan
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from metaeval.engine.sheet import Sheet
+    from metaeval.study.plan import Plan
+    from metaeval.study.results import Run
+
+LOOP = "loop.csv"
+_PARTS = ("round-", "synthetic", "loop")
+"""How the names of what a loop writes begin."""
+
+
+class Loop(NamedTuple):
+    """What a loop found out, and where it lies."""
+
+    folder: Path
+    runs: list[Run]
+    sheets: list[Sheet]
+
+
+def loop(
+    study: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    rounds: int = 1,
+    offline: bool = False,
+    allow_failures: bool = False,
+) -> Loop:
+    """Run a study, draw synthetic interactions, and run it again on pairs that follow their exposure.
+
+    Runs go on where they stopped, and are not made again if nothing has changed. Writes ``round-0``,
+    ``synthetic`` (a data set), ``round-1`` and so on, and ``loop.csv``, ``.md`` and ``.html`` beside them.
+
+    Parameters
+    ----------
+    out
+        The folder; ``results/``, the study's name and ``-loop``, if left out.
+    rounds
+        How often interactions are drawn; each round goes on with the users' chains.
+    offline
+        Take all replies of judges from the store.
+    allow_failures
+        Go on though calls of judges brought no reply.
+
+    Raises
+    ------
+    MetaevalError
+        If the study cannot be run, or its log not be modelled.
+    StoppedError
+        If it was interrupted, or calls of judges brought no reply.
+    """
+    first = _planned(study, out)
+    folder, given = first.out.parent, first.study
+    assert isinstance(given, ExposureStudy)  # noqa: S101 - `_planned` has seen to it
+    data: LogSet = first.data
+    known = Interactions.of_log(data)
+    made = [synthesize(known, given.synthesis)]  # before anything is asked: what it lacks is said now
+    runs = [_run(given, first.out, offline=offline, allowed=allow_failures)]
+    with progress("propensities"):
+        propensities = propensities_of(data, given.propensity)
+    sets = [data]
+    for number in range(1, rounds + 1):
+        with progress("synthetic interactions"):
+            if number > 1:
+                made.append(synthesize(known, given.synthesis, made[-1]))
+            name = folder / ("synthetic" if number == 1 else f"synthetic-{number}")
+            floor, seed = given.propensity.floor, given.synthesis.seed
+            sets.append(with_synthetic(data, made, propensities, floor=floor, seed=seed))
+            save(sets[-1], name, force=True)
+        again = given.model_copy(update={"dataset": str(name), "exclude": {}})
+        runs.append(_run(again, folder / f"round-{number}", offline=offline, allowed=allow_failures))
+    with progress("item-knn"):
+        gained = downstream(data, propensities, given.synthesis, floor=given.propensity.floor, rounds=rounds)
+    changes = pd.DataFrame(
+        [
+            *_agreements(runs, sets, given),
+            *change_rows("recommender", NAME, measures(given.synthesis.k), gained, given.bootstrap),
+        ]
+    )
+    sheets = [
+        changes_sheet(changes, first.simulation, given.bootstrap),
+        *synthesis_sheets(
+            synthesis_frame(made[-1], data, sets[-1]), curve_frame(made[-1]), simulated=data.simulated
+        ),
+    ]
+    for suffix in (".csv", ".md", ".html"):
+        for path, text in files(sheets, folder / f"loop{suffix}").items():
+            write_text(path, text)
+    _draw(made[-1], data, folder)
+    return Loop(folder, runs, sheets)
+
+
+def _planned(study: str | os.PathLike[str], out: str | os.PathLike[str] | None) -> Plan:
+    """Return the plan of round 0; refuse what no later round could be made of, before anything is asked."""
+    read = read_study(study)
+    if not isinstance(read, ExposureStudy):
+        raise read.error(f"the study is of kind {read.kind!r}; a loop takes one of kind 'exposure'", "kind")
+    folder = Path("results") / f"{read.name}-loop" if out is None else Path(out)
+    strange = [p.name for p in folder.iterdir() if not p.name.startswith(_PARTS)] if folder.is_dir() else []
+    if strange:
+        raise RunFolderError(f"{folder} holds {min(strange)!r}, which no loop writes; give another --out")
+    todo = plan(read, folder / "round-0")
+    given, data = todo.study, todo.data
+    if isinstance(data, LogSet) and data.synthetic is not None:
+        raise given.error(
+            f"{given.dataset} has synthetic rows; begin with the data set without them", "dataset"
+        )
+    if str(todo.truth) != "User()":
+        raise given.error(f"the truth of a loop is User(), the user's own log, not {todo.truth}", "truth")
+    for name, spec in todo.evaluators.items():
+        if "Recorded(" in str(spec):
+            message = "recorded verdicts are of the pairs that there are, and a loop asks about others; leave"
+            raise given.error(f"{message} {name} out", "evaluators")
+    return todo
+
+
+def _run(study: ExposureStudy, out: Path, *, offline: bool, allowed: bool) -> Run:
+    done = run(study, out, offline=offline)
+    if done.facts.lost and not allowed:
+        lost = " ".join(done.facts.lost_sentences)
+        raise StoppedError(f"{lost} The loop stops after {out.name}; run the same command again to go on")
+    return done
+
+
+def _agreements(runs: Sequence[Run], sets: Sequence[LogSet], study: ExposureStudy) -> list[dict[str, object]]:
+    users = pd.Index(sorted(set().union(*(data.table[USER] for data in sets))))
+    rows: list[dict[str, object]] = []
+    for name in runs[0].scores.evaluators:
+        sums = []
+        for done, data in zip(runs, sets, strict=True):
+            frame = done.scores.frame
+            sums.append(agreement_sums(data, frame[frame["evaluator"] == name], users))
+        rows += change_rows("evaluator", name, AGREEMENT, np.stack(sums), study.bootstrap)
+    return rows
+
+
+def _draw(made: Synthesis, data: LogSet, folder: Path) -> None:
+    """Draw the exposure curve, if the optional library that draws is there."""
+    try:
+        content = draw(curve_figure(curve_frame(made), simulated=data.simulated), "svg")
+    except MissingExtraError:
+        return
+    with replacing(folder / "loop-exposure_curve.svg") as temporary:
+        temporary.write_bytes(content)

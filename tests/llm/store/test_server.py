@@ -1,0 +1,215 @@
+"""What only a database does: it stops, is behind a proxy, may only be read, or is not there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import threading
+import time
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from metaeval.base.errors import MetaevalError, StoppedError
+from metaeval.llm.calls.request import Reply
+from metaeval.llm.store import tools as store_tools
+from metaeval.llm.store.replies import Store
+from tests.llm.asking import requests
+from tests.llm.postgres import PASSWORD, USER, somebody
+
+psycopg = pytest.importorskip("psycopg")
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from metaeval.llm.store.database import Connection
+    from tests.llm.postgres import Postgres
+
+ASKED = list(requests(20, "http://127.0.0.1:9/v1"))
+END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'metaeval'"
+
+
+def test_a_server_that_restarts_is_waited_for(postgres: Postgres) -> None:
+    with Store(postgres.new()) as store:
+        store.put(ASKED[0], Reply("before"))
+        assert asyncio.run(store.claim(ASKED[1].key)).ours
+        postgres.kill()
+        start = threading.Thread(target=lambda: (time.sleep(0.5), postgres.start()))
+        start.start()
+        assert store.get(ASKED[0].key) == Reply("before")
+        store.put(ASKED[2], Reply("after"))
+        start.join()
+        assert not asyncio.run(store.claim(ASKED[1].key)).ours  # it still is this process's
+        with Store(store.database) as other:
+            assert not asyncio.run(other.claim(ASKED[1].key)).ours
+    with Store(store.database) as other:
+        assert asyncio.run(other.claim(ASKED[1].key)).ours
+
+
+def test_a_server_that_stays_away_stops_the_run(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaeval.llm.store.session._PATIENCE", 0.5)
+    store = Store(postgres.new())
+    store.put(ASKED[0], Reply("before"))
+    postgres.kill()
+    try:
+        with pytest.raises(StoppedError, match=r"has not answered for 0 s; what was answered is kept"):
+            store.put(ASKED[1], Reply("x"))
+        start = time.monotonic()
+        with pytest.raises(MetaevalError, match="cannot reach the store"):
+            store.flush()
+        store.close()
+        assert time.monotonic() - start < 0.5
+    finally:
+        postgres.start()
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_commit_is_made_once_when_its_connection_is_lost(postgres: Postgres, committed: bool) -> None:
+    place = postgres.new()
+    made: list[int] = []
+
+    def change(connection: Connection) -> int:
+        connection.execute("CREATE TABLE IF NOT EXISTS counted (n BIGINT)")
+        connection.execute("INSERT INTO counted VALUES (1)")
+        made.append(1)
+        if len(made) == 1:
+            lose(connection)
+        return len(made)
+
+    def lose(connection: Any) -> None:
+        """Lose the connection before the commit, or when it is done and has not been told."""
+        raw = connection._raw
+        if not committed:
+            with psycopg.connect(place, autocommit=True) as other:
+                other.execute(f"{END} AND pid = %s", (raw.info.backend_pid,))
+            return
+        execute = raw.execute
+
+        def lost(sql: str, *rest: Any, **more: Any) -> Any:
+            done = execute(sql, *rest, **more)
+            if sql == "COMMIT":
+                raw.close()
+                raise psycopg.OperationalError("the connection is lost")
+            return done
+
+        raw.execute = lost
+
+    with Store(place) as store:
+        assert store.write(change) == len(made) == (1 if committed else 2)
+        assert store.rows("SELECT count(*) FROM counted") == [(1,)]
+
+
+def test_processes_that_wait_for_each_other_both_get_through(postgres: Postgres) -> None:
+    """Each has a row that the other wants: one is undone by PostgreSQL, and made again."""
+    meet = threading.Barrier(2)
+
+    def cross(connection: Connection, keys: list[str], tries: list[int]) -> None:
+        tries.append(1)
+        for key in keys:
+            connection.execute("INSERT INTO claims VALUES (?, 'x') ON CONFLICT DO NOTHING", (key,))
+            if len(tries) == 1 and key == keys[0]:
+                meet.wait(10)
+
+    with Store(postgres.new()) as one, Store(one.database) as other:
+        tries: list[list[int]] = [[], []]
+        waiting = [
+            store._writer.send(lambda c, k=keys, t=t: cross(c, k, t))
+            for store, keys, t in ((one, ["a", "b"], tries[0]), (other, ["b", "a"], tries[1]))
+        ]
+        for done in waiting:
+            done.result(30)
+        assert min(map(len, tries)) == 1 < max(map(len, tries))
+        assert one.rows("SELECT count(*) FROM claims") == [(2,)]
+
+
+def test_a_reply_is_kept_whole_while_others_prune(postgres: Postgres) -> None:
+    with Store(postgres.new()) as one, Store(one.database) as other:
+        over = threading.Event()
+
+        def prune() -> None:
+            while not over.is_set():
+                store_tools.prune(other, failures=True)
+
+        pruning = threading.Thread(target=prune)
+        pruning.start()
+        for request in ASKED:
+            one.put(request, Reply("x"))
+        over.set()
+        pruning.join()
+        assert store_tools.problems(one) == []
+        assert len(store_tools.conversations(one, [request.key for request in ASKED])) == len(ASKED)
+
+
+def test_a_store_that_may_only_be_read(postgres: Postgres, tmp_path: Any) -> None:
+    place = postgres.new()
+    with Store(place) as store:
+        store.put(ASKED[0], Reply("x"))
+    with psycopg.connect(place, autocommit=True) as admin:
+        admin.execute("DROP ROLE IF EXISTS reader")
+        admin.execute("CREATE ROLE reader LOGIN PASSWORD 'read only'")
+        admin.execute("GRANT USAGE ON SCHEMA metaeval TO reader")
+        admin.execute("GRANT SELECT ON ALL TABLES IN SCHEMA metaeval TO reader")
+    only = postgres.address("postgres", user="reader", password="read only")  # noqa: S106 - of a test's server
+    with Store(only) as reading:
+        assert reading.get(ASKED[0].key) == Reply("x")
+        assert store_tools.info(reading).replies == 1
+        assert store_tools.export_jsonl(reading, tmp_path / "r.jsonl") == 1
+        with pytest.raises(MetaevalError, match=r"may only be read .* run with --offline"):
+            reading.put(ASKED[1], Reply("y"))
+    with psycopg.connect(place, autocommit=True) as admin:
+        admin.execute("DROP OWNED BY reader; DROP ROLE reader")
+
+
+def test_a_server_or_a_database_that_is_not_there(postgres: Postgres) -> None:
+    for address in (
+        f"postgresql://u:{'secret' * 3}@127.0.0.1:9/d",
+        postgres.address("nowhere"),
+        postgres.address("postgres", password="wrong secret"),  # noqa: S106 - of a test's server
+    ):
+        with pytest.raises(MetaevalError, match="cannot reach the store postgresql://") as caught:
+            Store(address)
+        assert "secret" not in repr(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+@contextmanager
+def pooler(postgres: Postgres, mode: str) -> Iterator[str]:
+    """Run PgBouncer before the server; yield the address of the database behind it."""
+    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+    if program is None:
+        pytest.skip("no pgbouncer: apt-get install pgbouncer")
+    (postgres.folder / "users").write_text(f'"{USER}" "{PASSWORD}"\n', encoding="utf-8")
+    (postgres.folder / "pooler.ini").write_text(
+        f"[databases]\n* = host={postgres.folder} port=5432\n"
+        f"[pgbouncer]\nlisten_port = 6432\npool_mode = {mode}\n"
+        f"unix_socket_dir = {postgres.folder}\nauth_type = plain\nauth_file = {postgres.folder}/users\n",
+        encoding="utf-8",
+    )
+    for name in ("users", "pooler.ini"):
+        os.chmod(postgres.folder / name, 0o644)  # noqa: PTH101
+    running = subprocess.Popen(
+        [program, "-q", postgres.folder / "pooler.ini"], stderr=subprocess.DEVNULL, **somebody()
+    )
+    try:
+        until = time.monotonic() + 10
+        while not (postgres.folder / ".s.PGSQL.6432").exists():
+            assert running.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        yield postgres.address("postgres") + "&port=6432"
+    finally:
+        running.terminate()
+        running.wait()
+
+
+@pytest.mark.parametrize("mode", ["transaction", "session"])
+def test_a_proxy_that_shares_connections_is_refused(postgres: Postgres, mode: str) -> None:
+    postgres.new()
+    with pooler(postgres, mode) as address:
+        with closing(psycopg.connect(address, autocommit=True)) as connection:  # what is refused does answer
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+        with pytest.raises(MetaevalError, match="lies behind a proxy, such as PgBouncer"):
+            Store(address)
