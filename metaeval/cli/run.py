@@ -33,6 +33,7 @@ _DEMOS = {
     "explanations": "studies/demo.yaml",
     "relevance": "studies/relevance.yaml",
     "slates": "studies/slates.yaml",
+    "exposure": "studies/exposure.yaml",
 }
 """Kind of study → its bundled study."""
 

@@ -154,7 +154,6 @@ class MeasuredCells:
         use[units] = self.matched.prepared.entering[:, aspect, units].any(axis=0)
         return use
 
-    @one_thread()
     def estimate(
         self,
         statistic: Statistic,
@@ -165,7 +164,19 @@ class MeasuredCells:
         stretch: bool = True,
     ) -> Estimate[Floats]:
         """Estimate a statistic of the clusters of units; intervals are NaN if none are wanted."""
-        n = units.clusters.n
+        return self.over_clusters(statistic, units.clusters.n, bounds, intervals=intervals, stretch=stretch)
+
+    @one_thread()
+    def over_clusters(
+        self,
+        statistic: Statistic,
+        n: int,
+        bounds: tuple[float, float] | Sequence[tuple[float, float]] = (-np.inf, np.inf),
+        *,
+        intervals: bool = True,
+        stretch: bool = True,
+    ) -> Estimate[Floats]:
+        """Estimate a statistic of so many clusters, as `estimate` does."""
         if self._resampler and intervals and n:
             return bootstrap(statistic, self._resampler.of(n), bounds=bounds, stretch=stretch)
         value = statistic.at(np.ones((n, 1)))[:, 0]

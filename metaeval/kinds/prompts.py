@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from metaeval.base.errors import Problem
 
 _CHECKS: Mapping[str, str] = {
+    "outcome": "metaeval.kinds.exposure.judge.prompt:check_pairs_prompt",
     "first_tag": "metaeval.kinds.slates.judge.prompt:check_slates_prompt",
     "slate": "metaeval.kinds.slates.judge.prompt:check_rating_prompt",
     "history": "metaeval.kinds.relevance.judge.prompt:check_relevance_prompt",
@@ -27,9 +28,9 @@ _USUAL = "metaeval.kinds.explanations.prompt_tools:check_rating_prompt"
 def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
     """Return everything that is wrong with a file as a judge's prompt; an empty list if it can be used.
 
-    One with a ``first_tag`` is checked as a prompt of `Slates`, one with a ``slate`` as one of `SlateRating`.
-    One that shows a ``history`` is checked as a prompt of `Relevance`, one with a ``first`` text as one of
-    `Pairwise`, any other as one of `Judge`.
+    One with an ``outcome`` is checked as a prompt of `MatchedPairs`, one with a ``first_tag`` as one of
+    `Slates`, one with a ``slate`` as one of `SlateRating`. One that shows a ``history`` is checked as a
+    prompt of `Relevance`, one with a ``first`` text as one of `Pairwise`, any other as one of `Judge`.
     """
     placeholders = read_prompt_file(Path(path)).header.placeholders
     names = {*placeholders.required, *placeholders.optional}

@@ -64,7 +64,8 @@ class MatchedPairsFound:
         pairs, users = len(self.frame), self.frame[USER].nunique()
         why = self.unmatched
         made = (
-            f"{counted(pairs, 'pair')} of {counted(users, 'user')}, matched on {', '.join(self.matched_on)}"
+            f"{counted(pairs, 'pair')} of {counted(users, 'user')}, matched on "
+            f"{matching_name(self.matched_on)}"
         )
         rest = f"{why.alone:,} alone in their bins, {why.alike:,} whose bins have one outcome only"
         more = f"{why.left_over:,} left over, {why.beyond:,} beyond the number of pairs per user"
@@ -72,6 +73,11 @@ class MatchedPairsFound:
             f"{made}: {2 * pairs:,} of {self.items:,} items of users",
             f"not matched: {rest}, {more}",
         ]
+
+
+def matching_name(bins: Sequence[str]) -> str:
+    """Return what pairs are matched on, in words."""
+    return ", ".join(bins) or "nothing"
 
 
 def pair_weight(first: Floats, second: Floats, floor: float) -> Floats:
@@ -90,6 +96,21 @@ def reweighted(table: pd.DataFrame, floor: float) -> pd.DataFrame:
     )
 
 
+def weighted_anew(units: pd.DataFrame, given: Propensities, floor: float) -> pd.DataFrame:
+    """Return units of pairs with propensities and weights by other propensities than those they came with."""
+    of = given.of
+    rows = of.first_rows(np.arange(len(of)))
+    user = of.users.get_indexer(pd.Index(units[USER])).astype(np.int64) * len(of.items)
+
+    def probability(side: str) -> Floats:
+        wanted = user + of.items.get_indexer(pd.Index(units[side]))
+        return given.probability[rows[np.searchsorted(of.pair[rows], wanted)]]
+
+    first, second = probability(FIRST), probability(SECOND)
+    known = {f"{PROPENSITY}_{FIRST}": first, f"{PROPENSITY}_{SECOND}": second}
+    return units.assign(**known, **{WEIGHT: pair_weight(first, second, floor)})
+
+
 def matched_pairs(
     given: Propensities,
     *,
@@ -105,7 +126,8 @@ def matched_pairs(
     given
         The log and its propensities.
     match
-        What the two items have in common; popularity, and age where the log has times, if left out.
+        What the two items have in common, nothing if empty; popularity, and age where the log has times, if
+        left out.
     per_user
         The most pairs of a user.
     floor
@@ -119,7 +141,7 @@ def matched_pairs(
     of = given.of
     if not len(of.users):
         raise MetaevalError("pairs are of a user's items, and the log has no column 'user_id'")
-    chosen = tuple(match) if match else BIN_NAMES[: 1 + (of.time is not None)]
+    chosen = BIN_NAMES[: 1 + (of.time is not None)] if match is None else tuple(match)
     rows = of.first_rows(np.arange(len(of)))
     inverse = np.unique(of.pair, return_inverse=True)[1]  # in the order of these rows
     outcome = np.bincount(inverse, of.outcome) / np.bincount(inverse)

@@ -130,6 +130,10 @@ class Breaker:
         self._doubts += 1
         self._alive()
 
+    def unsent(self) -> None:
+        """Note that the budget is used up: nobody is to wait for a model that is not asked."""
+        self._alive()
+
     def fail(self, key: str, error: RetryableError, sent: float) -> None:
         """Note that the request of a key, sent at a given time, failed."""
         if self.tries == 0:

@@ -200,6 +200,8 @@ class Caller:
                 model.of(request).in_a_row = 0
                 if asked.changes:
                     return outcome._replace(sent=canonical(asked.changes)), took
+            else:
+                model.breaker.unsent()
             return outcome, took
 
     async def _send_as(

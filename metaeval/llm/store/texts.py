@@ -155,27 +155,34 @@ def _run(part: int | list[int]) -> tuple[int, int]:
 
 def _numbers(connection: Connection, wanted: dict[bytes, bytes]) -> dict[bytes, int]:
     """Return the number of each text by its hash; what is not there is kept, what is damaged is replaced."""
+    hashes = [*wanted]
     numbers: dict[bytes, int] = {}
-    for start in range(0, len(wanted), _AT_ONCE):
-        some = dict(itertools.islice(wanted.items(), start, start + _AT_ONCE))
-        marks = ",".join("?" * len(some))
-        found = connection.execute(f"SELECT hash, id, text FROM texts WHERE hash IN ({marks})", [*some])  # noqa: S608 - question marks
-        for hashed, number, text in found.fetchall():
-            if text == some[hashed]:
+    for start in range(0, len(hashes), _AT_ONCE):
+        some = hashes[start : start + _AT_ONCE]
+        for hashed, number, text in connection.execute(_looking_up(len(some)), some).fetchall():
+            if text == wanted[hashed]:
                 numbers[hashed] = number
             else:
                 connection.execute("DELETE FROM texts WHERE id = ?", (number,))
-        new = [one for one in some.items() if one[0] not in numbers]
+        new = [part for hashed in some if hashed not in numbers for part in (hashed, wanted[hashed])]
         if new:
-            rows = ",".join(["(?,?)"] * len(new))
-            added = connection.execute(
-                # Another process may add the same at the same time.
-                f"INSERT INTO texts (hash,text) VALUES {rows} ON CONFLICT (hash) DO UPDATE "  # noqa: S608 - question marks
-                "SET text = excluded.text RETURNING hash, id",
-                [*itertools.chain(*new)],
-            )
-            numbers.update(added.fetchall())
+            numbers.update(connection.execute(_keeping(len(new) // 2), new).fetchall())
     return numbers
+
+
+@functools.cache
+def _looking_up(number: int) -> str:
+    return f"SELECT hash, id, text FROM texts WHERE hash IN ({','.join('?' * number)})"  # noqa: S608 - question marks
+
+
+@functools.cache
+def _keeping(number: int) -> str:
+    rows = ",".join(["(?,?)"] * number)
+    # Another process may keep the same at the same time.
+    return (
+        f"INSERT INTO texts (hash,text) VALUES {rows} "  # noqa: S608 - question marks
+        "ON CONFLICT (hash) DO UPDATE SET text = excluded.text RETURNING hash, id"
+    )
 
 
 def _put_together(

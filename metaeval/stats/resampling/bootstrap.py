@@ -111,6 +111,10 @@ class Resampler:
         """Return the same for another number of clusters; both share the cache of weights."""
         return replace(self, n_clusters=n_clusters)
 
+    def at_most(self, resamples: int) -> Resampler:
+        """Return the same with so many resamples at most, and a cache of its own."""
+        return replace(self, resamples=min(resamples, self.resamples), _kept={})
+
     @property
     def level(self) -> float:
         """The confidence level at which percentiles are taken."""

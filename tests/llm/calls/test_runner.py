@@ -266,6 +266,21 @@ def test_max_calls(store: Store) -> None:
         assert len(server.log) == 30
 
 
+def test_nobody_waits_for_a_silent_model_once_the_budget_is_used_up(store: Store) -> None:
+    def behave(body: dict[str, Any], _before: int) -> Act:
+        known = any(f"text {i}?" in body["messages"][0]["content"] for i in range(4))
+        return ANSWER if known else error(500, "InternalError", "broken")
+
+    with serving(behave) as server:
+        time, limits = FakeTime(), Limits(concurrency=2, retries=0)
+        work = run(
+            server, store, 200, budget=Budget(max_calls=12), limits=limits, clock=time.clock, sleep=time.sleep
+        )
+        kinds = [a.reply.error.kind for a in work if a.reply.error]
+    assert kinds.count("budget") == 188
+    assert time.now < limits.patience_seconds / 2
+
+
 def test_max_usd(store: Store) -> None:
     prices = Prices({"m": {"input": 1000, "output": 1000}})  # a reply of the server costs 0.11 USD
     with serving() as server:

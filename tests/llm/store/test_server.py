@@ -103,7 +103,7 @@ def test_a_commit_is_made_once_when_its_connection_is_lost(postgres: Postgres, c
 
 
 def test_processes_that_wait_for_each_other_both_get_through(postgres: Postgres) -> None:
-    """Each has a row that the other wants: one is undone by PostgreSQL, and made again."""
+    """Each has a row that the other wants: PostgreSQL undoes one of them, or both, and it is made again."""
     meet = threading.Barrier(2)
 
     def cross(connection: Connection, keys: list[str], tries: list[int]) -> None:
@@ -121,7 +121,7 @@ def test_processes_that_wait_for_each_other_both_get_through(postgres: Postgres)
         ]
         for done in waiting:
             done.result(30)
-        assert min(map(len, tries)) == 1 < max(map(len, tries))
+        assert max(map(len, tries)) > 1
         assert one.rows("SELECT count(*) FROM claims") == [(2,)]
 
 

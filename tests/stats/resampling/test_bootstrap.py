@@ -88,6 +88,15 @@ def test_one_cluster_has_an_estimate_and_no_interval() -> None:
         assert np.isnan([found.low, found.high]).all()
 
 
+def test_fewer_resamples_are_no_more_after_many_were_drawn() -> None:
+    mean = mean_of(np.arange(6.0)[None], np.ones((1, 6)))
+    many = Resampler(6, resamples=500)
+    assert many.replicates(mean).shape == (1, 500)
+    assert many.at_most(20).replicates(mean).shape == (1, 20)
+    assert many.at_most(1_000).replicates(mean).shape == (1, 500)
+    assert many.replicates(mean).shape == (1, 500)
+
+
 def test_weights_that_are_kept_and_drawn_again_are_the_same(monkeypatch) -> None:
     statistic = means(np.random.default_rng(4).normal(0, 1, (1, 40)))
     kept = Resampler(40, 300)

@@ -20,7 +20,7 @@ USER, PAIR, ORDER = "user_id", "pair", "order"
 KEYS: tuple[str, ...] = (USER, PAIR, ORDER)
 """The columns that name a unit: one showing of a pair."""
 ITEM, TIME, OUTCOME, POSITION, PROPENSITY = "item_id", "timestamp", "outcome", "position", "propensity"
-WEIGHT = "weight"
+WEIGHT, MATCHING = "weight", "matching"
 PREFERENCE = "preference"
 """The one aspect of a unit."""
 QUESTION = "Which of the two items does the user prefer?"
@@ -38,7 +38,8 @@ class LogSet(KeyedUnits):
         One row per unit, and two units per pair, one for each order in which its items can be shown:
         ``user_id``, ``pair``, ``order`` (``first``: the pair's first item is shown first), ``first`` and
         ``second`` (items, as shown), ``weight`` (of the pair; NaN where it is not known) and the bins that
-        the items share, such as ``popularity`` and ``age``. A set without pairs has no units.
+        the items share, such as ``popularity`` and ``age``. A set without pairs has no units. Where a study
+        adds pairs that are matched otherwise, ``matching`` says how; it is empty for the others.
     ratings
         Long: key columns, ``rater`` (``user``), ``aspect`` (``preference``), ``rating``: the sign of the mean
         outcome of the item that is shown first, less that of the other one, in the user's own log.
@@ -135,6 +136,21 @@ class LogSet(KeyedUnits):
         if self.runs is not None:
             found["system"] = self.runs["system"].nunique()
         return log | found | {what: len(frame) for what, frame in known.items() if frame is not None}
+
+    @property
+    def histories(self) -> pd.DataFrame | None:
+        """What users with pairs did: ``user_id``, ``item_id``, ``rating`` (the outcome) and ``timestamp``."""
+        if USER not in self.log:
+            return None
+        own = self.log[self.log[USER].isin(self.table[USER].unique())]
+        columns = [c for c in (USER, ITEM, OUTCOME, TIME) if c in own]
+        return own[columns].astype({USER: "str", ITEM: "str"}).rename(columns={OUTCOME: "rating"})
+
+    @property
+    def judged(self) -> pd.DataFrame:
+        """The items of each user's pairs, a row each: ``user_id`` and ``item_id``."""
+        sides = [self.table[[USER, side]].set_axis([USER, ITEM], axis=1) for side in (FIRST, SECOND)]
+        return pd.concat(sides).drop_duplicates()
 
     def without(self, column: str, values: Sequence[str]) -> Self:
         """Return the set without these users, pairs or orders; what the log says of a user goes, too."""

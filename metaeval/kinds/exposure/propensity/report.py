@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from metaeval.engine.sheet import Sheet
     from metaeval.kinds.exposure.data.log_set import LogSet
     from metaeval.kinds.exposure.propensity.options import PropensityOptions
+    from metaeval.kinds.exposure.propensity.propensities import Propensities
 
 
 def overlap_report(
@@ -46,11 +47,14 @@ def overlap_report(
         If the log cannot be read, or has no propensities and none can be fitted.
     """
     data, how = load(place), Bootstrap(resamples=resamples, seed=seed)
-    return log_sheets(log_tables(data, options, how), options, how, Simulation(data.simulated))
+    _, frames = log_found(data, options, how)
+    return log_sheets(frames, options, how, Simulation(data.simulated))
 
 
-def log_tables(data: LogSet, options: PropensityOptions, how: Bootstrap | None) -> dict[str, pd.DataFrame]:
-    """Return overlap, balance and means of a log, and the model of fitted propensities: file → table.
+def log_found(
+    data: LogSet, options: PropensityOptions, how: Bootstrap | None
+) -> tuple[Propensities, dict[str, pd.DataFrame]]:
+    """Return the propensities of a log, and its overlap, balance and means: name of the file → table.
 
     Parameters
     ----------
@@ -69,7 +73,7 @@ def log_tables(data: LogSet, options: PropensityOptions, how: Bootstrap | None) 
         found = {OVERLAP: overlap_frame(given).assign(source=source), BALANCE: balance_frame(given)}
     with progress("means"):
         found[MEANS] = means_frame(data, given, options, how)
-    return found | (model_frames(given.model) if given.model else {})
+    return given, found | (model_frames(given.model) if given.model else {})
 
 
 def log_sheets(
@@ -78,14 +82,14 @@ def log_sheets(
     how: Bootstrap | None,
     simulated: Simulation,
 ) -> list[Sheet]:
-    """Lay out what `log_tables` returns."""
+    """Lay out the tables of `log_found`."""
     if MEANS not in frames:
         return []
     fitted = frames[OVERLAP]["source"][0] == "fitted"
     source = f"Propensities were {'fitted' if fitted else 'logged'}."
     return [
         means_sheet(
-            frames[MEANS], simulated, _intervals(fitted, how, options, frames[MEANS]["resampled"][0])
+            frames[MEANS], simulated, intervals_sentence(fitted, how, options, frames[MEANS]["resampled"][0])
         ),
         overlap_sheet(frames[OVERLAP], simulated, (source,)),
         balance_sheet(frames[BALANCE], simulated),
@@ -93,7 +97,10 @@ def log_sheets(
     ]
 
 
-def _intervals(fitted: bool, how: Bootstrap | None, options: PropensityOptions, resampled: str) -> str:
+def intervals_sentence(
+    fitted: bool, how: Bootstrap | None, options: PropensityOptions, resampled: str = "users"
+) -> str:
+    """Say how intervals were made; "" if there are none."""
     if how is None:
         return ""
     of = f"{100 * how.confidence:g} % intervals"

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from metaeval.stats.regression.outcomes import OutcomeModel
 
 
-class Within(NamedTuple):
+class LogPart(NamedTuple):
     """A part of a log, such as the items of a bin, the users of a segment, or a later time."""
 
     rows: NDArray[np.bool_] | None = None
@@ -58,12 +58,12 @@ class Within(NamedTuple):
     users: NDArray[np.bool_] | None = None
 
     @property
-    def others(self) -> Within:
+    def others(self) -> LogPart:
         """The rest of the log."""
-        return Within(*(None if mask is None else ~mask for mask in self))
+        return LogPart(*(None if mask is None else ~mask for mask in self))
 
 
-WHOLE = Within()
+WHOLE = LogPart()
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class Recommended:
         """1 for each held-out row with a positive outcome, else 0."""
         return (self.given.of.outcome[self.held.rows] >= self.data.positive).astype(np.float64)
 
-    def statistic(self, measure: str, estimator: Estimator, within: Within = WHOLE) -> ClusterSums:
+    def statistic(self, measure: str, estimator: Estimator, within: LogPart = WHOLE) -> ClusterSums:
         """Return the measure of each system, as a function of how often each user counts."""
         sums = self.by_user(self.given, measure, estimator, within)
         return ClusterSums(sums, lambda found: self.finish(found, measure, estimator))
@@ -120,7 +120,7 @@ class Recommended:
         return ratio(ratio(hits, users), np.interp(ratio(likes, users), k, ideal))
 
     def by_user(
-        self, given: Propensities, measure: str, estimator: Estimator, within: Within = WHOLE
+        self, given: Propensities, measure: str, estimator: Estimator, within: LogPart = WHOLE
     ) -> Floats:
         """Return sums of hits, likes, Σg of lists, Σwg, items, Σw and 1, shape (7, systems, users).
 

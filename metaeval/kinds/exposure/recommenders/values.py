@@ -127,7 +127,7 @@ def _estimate(
 ) -> Estimate[Floats]:
     n, every = len(of.users), Stack(statistics)
     if how is not None and of.given.model is None:
-        return bootstrap(every, how.resampler(n), bounds=(0.0, np.inf), stretch=False)
+        return bootstrap(every, how.resampler(n), bounds=(0.0, np.inf))
     if how is not None and refits > 1:
         return refitted_interval(_Refitted(of), replace(how.resampler(n), resamples=refits))
     value = every.at(np.ones((n, 1)))[:, 0]

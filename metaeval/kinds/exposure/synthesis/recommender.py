@@ -13,7 +13,7 @@ from metaeval.kinds.exposure.data.log_set import ITEM, USER
 from metaeval.kinds.exposure.propensity.features import popularity_bins
 from metaeval.kinds.exposure.recommenders.lists import HeldOut
 from metaeval.kinds.exposure.recommenders.options import RecommenderOptions
-from metaeval.kinds.exposure.recommenders.sums import Recommended, Within
+from metaeval.kinds.exposure.recommenders.sums import LogPart, Recommended
 from metaeval.kinds.exposure.synthesis.constraints import cosine_graph
 from metaeval.kinds.exposure.synthesis.interactions import Interactions, incidence
 from metaeval.kinds.exposure.synthesis.report import TAIL
@@ -99,7 +99,7 @@ def downstream(
     tail = bins > bins.max() - TAIL
     ips, naive = Estimator("ips"), Estimator("naive")
     recalls = [
-        found.by_user(given, "Recall", estimator, Within(items=items))[:2]
+        found.by_user(given, "Recall", estimator, LogPart(items=items))[:2]
         for estimator, items in ((ips, None), (naive, None), (ips, tail))
     ]
     counts = [np.stack([((of >= 0) & tail[of]).sum(axis=1), (of >= 0).sum(axis=1)]) for of in lists]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metaeval.base.errors import SpecError
 from metaeval.base.records import FIRST, SECOND, Status
 from metaeval.evaluators.arguments import check_flag, check_integer
-from metaeval.judging.unit_judge import UnitJudge
+from metaeval.judging.history_judge import HistoryJudge
 from metaeval.kinds.slates.data.slate_set import ORDER, USER
 from metaeval.kinds.slates.judge.prompt import DUEL, PLACEHOLDERS, TAGS, SlatePrompt
 from metaeval.llm.prompts.template import load_prompt
@@ -29,35 +29,23 @@ _ALIASES = ("preferred", "verdict", "choice", "winner", "better", "answer")
 
 
 @dataclass(frozen=True, repr=False)
-class SlateJudge(UnitJudge):
+class SlateJudge(HistoryJudge):
     """What judges of duels and of single slates share.
 
     Parameters
     ----------
-    fields
-        What is told of items, those of the history too; all that the data set has, if empty.
-    history
-        How many items of the user's history are shown at most, the last ones by their time.
+    fields, history
+        As for `metaeval.judging.history_judge.HistoryJudge`.
     reason
         How many words a reason may have, which follows the answer; 0 asks for none.
     """
 
-    shares: ClassVar[bool] = True
-
     _: KW_ONLY
-    fields: Sequence[str] = ()  # type: ignore[assignment]  # the argument; what a reply gives: `reply_fields`
-    history: int = 10
     reason: int = 30
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        name = type(self).__name__
-        if isinstance(self.fields, list):
-            object.__setattr__(self, "fields", tuple(self.fields))  # as a spec has it
-        if not (isinstance(self.fields, tuple) and all(isinstance(field, str) for field in self.fields)):
-            raise SpecError(f"{name}: fields is a list such as ['title', 'genres'], not {self.fields!r}")
-        check_integer(name, "history", self.history, 0)
-        check_integer(name, "reason", self.reason, 0)
+        check_integer(type(self).__name__, "reason", self.reason, 0)
 
     def check_settings(self) -> None:
         """Raise `MetaevalError` for a setting that cannot be used."""
@@ -67,9 +55,8 @@ class SlateJudge(UnitJudge):
         super().check_settings()
 
     def signature(self, data: SlateSet) -> Mapping[str, Any]:
-        """Return the judge's settings, and what it is told."""
-        own = {"fields": list(self.fields), "history": self.history, "reason": self.reason}
-        return {**super().signature(data), **own}
+        """Return the judge's settings, and how long a reason may be."""
+        return {**super().signature(data), "reason": self.reason}
 
     def with_reason(self, field: Field) -> list[Field]:
         """Return what a reply gives: a field, and a reason for it if it is asked for."""

@@ -1,0 +1,222 @@
+"""Agreement of verdicts on matched pairs with what users did: PairAUC and RJS, by inverse propensities.
+
+A pair of a user's items weighs w = 1 / max(p, floor), summed over both items (the source's equation 1), p
+being the propensity of the user and the item. PairAUC is the weighted share of verdicts that name the item
+with the better outcome (equation 2). With a(u), that share of user u, RJS is the mean of 2 a(u) - 1 over
+users, each weighted by the sum of the own weights; so RJS = 2 PairAUC - 1. Where users count alike it is
+another number. A tie and an invalid answer name no item: the source counts them as wrong, so chance is below
+one half for whoever gives them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.records import Status
+from metaeval.engine.board import ESTIMATES
+from metaeval.engine.measures import Measure, MeasuredCells, MeasuredUnits
+from metaeval.kinds.exposure.data.log_set import KEYS, MATCHING, USER, WEIGHT
+from metaeval.kinds.exposure.files import UNITS
+from metaeval.kinds.exposure.judge.judge import EVIDENCE
+from metaeval.kinds.exposure.judge.judge import WEIGHT as BY_SHARE
+from metaeval.stats.resampling.cluster_sums import ratio
+from metaeval.stats.weighted.sums import Clusters
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metaeval.engine.alignment.aligned import Bools
+    from metaeval.engine.board import Board
+    from metaeval.kinds.exposure.study import ExposureStudy
+    from metaeval.kinds.scored import Scored
+    from metaeval.stats.coefficients.tables import Floats
+
+Ties = Literal["wrong", "half", "drop"]
+IPS, NONE = "ips", "none"
+"""Weightings: by inverse propensities, and all pairs alike."""
+ALL, BIN = "all", "popularity"
+INVALID = frozenset(
+    {
+        *(Status.REFUSED, Status.UNPARSED, Status.OUT_OF_RANGE),
+        *(Status.TRUNCATED, Status.INVENTED, Status.UNWEIGHED),
+    }
+)
+"""Why a question that was asked has no verdict; another reason leaves the pair out."""
+_TIES: Mapping[Ties, str] = {
+    "wrong": "Ties and invalid answers count as wrong, so chance is below one half.",
+    "half": "Ties and invalid answers count as half right.",
+    "drop": "Ties and invalid answers are left out, of each evaluator its own.",
+}
+
+
+def pair_measures(ties: Ties) -> tuple[Measure, ...]:
+    """Return PairAUC, RJS, and RJS in which users count alike.
+
+    Parameters
+    ----------
+    ties
+        What a verdict of 0, on either side, counts as.
+    """
+
+    def sums(verdicts: Floats, truth: Floats) -> list[Floats]:
+        agreed = np.sign(verdicts) * np.sign(truth)
+        right = (1 + agreed) / 2 if ties == "half" else (agreed > 0).astype(float)
+        return [right, (agreed != 0).astype(float) if ties == "drop" else np.ones_like(right)]
+
+    def rjs(of: Floats) -> Floats:
+        return 2 * ratio(of[0], of[1]) - 1
+
+    return (
+        Measure("PairAUC", sums, lambda of: ratio(of[0], of[1]), (0.0, 1.0)),
+        Measure("RJS", sums, rjs, (-1.0, 1.0)),
+        Measure("RJS, users alike", sums, rjs, (-1.0, 1.0), alike=True),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeighedUnits(MeasuredUnits):
+    """Units that do not count alike."""
+
+    weights: Floats
+    """Shape (E, n)."""
+
+    def by_unit(self, measure: Measure) -> list[list[Floats]]:
+        """Return what a measure sums up, each unit with its weight."""
+        found = zip(self.scores, self.weights, strict=True)
+        return [[weight * v for v in measure.sums(x, self.truth)] for x, weight in found]
+
+
+class PairCells(MeasuredCells):
+    """Measures of verdicts on matched pairs; a cell is a bin of popularity, a weighting and a measure."""
+
+    by = "bin"
+    form = "decimal"
+    swapped = "verdicts"
+
+    def __init__(self, scored: Scored[ExposureStudy]) -> None:
+        ties = scored.study.ties
+        super().__init__(scored.matched, pair_measures(ties), intervals=scored.study.bootstrap)
+        self.table = scored.units(UNITS)
+        self.truth: Floats = np.sign(scored.matched.aligned.truth[0])
+        verdicts = np.sign(scored.matched.aligned.scores[:, 0])
+        self.invalid: Bools = np.isin(self.laid_out("status"), [str(s) for s in INVALID])
+        self.verdicts: Floats = np.where(self.invalid, 0.0, verdicts)
+        by_share = [scored.scores.signatures[e].get(EVIDENCE) == BY_SHARE for e in self.evaluators]
+        self.trust: Floats = np.ones_like(verdicts)
+        if any(by_share):
+            shares = self.laid_out(EVIDENCE)[by_share].astype(float)
+            self.trust[by_share] = np.where(np.isnan(shares), 1.0, shares)
+        self.notes = (
+            "A pair is judged in both orders. It is left out where an evaluator was not asked about it.",
+            _TIES[ties],
+        )
+
+    def laid_out(self, column: str) -> Any:  # noqa: ANN401 - numbers or texts
+        """Return a column of the scores, shape (E, n); NaN where there is no row."""
+        frame = self.matched.scores.frame
+        wide = frame.set_index([*KEYS, "evaluator"])[column].unstack("evaluator")  # noqa: PD010 - of an index
+        return wide.reindex(pd.MultiIndex.from_frame(self.table[[*KEYS]]))[self.evaluators].to_numpy().T
+
+    @property
+    def weightings(self) -> list[str]:
+        """By inverse propensities, if the weights are known, and all alike."""
+        return [IPS, NONE] if self.table[WEIGHT].notna().all() else [NONE]
+
+    @cached_property
+    def bins(self) -> Mapping[str, Bools]:
+        """All pairs, and those of each bin of popularity → its units; further matchings are no part of it."""
+        own = np.ones(len(self.table), dtype=bool)
+        if MATCHING in self.table:
+            own = (self.table[MATCHING] == "").to_numpy()
+        found = {ALL: own}
+        if BIN in self.table:
+            bins = self.table[BIN].astype(str)
+            names = sorted(bins[own].unique(), key=lambda name: (len(name), name))
+            found |= {name: own & (bins == name).to_numpy() for name in names if name not in {"", "nan"}}
+        return found
+
+    @cached_property
+    def parts(self) -> Mapping[str, tuple[int, Bools | slice]]:
+        """Each bin and weighting → its units."""
+        return {f"{name}, {w}": (0, use) for w in self.weightings for name, use in self.bins.items()}
+
+    def at(self, value: str) -> dict[str, str]:
+        """Return bin and weighting."""
+        name, _, weighting = value.rpartition(", ")
+        return {"bin": name, "weighting": weighting}
+
+    @cached_property
+    def _entering(self) -> Bools:
+        """Which units have a truth and an answer, valid or not, of every evaluator that has any."""
+        answered = ~np.isnan(self.verdicts)
+        found: Bools = answered[answered.any(axis=1)].all(axis=0) & ~np.isnan(self.truth)
+        return found
+
+    def use(self, value: str) -> Bools:
+        """Say of all units which enter for a bin."""
+        use: Bools = self._entering & np.asarray(self.parts[value][1])
+        return use
+
+    def units(self, value: str) -> WeighedUnits:
+        """Return the units of a bin, weighted."""
+        return self.weighed(self.use(value), self.at(value)["weighting"])
+
+    def weighed(self, use: Bools, weighting: str) -> WeighedUnits:
+        """Return some units with their weights, in the clusters that have any of them."""
+        weights = self.trust[:, use]
+        if weighting == IPS:
+            weights = weights * self.table[WEIGHT].to_numpy(np.float64)[use]
+        return WeighedUnits(self.verdicts[:, use], self.truth[use], self.users(use).take(use), weights)
+
+    def users(self, use: Bools) -> Clusters:
+        """Return the users that have any of some units, as clusters of all units."""
+        of_unit = self.matched.aligned.keys[USER]  # also of users without a valid verdict
+        return Clusters(of_unit, int(of_unit.max()) + 1).among(use)
+
+    def matched_on(self, matching: str) -> Bools:
+        """Say which units enter of pairs that were matched in another way for an ablation."""
+        return np.asarray(self._entering & (self.table[MATCHING] == matching))
+
+
+def pair_auc_table(cells: PairCells, board: Board) -> pd.DataFrame:
+    """Return a row per evaluator, bin and weighting.
+
+    Returns
+    -------
+    DataFrame
+        ``evaluator``, ``bin``, ``weighted``; PairAUC as ``estimate`` with its interval; ``ties`` and
+        ``invalid`` among its verdicts; ``n_pairs``, ``n_verdicts`` (in both orders) and ``n_users``; ``rjs``
+        and ``rjs_alike`` with intervals.
+    """
+    rows: list[dict[str, Any]] = []
+    for value in cells.parts:
+        use, at = cells.use(value), cells.at(value)
+        pairs, users = (cells.table.loc[use, [*keys]].drop_duplicates() for keys in (KEYS[:2], [USER]))
+        counts = {"n_pairs": len(pairs), "n_verdicts": int(use.sum()), "n_users": len(users)}
+        auc, rjs, alike = (board.of({**at, "measure": m}).reset_index() for m in cells.measures)
+        for e, name in enumerate(cells.evaluators):
+            invalid, tied = cells.invalid[e, use], cells.verdicts[e, use] == 0
+            rows.append(
+                {
+                    "evaluator": name,
+                    "bin": at["bin"],
+                    "weighted": str(at["weighting"] == IPS).lower(),
+                    **{of: auc[of][e] for of in ESTIMATES},
+                    "ties": int((tied & ~invalid).sum()),
+                    "invalid": int(invalid.sum()),
+                    **counts,
+                    **_named("rjs", rjs, e),
+                    **_named("rjs_alike", alike, e),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _named(name: str, rows: pd.DataFrame, e: int) -> dict[str, float]:
+    names = (name, f"{name}_low", f"{name}_high")
+    return {named: rows[of][e] for named, of in zip(names, ESTIMATES, strict=True)}

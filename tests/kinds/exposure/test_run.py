@@ -1,0 +1,186 @@
+"""A study of exposure from its file to its folder, and what is done with the folder afterwards."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+import metaeval as me
+from metaeval.cli import main
+from metaeval.kinds.exposure import files
+from metaeval.kinds.exposure.data.loading import save
+from metaeval.kinds.exposure.data.simulated import simulate
+from metaeval.kinds.exposure.pairs_command import make_pairs
+from tests.study.test_report import payload_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STUDY = """\
+kind: exposure
+name: pairs
+dataset: {data}
+evaluators:
+  coin: Random(seed=0)
+  popular: Popularity()
+  best: System('near-best')
+  one: "MatchedPairs('simulated/one,noise=0.05,invent=0.3', fields=['genres'], history=20)"
+  two: "MatchedPairs('simulated/two,noise=0.05', fields=['genres'], history=20, evidence='ignore')"
+  panel: Majority(one, two, skip_missing=True)
+ties: half
+ablations:
+  - base: one
+    vary: {{evidence: [ignore], temperature: [1]}}
+    against: [two, panel]
+    matching: [[popularity], []]
+order_by: {{measure: RJS}}
+bootstrap: {{resamples: 100}}
+tests: {{permutations: 100}}
+judging: {{store: {store}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a study, its run in ``run``."""
+    folder = tmp_path_factory.mktemp("exposure")
+    save(simulate(users=12, items=80).data, folder / "data", "csv")
+    make_pairs(folder / "data", per_user=4)
+    text = STUDY.format(data=folder / "data", store=folder / "store.sqlite")
+    (folder / "s.yaml").write_text(text, encoding="utf-8")
+    assert main(["run", str(folder / "s.yaml"), "--out", str(folder / "run")]) == 0
+    return folder
+
+
+def read(place: Path, name: str, run: str = "run") -> pd.DataFrame:
+    return pd.read_csv(place / run / name)
+
+
+def test_the_files_of_a_run(place: Path) -> None:
+    table = read(place, files.PAIR_AUC)
+    assert ",".join(table).startswith("evaluator,bin,weighted,estimate,ci_low,ci_high,ties,invalid,n_pairs")
+    assert {"one, evidence ignore", "one, temperature 1", "panel"} < set(table["evaluator"])
+    whole = table[(table["bin"] == "all") & table["weighted"]].set_index("evaluator")
+    assert whole["rjs"].to_numpy() == pytest.approx(2 * whole["estimate"].to_numpy() - 1)
+    evidence = read(place, files.EVIDENCE).set_index(["evaluator", "order"]).sort_index()
+    one = evidence.loc[("one", "both")]
+    invented = read(place, files.INVENTED)
+    assert 0 < one["n_invented"] == one["n_discarded"] == (invented["evaluator"] == "one").sum()
+    assert evidence.loc[("two", "both"), "complete"] == 1
+    assert evidence.loc[("one, evidence ignore", "both"), "n_discarded"] == 0
+    assert whole.loc["one", "invalid"] > 0 == whole.loc["one, evidence ignore", "invalid"]
+    assert {f"{end}.csv" for end in ("board", "tests", "ranking")} <= {
+        p.name for p in (place / "run").iterdir()
+    }
+
+
+def test_the_grid_changes_one_thing_at_a_time(place: Path) -> None:
+    grid = read(place, files.ABLATIONS)
+    changed = list(zip(grid["argument"].fillna(""), grid["value_of"].fillna(""), strict=True))
+    assert changed == [
+        ("", ""),
+        ("evidence", "ignore"),
+        ("temperature", "1"),
+        ("evaluator", "two"),
+        ("evaluator", "panel"),
+        ("weights", "none"),
+        ("matched on", "popularity"),
+        ("matched on", "nothing"),
+    ]
+    table = read(place, files.PAIR_AUC)
+    whole = table[table["bin"] == "all"].set_index(["evaluator", "weighted"])["estimate"]
+    wanted = [*(whole[name, True] for name in grid["evaluator"][:5]), whole["one", False]]
+    assert grid["estimate"][:6].tolist() == pytest.approx(wanted)
+    assert grid["difference"].to_numpy() == pytest.approx(grid["estimate"] - grid["estimate"][0])
+    assert grid["difference_low"].le(grid["difference"] + 1e-12).all()
+    assert grid["p"].notna().tolist() == [False, True, True, True, True, False, False, False]
+    assert grid["n_pairs"][6] > 0
+    assert grid["n_pairs"][7] > grid["n_pairs"][0]
+
+
+def test_a_finished_run_is_ordered_detailed_and_drawn(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    by = ["leaderboard", str(place / "run"), "--format", "md", "--by"]
+    assert main([*by, "all,none,PairAUC"]) == 0
+    assert "Ordered by all, none, PairAUC" in capsys.readouterr().out
+    assert main([*by, "9,none,PairAUC"]) == 2
+    assert "no bin '9'" in capsys.readouterr().err
+    assert main(["details", str(place / "run")]) == 0
+    told = capsys.readouterr().out
+    for title in ("Agreement on matched pairs", "Evidence that judges quote", "Invented evidence"):
+        assert f"## {title}" in told
+    assert told in (place / "run" / "details.md").read_text(encoding="utf-8") + "\n"
+    out = place / "figures"
+    assert main(["figures", str(place / "run"), "--out", str(out), "--format", "svg"]) == 0
+    assert {"exposure_bias", "agreement_by_bin"} <= {path.stem for path in out.iterdir()}
+
+
+def test_the_report_shows_pairs_and_why_a_verdict_is_invalid(place: Path) -> None:
+    page = payload_of(place / "run" / "report.html")
+    assert "invented: the evidence in the reply is not in the prompt" in str(page["glossary"])
+    parts = {part["title"]: part for part in page["units"]["parts"]}
+    assert {"shown first", "shown second", "weight of the pair", "what the user did before"} <= set(parts)
+    assert "invented" in page["units"]["statusNames"]
+    assert {"evidence", "invented", "ablations"} <= {sheet["name"] for sheet in page["sheets"]}
+
+
+def test_another_rule_another_source_of_weights_and_a_replay_offline(place: Path) -> None:
+    text = (place / "s.yaml").read_text(encoding="utf-8")
+    own = text.replace("ties: half", "ties: drop\nevidence: weight\npropensity: {floor: 0.5}")
+    (place / "weight.yaml").write_text(own, encoding="utf-8")
+    me.run(place / "weight.yaml", out=place / "weight", offline=True)  # all replies are in the store
+    record = json.loads((place / "weight" / "run.json").read_text(encoding="utf-8"))
+    specs = {name: found["spec"] for name, found in record["evaluators"].items()}
+    assert "evidence='weight'" in specs["one"]
+    assert "evidence='ignore'" in specs["two"]
+    assert specs["panel"].count("evidence=") == 2
+    units = pd.read_parquet(place / "weight" / files.UNITS)
+    weights = units["weight"].to_numpy()
+    low = units[["propensity_first", "propensity_second"]].max(axis=1) < 0.5
+    assert low.any()
+    assert (weights[low] == 4).all()
+    table = read(place, files.PAIR_AUC, "weight").set_index(["evaluator", "bin", "weighted"]).sort_index()
+    assert table.loc[("one", "all", True), "invalid"] == 0
+
+
+def test_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (place / "s.yaml").read_text(encoding="utf-8").replace("noise=0.05", "noise=3")
+    (place / "other.yaml").write_text(text, encoding="utf-8")
+    assert main(["run", str(place / "other.yaml"), "--out", str(place / "other")]) == 0
+    capsys.readouterr()
+    runs = [str(place / name) for name in ("run", "other")]
+    assert main(["compare", *runs, "--by", "all,ips,RJS"]) == 0
+    assert "swaps of verdicts by user" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("measure: RJS", "measure: AUC", "order_by.measure"),
+        ("measure: RJS", "bin: 7", "order_by.bin"),
+        ("measure: RJS", "bin: '7'", "the data set has no bin of popularity '7'"),
+        ("ties: half", "ties: skip", "ties"),
+        ("ties: half", "evidence: drop", "evidence"),
+        ("against: [two, panel]", "against: [tow]", "no evaluator 'tow'; did you mean 'two'"),
+        ("base: one", "base: on", "no evaluator 'on'"),
+        ("matching: [[popularity], []]", "matching: [[colour]]", "colour"),
+        ("matching: [[popularity], []]", "matching: [[category]]", "no column 'category'"),
+        ("System('near-best')", "System('nearbest')", "no recommender 'nearbest'; did you mean 'near-best'"),
+        ("ties: half", "propensity: {floor: 2}", "floor"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(
+    place: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    study = (place / "s.yaml").read_text(encoding="utf-8").replace(old, new)
+    (place / "wrong.yaml").write_text(study, encoding="utf-8")
+    assert main(["run", str(place / "wrong.yaml"), "--out", str(place / "wrong")]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert len(told.strip().splitlines()) == 1
+    shutil.rmtree(place / "wrong", ignore_errors=True)
