@@ -20,6 +20,8 @@ _NAMES = {
     "tau": "τ",
     "ips": "IPS",
     "snips": "SNIPS",
+    "switch-dr": "Switch-DR",
+    "dros": "DRos",
     "dr": "DR",
     "bootstrap": "τ, bootstrap",
     "first_position": "first position",
