@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DUELS, _JUDGES = 100_000, 5
-_SECONDS = 10
+_SECONDS = {1000: 10, 10_000: 18}
+"""Users → the most seconds of the processor."""
 
 
 def _scored(users: int) -> Scored[SlatesStudy]:
@@ -64,7 +65,7 @@ def _scored(users: int) -> Scored[SlatesStudy]:
 
 def run(quick: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the seconds for 1,000 and 10,000 users; ``quick`` leaves out the latter."""
-    for users in (1000,) if quick else (1000, 10_000):
+    for users, most in list(_SECONDS.items())[: 1 if quick else None]:
         scored = _scored(users)
         start = time.process_time()
         found = SLATES.results(scored)
@@ -72,7 +73,7 @@ def run(quick: bool = False) -> Iterator[dict[str, Any]]:
         yield {
             "benchmark": f"study of {_DUELS:,} duels × {_JUDGES} judges, {users:,} users, 10,000 resamples",
             "processor_s": round(seconds, 1),
-            "target": f"{_SECONDS} s",
-            "held": seconds <= _SECONDS,
+            "target": f"{most} s",
+            "held": seconds <= most,
             "tables": sorted(found.files),
         }
