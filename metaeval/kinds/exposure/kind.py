@@ -65,7 +65,7 @@ class ExposureKind(StudyKind):
         try:
             return pairs_of_study(study, data)
         except MetaevalError as error:
-            where = "propensity" if study.propensity.model_fields_set else "ablations"
+            where = "propensity" if study.propensity.own else "ablations"
             raise study.error(str(error), where) from error
 
     def resolve(self, study: ExposureStudy, data: LogSet) -> ExposureStudy:

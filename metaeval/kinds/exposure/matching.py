@@ -26,16 +26,16 @@ def pairs_of_study(study: ExposureStudy, data: LogSet) -> LogSet:
     """
     matchings = {matching_name(m): m for ablation in study.ablations for m in ablation.matching}
     options, table = study.propensity, data.table
-    anew = bool(options.model_fields_set - {"floor"}) and data.synthetic is None
-    if "floor" in options.model_fields_set and not anew:
+    anew = options.own and data.synthetic is None  # the weights of these know how synthetic rows were drawn
+    if options.floor is not None and not anew:
         table = reweighted(table, options.floor)
     if anew or matchings:
         given = propensities_of(data, options)
     if anew:
-        table = weighted_anew(table, given, options.floor)
+        table = weighted_anew(table, given, options.least)
     parts = [table.assign(**{MATCHING: ""})] if matchings else [table]
     for name, match in matchings.items():
-        found = matched_pairs(given, match=match, seed=options.seed, floor=options.floor).frame
+        found = matched_pairs(given, match=match, seed=options.seed, floor=options.least).frame
         found[PAIR] = f"matched on {name}: " + found[PAIR]
         parts.append(units_of(found).assign(**{MATCHING: name}))
     units = pd.concat(parts, ignore_index=True) if matchings else table

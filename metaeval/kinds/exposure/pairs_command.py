@@ -49,7 +49,7 @@ def make_pairs(
     with progress("propensities"):
         given = propensities_of(data, options)
     with progress("pairs"):
-        found = matched_pairs(given, match=match, per_user=per_user, seed=seed, floor=options.floor)
+        found = matched_pairs(given, match=match, per_user=per_user, seed=seed, floor=options.least)
     if not len(found.frame):
         raise DataError(f"no two items of a user match: {found.lines()[1]}; match on less with --match")
     put(folder, "pairs", found.frame, force=force)

@@ -102,13 +102,13 @@ def loop(
             if number > 1:
                 made.append(synthesize(known, given.synthesis, made[-1]))
             name = folder / ("synthetic" if number == 1 else f"synthetic-{number}")
-            floor, seed = how.floor, given.synthesis.seed
+            floor, seed = how.least, given.synthesis.seed
             sets.append(with_synthetic(data, made, propensities, floor=floor, seed=seed))
             save(sets[-1], name, force=True)
         again = given.model_copy(update={"dataset": str(name), "exclude": {}})
         runs.append(_run(again, folder / f"round-{number}", offline=offline, allowed=allow_failures))
     with progress("item-knn"):
-        gained = downstream(data, propensities, given.synthesis, floor=how.floor, rounds=rounds)
+        gained = downstream(data, propensities, given.synthesis, floor=how.least, rounds=rounds)
     changes = pd.DataFrame(
         [
             *_agreements(runs, given),

@@ -45,7 +45,7 @@ def calibration_tables(scored: Scored[ExposureStudy], given: Propensities) -> di
         Name of a file → its table; empty if the data set has no lists of recommenders.
     """
     study, data = scored.study, scored.data
-    of = Recommended.of(data, given, study.recommenders, study.propensity.floor)
+    of = Recommended.of(data, given, study.recommenders, study.propensity.least)
     if of is None or not of.systems:
         return {}
     how = study.bootstrap

@@ -49,8 +49,8 @@ class MatchedPairs(HistoryJudge):
 
     The score is 1 for the item that is shown first, -1 for the other one, 0 for a tie. Each pair is a unit in
     both orders. Every rationale quotes evidence, which must stand word for word in what the prompt shows of
-    user or items (`metaeval.llm.replies.evidence`), never in its instructions. A reply without a rationale is
-    of no use, and is asked for again; one with invented evidence is not.
+    user or items (see ``metaeval.llm.replies.evidence``), never in its instructions. A reply without a
+    rationale is of no use, and is asked for again; one with invented evidence is not.
 
     What is the same for all pairs of a user comes first, in messages of its own, so that a provider's cache
     holds it. The items of a user's pairs are left out of the history. A user of whom nothing is known is not

@@ -14,7 +14,7 @@ Feature: TypeAlias = Literal["user_frequency", "item_popularity", "age", "hour",
 FEATURES: tuple[Feature, ...] = get_args(Feature)
 REFITS = 20
 FLOOR = 1e-6
-"""The least propensity that a pair is weighted by (the source's equation 1)."""
+"""The least propensity that a pair is weighted by, if none is said (the source's equation 1)."""
 
 
 class PropensityOptions(Options):
@@ -31,5 +31,16 @@ class PropensityOptions(Options):
     folds: Annotated[int, Field(ge=3, le=100, description="a whole number from 3 to 100")] = 5
     refits: Annotated[int, Field(ge=0, le=10_000, description="a whole number, 0 or more")] = REFITS
     """Resamples of users in which propensities are fitted anew; 0 holds them fixed."""
-    floor: Annotated[float, Field(gt=0, lt=1, description="a number between 0 and 1")] = FLOOR
+    floor: Annotated[float, Field(gt=0, lt=1, description="a number between 0 and 1")] | None = None
+    """The least propensity that a pair is weighted by; as the pairs were made, if left out."""
     seed: Seed = 0
+
+    @property
+    def least(self) -> float:
+        """The floor of what is weighted anew."""
+        return FLOOR if self.floor is None else self.floor
+
+    @property
+    def own(self) -> bool:
+        """Whether anything but the floor is said."""
+        return self.model_copy(update={"floor": None}) != PropensityOptions()
