@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaeval.kinds.entries import entries_of
-from metaeval.kinds.histories import ITEM, USER, histories_of
+from metaeval.kinds.known.entries import entries_of
+from metaeval.kinds.known.histories import ITEM, USER, histories_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ def called(data: DataOfKind) -> dict[str, str]:
 def histories_text(data: DataOfKind, judged: pd.DataFrame) -> dict[str, str]:
     """Return the last items of each user's history, newest first, and how many more there are.
 
-    ``judged`` are the items to leave out; see `metaeval.kinds.histories.histories_of`.
+    ``judged`` are the items to leave out; see `metaeval.kinds.known.histories.histories_of`.
     """
     if data.histories is None:
         return {}

@@ -13,9 +13,9 @@ from metaeval.evaluators.annotator import ratings_of
 from metaeval.evaluators.arguments import check_text
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import CODES, OK, Grid
-from metaeval.kinds.histories import fields_of, histories_of, items_of
+from metaeval.kinds.known.histories import fields_of, histories_of, items_of
+from metaeval.kinds.known.similarity import cosines, text_vectors, unit_length
 from metaeval.kinds.relevance.data.collection import ITEM, USER
-from metaeval.kinds.similarity import cosines, text_vectors, unit_length
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,10 +6,10 @@ import functools
 from typing import TYPE_CHECKING
 
 from metaeval.judging.prompts import PartedPrompt, Parts, check_file
-from metaeval.kinds.entries import lines_of
 from metaeval.kinds.exposure.data.log_set import ITEM, TIME
-from metaeval.kinds.histories import histories_of, items_of
-from metaeval.kinds.user_context import user_profiles
+from metaeval.kinds.known.entries import lines_of
+from metaeval.kinds.known.histories import histories_of, items_of
+from metaeval.kinds.known.user_context import user_profiles
 
 if TYPE_CHECKING:
     import os
@@ -32,8 +32,8 @@ PLACEHOLDERS: tuple[str, ...] = (
     *("profile", "history", "first", "second"),
 )
 """Placeholders of the prompt. ``outcome`` is what an outcome in the log is, from ``outcome_min`` to
-``outcome_max``. ``profile`` is a line per field, ``history`` that of `metaeval.kinds.user_context`, ``first``
-and ``second`` are the items, each to be shown between its tags. ``tie`` says whether a tie is allowed."""
+``outcome_max``. ``profile`` is a line per field, ``history`` that of `metaeval.kinds.known.user_context`,
+``first`` and ``second`` are the items, each to be shown between its tags. ``tie`` says whether a tie is allowed."""
 
 PARTS = Parts("pair", ("first", "second"))
 _UNTOLD = ("released",)

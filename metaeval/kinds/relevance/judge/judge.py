@@ -13,7 +13,7 @@ from metaeval.base.records import Status
 from metaeval.evaluators.arguments import check_integer
 from metaeval.judging.prompts import PartedPrompt
 from metaeval.judging.unit_judge import UnitJudge
-from metaeval.kinds.histories import fields_of, items_of
+from metaeval.kinds.known.histories import fields_of, items_of
 from metaeval.kinds.relevance.data.collection import KEYS
 from metaeval.kinds.relevance.judge.criteria import COT, REASON, SUM, criteria_of
 from metaeval.kinds.relevance.judge.profile import ORDERS, RANDOM, profiles_of

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import DataError
-from metaeval.kinds.histories import ITEM, USER, histories_of
-from metaeval.kinds.user_context import user_profiles
+from metaeval.kinds.known.histories import ITEM, USER, histories_of
+from metaeval.kinds.known.user_context import user_profiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
+    from metaeval.kinds.known.user_context import Profiles
     from metaeval.kinds.relevance.data.collection import Collection
-    from metaeval.kinds.user_context import Profiles
 
 RANDOM, RECENT = ORDERS = ("random", "recent")
 

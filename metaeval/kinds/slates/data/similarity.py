@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.records import FIRST, SECOND
-from metaeval.kinds.entries import entries_of
-from metaeval.kinds.similarity import cosines, text_vectors, unit_length
+from metaeval.kinds.known.entries import entries_of
+from metaeval.kinds.known.similarity import cosines, text_vectors, unit_length
 from metaeval.kinds.slates.data.slate_set import ITEM, SLATE, USER
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import functools
 from typing import TYPE_CHECKING
 
 from metaeval.judging.prompts import PartedPrompt, Parts, check_file
-from metaeval.kinds.entries import lines_of
-from metaeval.kinds.histories import histories_of, items_of
+from metaeval.kinds.known.entries import lines_of
+from metaeval.kinds.known.histories import histories_of, items_of
+from metaeval.kinds.known.user_context import user_profiles
 from metaeval.kinds.slates.data.slate_set import ANY, BOTH, ITEM, ORDERING, POSITION, SET, SLATE, USER
-from metaeval.kinds.user_context import user_profiles
 
 if TYPE_CHECKING:
     import os
@@ -34,7 +34,7 @@ PLACEHOLDERS: tuple[str, ...] = (*_COMMON, *TAGS, "tie", "first", "second")
 ``scale_min`` to ``scale_max``, None if there is none. ``first`` and ``second`` are the slates, a line per
 item, to be shown between ``first_tag`` and ``second_tag``. ``tie`` says whether a tie is allowed,
 ``reason_words`` how long a reason may be, None if none is asked for. ``profile`` and ``history`` are those of
-`metaeval.kinds.user_context`."""
+`metaeval.kinds.known.user_context`."""
 
 RATING_PLACEHOLDERS: tuple[str, ...] = (*_COMMON, "rating_min", "rating_max", "slate")
 """Placeholders of the prompt of one slate, which is to be rated."""

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import DataError
-from metaeval.kinds.histories import items_of
+from metaeval.kinds.known.histories import items_of
 from metaeval.kinds.relevance.judge.profile import profiles_of
 from tests.kinds.relevance.judge.films import films
 
 if TYPE_CHECKING:
+    from metaeval.kinds.known.user_context import Profiles
     from metaeval.kinds.relevance.data.collection import Collection
-    from metaeval.kinds.user_context import Profiles
 
 
 def told(data: Collection, fields: tuple[str, ...] = ("title",), **more: object) -> Profiles:

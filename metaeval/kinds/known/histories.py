@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import DataError, unknown
-from metaeval.kinds.entries import entries_of
+from metaeval.kinds.known.entries import entries_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
