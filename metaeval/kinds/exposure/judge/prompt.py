@@ -33,7 +33,7 @@ PLACEHOLDERS: tuple[str, ...] = (
 )
 """Placeholders of the prompt. ``outcome`` is what an outcome in the log is, from ``outcome_min`` to
 ``outcome_max``. ``profile`` is a line per field, ``history`` that of `metaeval.kinds.known.user_context`,
-``first`` and ``second`` are the items, each to be shown between its tags. ``tie`` says whether a tie is allowed."""
+``first`` and ``second`` are the items, each to be shown between its tags. ``tie``: whether one is allowed."""
 
 PARTS = Parts("pair", ("first", "second"))
 _UNTOLD = ("released",)
