@@ -142,7 +142,7 @@ def open_run(folder: str | os.PathLike[str], *, rated: bool = False) -> OpenRun:
     path = Path(folder)
     record = read_record(path)
     kind = record.study.kind
-    if rated and not kind_named(kind).rated:
+    if rated and not _rated(kind):
         raise MetaevalError(
             f"this takes ratings, and {folder} is a run of kind {kind!r}, whose scores are verdicts on two: "
             f"`metaeval details {folder}` has what is measured of those"
@@ -170,3 +170,11 @@ def read_table(path: Path, record: Record) -> pd.DataFrame:
     frame = read_csv(file, texts=["evaluator", *(d["name"] for d in record.board["dimensions"])])
     counts = frame.columns[frame.columns.str.startswith("n_")]
     return frame.astype(dict.fromkeys(counts, "int64"))
+
+
+def _rated(kind: str) -> bool:
+    """Say whether scores of a kind are ratings; they are taken for such where the kind is not known here."""
+    try:
+        return kind_named(kind).rated
+    except MetaevalError:
+        return True

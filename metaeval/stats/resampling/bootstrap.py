@@ -26,7 +26,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
-from scipy.special import stdtrit
 
 from metaeval.stats.resampling.weights import (
     Method,
@@ -154,6 +153,8 @@ def refitted_interval(statistic: Statistic, resampler: Resampler) -> Estimate[Fl
     """Estimate a statistic of which few resamples are affordable: ± the t quantile × their deviation."""
     value = statistic.at(np.ones((resampler.n_clusters, 1)))[:, 0]
     spread = np.nanstd(resampler.replicates(statistic), axis=1, ddof=1)
+    from scipy.special import stdtrit
+
     half = stdtrit(resampler.resamples - 1, (1 + resampler.confidence) / 2) * spread
     return Estimate(value, value - half, value + half, resampler.n_clusters)
 

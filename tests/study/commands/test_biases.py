@@ -263,7 +263,9 @@ def test_verdicts_in_one_order_alone_tell_nothing(run: Path) -> None:
     one_order = opened.verdicts[opened.verdicts["order"] == "first"]
     with pytest.MonkeyPatch.context() as patch:
         scores = replace(opened.scores, verdicts=one_order)
-        patch.setattr("metaeval.study.commands.biases.open_run", lambda _: replace(opened, scores=scores))
+        patch.setattr(
+            "metaeval.study.commands.biases.open_run", lambda _, **how: replace(opened, scores=scores)
+        )
         with pytest.raises(MetaevalError, match="nothing can be measured of placed"):
             biases_of(run, ["placed"])
         # Beside another judge it is left out.
