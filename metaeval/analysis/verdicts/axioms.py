@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.analysis.verdicts.pairs import CountedPairs
+    from metaeval.engine.alignment.aligned import Bools
     from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.ranking.triads import Triads
 
 TRANSITIVITY, BOTH_ORDERS = "transitivity", "transitivity_both_orders"
 ANY_ORDER = "transitivity_any_order"
@@ -148,12 +150,16 @@ def _transitivity(pairs: CountedPairs) -> Iterator[_Count]:
     decided = (neither == 0) & ((one == 0) != (other == 0))
     both = decided & pairs.counts.any(axis=1).all(axis=0)
     every = np.ones_like(decided)
+
+    def counted(use: Bools) -> Triads:
+        won = np.concatenate([one, other])[np.tile(use, 2)] / np.tile((one + other + neither)[use], 2)
+        sides = np.stack([pairs.one[use], pairs.other[use]])
+        winner, loser = np.hstack([sides, sides[::-1]])[:, won > 0]
+        return triads(winner, loser, pairs.group, won[won > 0])
+
+    of_decided = counted(decided)
     for axiom, use in ((TRANSITIVITY, decided), (BOTH_ORDERS, both), (ANY_ORDER, every)):
-        if axiom == TRANSITIVITY or not np.array_equal(use, decided):
-            won = np.concatenate([one, other])[np.tile(use, 2)] / np.tile((one + other + neither)[use], 2)
-            sides = np.stack([pairs.one[use], pairs.other[use]])
-            winner, loser = np.hstack([sides, sides[::-1]])[:, won > 0]
-            found = triads(winner, loser, pairs.group, won[won > 0])
+        found = of_decided if np.array_equal(use, decided) else counted(use)
         there = found.triples > 0
         cyclic = np.nan if axiom == ANY_ORDER else found.in_cycles[there].sum()
         facts = found.expected.sum(), cyclic, found.players[there].sum()
