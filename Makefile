@@ -20,7 +20,7 @@ help:
 	@echo "make demo      the main job on the bundled, simulated sample"
 	@echo "make test      every test"
 	@echo "make lint      ruff and the strict type check"
-	@echo "make bench     speed as ratios to the naive path, one JSON object a line"
+	@echo "make bench     speed as ratios to the naive path, one JSON object per line"
 	@echo "make docs      the documentation as a site"
 
 # One stamp a set of extras: a changed pyproject.toml installs again.

@@ -1,4 +1,4 @@
-"""``python -m benchmarks [--quick] [--coverage [--studies N]]``: a JSON object a line; 1: a missed target."""
+"""``python -m benchmarks [--quick] [--coverage [--studies N]]``: JSON per line; 1: a missed target."""
 
 from __future__ import annotations
 

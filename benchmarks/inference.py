@@ -1,4 +1,4 @@
-"""Intervals and paired tests against resampling with a scipy call a group, in one run."""
+"""Intervals and paired tests against resampling with a scipy call per group, in one run."""
 
 from __future__ import annotations
 

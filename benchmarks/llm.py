@@ -56,7 +56,7 @@ def requests(number: int, base_url: str, word: str = "text") -> Iterator[Request
 
 
 async def bare(number: int, base_url: str, in_flight: int, *, aiohttp: bool) -> float:
-    """Return the calls a second of a loop that does nothing but call, with one of the SDK's transports."""
+    """Return the calls per second of a loop that does nothing but call, with one of the SDK's transports."""
     transport = openai.DefaultAioHttpClient() if aiohttp else openai.DefaultAsyncHttpxClient()
     client = openai.AsyncOpenAI(api_key="none", base_url=base_url, max_retries=0, http_client=transport)
     left = iter(range(number))
@@ -79,7 +79,7 @@ async def bare(number: int, base_url: str, in_flight: int, *, aiohttp: bool) -> 
 
 
 def ours(number: int, base_url: str, in_flight: int, folder: Path, word: str) -> float:
-    """Return the calls a second of a run with a store."""
+    """Return the calls per second of a run with a store."""
     limits = Limits(concurrency=in_flight)
     with Store(folder / f"{word}.sqlite") as store:
         list(RequestRun(requests(1, base_url, "warm up"), store))
@@ -90,7 +90,7 @@ def ours(number: int, base_url: str, in_flight: int, folder: Path, word: str) ->
 
 
 def throughput(in_flight: int, number: int, target: float, rounds: int) -> dict[str, Any]:
-    """Compare calls a second, best of several rounds in turn, so that a busy moment hits all alike."""
+    """Compare calls per second, best of several rounds in turn, so that a busy moment hits all alike."""
     rates: dict[str, list[float]] = {"default": [], "aiohttp": [], "metaeval": []}
     with server() as url, tempfile.TemporaryDirectory() as folder:
         for i in range(rounds):
@@ -100,7 +100,7 @@ def throughput(in_flight: int, number: int, target: float, rounds: int) -> dict[
     best = {name: max(values) for name, values in rates.items()}
     ratio = best["metaeval"] / max(best["default"], best["aiohttp"])
     return {
-        "benchmark": f"calls a second, {number:,} calls, {in_flight} in flight, server of "
+        "benchmark": f"calls per second, {number:,} calls, {in_flight} in flight, server of "
         f"{DELAY * 1000:.0f} ms, against a bare loop over the openai SDK",
         "bare_sdk_default": round(best["default"]),
         "bare_sdk_aiohttp": round(best["aiohttp"]),
@@ -159,11 +159,11 @@ def reading() -> Iterator[dict[str, Any]]:
             fill(store, STORED, url)
             keys = [r.key for r in requests(STORED, url)]
             seconds, found = clock(lambda: store.get_many(keys), 3)
-            yield _reading("replies a second, read from the store", STORED / seconds, len(found))
+            yield _reading("replies per second, read from the store", STORED / seconds, len(found))
         code = f"from benchmarks.llm import _child; _child({str(path)!r}, {url!r})"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         rate, count, peak = json.loads(done.stdout)
-        yield _reading("replies a second, a run that finds all of them stored", rate, count)
+        yield _reading("replies per second, a run that finds all of them stored", rate, count)
         yield {
             "benchmark": f"memory of a process with a run of {STORED:,} requests",
             "peak_mb": peak,
@@ -174,7 +174,7 @@ def reading() -> Iterator[dict[str, Any]]:
 
 
 def _child(path: str, url: str) -> None:
-    """Do a run in a process of its own; print replies a second, their number and peak memory in MB."""
+    """Do a run in a process of its own; print replies per second, their number and peak memory in MB."""
     with Store(path) as store:
         start = time.perf_counter()
         count = sum(1 for _ in RequestRun(requests(STORED, url), store))

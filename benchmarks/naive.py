@@ -1,4 +1,4 @@
-"""What one would write without metaeval: a pandas groupby and one scipy call a group."""
+"""What one would write without metaeval: a pandas groupby and one scipy call per group."""
 
 from __future__ import annotations
 

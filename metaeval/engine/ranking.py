@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _COSTS = (
     Column("parse_rate", "parsed", "share"),
-    Column("usd_per_text", "USD a text", "usd"),
-    Column("seconds_per_text", "seconds a text", "number"),
-    Column("tokens_per_text", "tokens a text", "number"),
+    Column("usd_per_text", "USD per text", "usd"),
+    Column("seconds_per_text", "seconds per text", "number"),
+    Column("tokens_per_text", "tokens per text", "number"),
 )
 
 
@@ -107,9 +107,7 @@ def _clusters(
             for place, (cluster, value) in enumerate(zip(clusters, against_best, strict=True))
         ],
     )
-    sentence = (
-        f"Whoever is not significantly different from a cluster's best (p > {alpha:g}) is in its cluster."
-    )
+    sentence = f"A cluster holds the evaluators not significantly worse than its best (p > {alpha:g})."
     return rows, [sentence, tests_sentence(tests.policy)]
 
 

@@ -66,7 +66,7 @@ def level_correlations(
         absent = [name for name in NEEDS.get(level, ()) if name not in given]
         if absent:
             raise MetaevalError(
-                f"level {level!r} needs {absent[0]}, one a unit: give them as {absent[0]}=[…]"
+                f"level {level!r} needs {absent[0]}, one per unit: give them as {absent[0]}=[…]"
             )
     # The place keeps several texts for one user and item apart.
     ids = {f"{name.removesuffix('s')}_id": list(values) for name, values in given.items()}

@@ -90,7 +90,7 @@ class Judging:
     offline
         Take every reply from the store; a missing one is an error.
     study_id
-        Budget and limits a minute are those of all processes that use the store under this name together;
+        Budget and limits per minute are those of all processes that use the store under this name together;
         if it is empty, those of this process.
     clients
         Makes the client for a provider and address.

@@ -64,7 +64,7 @@ def test_notes_say_what_was_done():
         "95 % bootstrap intervals (percentiles, widened for few clusters; 300 resamples of 30 users, seed 0)",
         "1,000 swaps of standardized scores by user",
         "Benjamini and Hochberg's correction over 10 pairs, seed 0",
-        "not significantly different from a cluster's best (p > 0.05)",
+        "not significantly worse than its best (p > 0.05)",
     ):
         assert part in notes
 

@@ -30,7 +30,7 @@ def correlations(
     policy: dict[str, Any] | None = None,
     simulated: bool = False,
 ) -> Correlations:
-    """Make a result from evaluator → aspect → an estimate a level."""
+    """Make a result from evaluator → aspect → an estimate per level."""
     rows = [
         Correlation(e, a, level, c, value, NAN, NAN, *(counts or {}).get(e, (10, 2, 0, 0)))
         for e, by_aspect in estimates.items()

@@ -32,7 +32,7 @@ def module(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def joined():
-    """Scores and ratings of the sample's first aspect, a row a unit, in no order."""
+    """Scores and ratings of the sample's first aspect, one row per unit, in no order."""
     data = me.load(Path(__file__).parents[2] / "data" / "sample")
     scores = me.score(data, ["ROUGE('L')"], aspects=["accuracy"])
     truth = data.ratings.query("rater == 'user' and aspect == 'accuracy'")

@@ -57,7 +57,7 @@ def test_a_missing_score_or_rating_leaves_its_unit_out():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"levels": ["pair"], "users": USERS}, "level 'pair' needs items, one a unit"),
+        ({"levels": ["pair"], "users": USERS}, "level 'pair' needs items, one per unit"),
         ({"levels": ["generator"]}, "levels: 'generator' is not allowed"),
         ({"levels": ["usr"]}, "did you mean 'user'"),
         ({"levels": "dataset"}, "levels must be a list of one or more of dataset, user"),

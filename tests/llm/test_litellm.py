@@ -1,4 +1,4 @@
-"""LiteLLM's proxy, a real server of somebody else's: mock models, and a limit of requests a minute.
+"""LiteLLM's proxy, a real server of somebody else's: mock models, and a limit of requests per minute.
 
 It needs a good many packages, so it lives in an environment of its own, made by ``pip install
 'litellm[proxy]'``; the program ``litellm`` there is named in ``METAEVAL_LITELLM``.

@@ -36,7 +36,7 @@ FRAME = pd.DataFrame(
 COLUMNS = (
     Column("evaluator", "Evaluator_1"),
     Column("r", "Estimate", "hundred", "low", "high"),
-    Column("usd", "USD a text", "usd"),
+    Column("usd", "USD per text", "usd"),
     Column("p", "p", "p"),
 )
 
@@ -95,7 +95,7 @@ def test_markdown() -> None:
     text = SHEET_FORMATS["md"](sheet())
     lines = text.splitlines()
     assert lines[0] == "## Tests of &lt;all&gt;"
-    assert lines[2] == r"| Evaluator\_1 | Estimate | USD a text | p |"
+    assert lines[2] == r"| Evaluator\_1 | Estimate | USD per text | p |"
     assert lines[3] == "| :--- | ---: | ---: | ---: |"
     assert lines[4].endswith(r" | 15.16 [-10.02, 20.31] | \$0.0012 | < 0.001 |")
     assert lines[5] == r"| b | — | \$3.00 | 0.049 |"

@@ -1,4 +1,4 @@
-"""The slow and obvious way: one scipy call a group."""
+"""The slow and obvious way: one scipy call per group."""
 
 from __future__ import annotations
 

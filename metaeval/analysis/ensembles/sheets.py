@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from metaeval.engine.sheet import Form
 
 _COSTS: dict[Unit, tuple[str, Form]] = {
-    "usd": ("USD a text", "usd"),
-    "tokens": ("tokens a text", "number"),
+    "usd": ("USD per text", "usd"),
+    "tokens": ("tokens per text", "number"),
     "judges": ("cost (judges)", "count"),
 }
 

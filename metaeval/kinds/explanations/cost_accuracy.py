@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from metaeval.engine.sheet import Form
 
 _UNITS: dict[str, tuple[str, Form]] = {
-    "usd": ("USD a text", "usd"),
+    "usd": ("USD per text", "usd"),
     "tokens": ("Tokens a text", "number"),
 }
 
@@ -49,7 +49,7 @@ def cost_accuracy(
     Returns
     -------
     Sheet or None
-        A row a judge, aspect, level and coefficient, with ``cost`` of a text on all aspects, its ``unit``
+        One row per judge, aspect, level and coefficient, with ``cost`` of a text on all aspects, its ``unit``
         (``usd``, or ``tokens`` where the price of fewer than two judges is known and not nothing), ``model``,
         ``way`` and ``frontier``: no judge that is as cheap or cheaper has a higher estimate. None unless
         there are two costs.

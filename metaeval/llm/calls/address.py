@@ -78,7 +78,7 @@ class Address:
             self._first[group].set()
 
     async def turn(self, tokens: int) -> None:
-        """Wait until the limits a minute allow a request of about so many tokens."""
+        """Wait until the limits per minute allow a request of about so many tokens."""
         wait = max(await self._requests.turn(self._clock), await self._tokens.turn(self._clock, tokens))
         if wait > 0:
             self.held_back += wait >= _LONG_WAIT

@@ -70,7 +70,7 @@ class Caller:
     limits, at
         The limits of each address, and those of addresses that have others.
     shares
-        What limits a minute are leased from, if several processes keep to them together.
+        What limits per minute are leased from, if several processes keep to them together.
     terms
         What each model at an address is known to take; calls of one run share it.
     clock, sleep, draw

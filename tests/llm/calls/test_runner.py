@@ -319,7 +319,7 @@ def test_requests_a_minute(store: Store) -> None:
                 requests(3, server.openai, replicate=1), store, limits=slow, sleep=sleep, clock=lambda: 0.0
             )
         )
-        # The server's replies took 110 tokens each, and the limit is one a second.
+        # The server's replies took 110 tokens each, and the limit is one per second.
         assert [round(w) for w in waits] == [110, 220]
 
 

@@ -1,4 +1,4 @@
-"""Budget and limits a minute of several processes together."""
+"""Budget and limits per minute of several processes together."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_one_cluster_or_none_says_nothing() -> None:
 
 
 def simulated(rng: np.random.Generator, shift: float, *, users: int = 20) -> tuple[np.ndarray, np.ndarray]:
-    """Return differences of ratings, more alike within users, of unequal numbers of units a user."""
+    """Return differences of ratings, more alike within users, of unequal numbers of units per user."""
     cluster = np.repeat(np.arange(users), rng.integers(2, 30, users))
     effect = rng.normal(0, 0.4, users)[cluster]
     return np.rint(rng.normal(0, 1, len(cluster)) + effect) + shift, cluster

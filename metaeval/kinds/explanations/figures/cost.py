@@ -38,7 +38,7 @@ def cost(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     close = 0 < low < high <= _NARROW * low
     x = number(
         "cost",
-        title="USD a text" if usd else "tokens a text",
+        title="USD per text" if usd else "tokens per text",
         scale={"type": "log"} if factors else {"zero": False, "padding": 20} if close else {"zero": True},
         axis={"format": "$~g" if usd else ",~r", "tickCount": 6},
     )

@@ -1,4 +1,4 @@
-"""Small histograms, one an evaluator, with the truth as an outline."""
+"""Small histograms, one per evaluator, with the truth as an outline."""
 
 from __future__ import annotations
 

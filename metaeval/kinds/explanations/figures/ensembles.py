@@ -1,4 +1,4 @@
-"""Boxes of the accuracy of ensembles by their size: a column an aspect, a row a level."""
+"""Boxes of the accuracy of ensembles by their size: one column per aspect, one row per level."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ensembles(sheet: Sheet, _first: Mapping[str, str]) -> Figure:
     width = min(18, int(0.6 * panel / sizes))
     chart = {
         "description": (
-            f"Box plots of the accuracy of the means of 1 to {sizes} judges, a panel an aspect and level."
+            f"Box plots of the accuracy of the means of 1 to {sizes} judges, one panel per aspect and level."
         ),
         "transform": hundred(*numbers),
         "facet": {

@@ -1,4 +1,4 @@
-"""Zero-shot, one-shot and personalized judges side by side: a row a model, a column a level."""
+"""Zero-shot, one-shot and personalized judges side by side: one row per model, one column per level."""
 
 from __future__ import annotations
 

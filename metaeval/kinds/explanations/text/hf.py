@@ -76,7 +76,7 @@ class HF(BaseEvaluator):
             check_text("HF", "config", self.config)
 
     def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
-        """Return a score a unit, the same for every aspect."""
+        """Return one score per unit, the same for every aspect."""
         explanations = explanations_of(data, self)
         module = self._load()
         if "references" in _inputs(module):

@@ -41,7 +41,7 @@ class PairEvaluator(BaseEvaluator):
         return [self.score_pair(explanation, references) for explanation, references in pairs]
 
     def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
-        """Return a score a unit, the same for every aspect."""
+        """Return one score per unit, the same for every aspect."""
         explanations = explanations_of(data, self)
         references = references_of(data, self)
         positions: dict[Pair, int] = {}

@@ -55,7 +55,7 @@ def test_same_generator_and_never_scored(mode):
 def test_one_shot_is_one_pair_for_all():
     found = choose_examples(study(), ASPECTS, "one-shot", 0)
     assert len({unit_of(e)[:2] for e in found.of_unit.values()}) == 1
-    assert len(found.shown) == 2  # one a generator
+    assert len(found.shown) == 2  # one per generator
 
 
 def test_personalized_is_one_item_of_the_same_user():

@@ -1,4 +1,4 @@
-"""A judge in a process of its own, which prints a score a line.
+"""A judge in a process of its own, which prints one score per line.
 
 ``python -m tests.kinds.slates.judge.asking STORE ADDRESS``
 """

@@ -48,7 +48,7 @@ function GroupsPage({ study, params }) {
   </section>`
 }
 
-/** The groups with a number a column; `term` is the first, by which they are ordered. */
+/** The groups with one number per column; `term` is the first, by which they are ordered. */
 function groupRows(groups, e, view) {
   const columns = groups.columns.map(({ dimensions, of }) =>
     dimensions.reduce(

@@ -116,8 +116,8 @@ function columnsOf(study, view, axis, people) {
 function TestsNote({ study, params, view }) {
   const tests = study.testsOf(view)
   if (tests)
-    return html`<p class="note">Whoever is not significantly different from a cluster’s best
-      (p > ${tests.alpha}) is in its cluster. ${tests.sentence}</p>`
+    return html`<p class="note">A cluster holds the evaluators not significantly worse than its best
+      (p > ${tests.alpha}). ${tests.sentence}</p>`
   const links = study.tests.map((tested) => {
     const href = hrefOf('leaderboard', { ...params, ...tested.view })
     return html`<a href=${href} key=${href}>${study.board.listed(tested.view)}</a>`
