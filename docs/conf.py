@@ -13,6 +13,7 @@ project = "metaeval"
 author = "the metaeval developers"
 release = __version__
 extensions = [
+    "gallery",
     "mathml",
     "myst_parser",
     "our_names",

@@ -137,3 +137,10 @@ def test_formulas_are_typeset(site: Path) -> None:
     assert page.count('display="block"') == formulas
     assert page.count("<math") > formulas
     assert "\\frac" not in page
+
+
+def test_the_gallery_shows_every_figure_there_is_data_for(site: Path) -> None:
+    page = (site / "gallery.html").read_text(encoding="utf-8")
+    pictures = re.findall(r'<img alt="[^"]+" src="(_images/[^"]+\.svg)"', page)
+    assert {"_images/ranking.svg", "_images/prompting.svg", "_images/regret_by_task.svg"} <= set(pictures)
+    assert all((site / picture).read_text(encoding="utf-8").startswith("<svg") for picture in pictures)

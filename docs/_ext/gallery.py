@@ -1,0 +1,51 @@
+"""``{gallery} NAME``: the figures of a study, which is run while the site is built.
+
+NAME is that of a bundled study, or of the study that the block holds.
+"""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docutils import nodes
+from ruamel.yaml import YAML
+from sphinx.util.docutils import SphinxDirective
+
+from metaeval.base.resources import bundled
+from metaeval.study.commands.figure_files import write_figures
+from metaeval.study.pipeline import run
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+_DRAWN = "_build/gallery"
+
+
+class Gallery(SphinxDirective):
+    """A picture of each figure that a study has."""
+
+    has_content = True
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Run the study and return its pictures."""
+        (name,) = self.arguments
+        with tempfile.TemporaryDirectory() as folder:
+            content = "\n".join(self.content) or bundled(f"studies/{name}.yaml").read_text(encoding="utf-8")
+            study = YAML(typ="safe").load(io.StringIO(content))
+            run({**study, "judging": {"store": f"{folder}/replies.sqlite"}}, f"{folder}/{name}")
+            drawn = write_figures(f"{folder}/{name}", ["svg"], Path(self.env.srcdir) / _DRAWN / name)
+        pictures = [path for path in drawn if path.suffix == ".svg"]
+        return [
+            nodes.image(uri=f"/{_DRAWN}/{name}/{path.name}", alt=path.stem.replace("_", " "))
+            for path in pictures
+        ]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Make the directive known."""
+    app.add_directive("gallery", Gallery)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
