@@ -88,7 +88,7 @@ def correlate_files(
     engine: Engine = "auto",
     simulated: bool = False,
     text_keys: bool = False,
-    check: Callable[[Sequence[str]], None] = lambda _: None,
+    check: Callable[[Sequence[str]], None] | None = None,
 ) -> Correlations:
     """Correlate scores in files with the truth; ``policy`` of the result names the engine that did it.
 
@@ -102,7 +102,8 @@ def correlate_files(
         found = Blocks(loaded, policy).correlated(wanted, simulated=simulated)
     else:
         frame = scores.frame()
-        check([str(name) for name in frame["evaluator"].unique()] if "evaluator" in frame else ())
+        if check and "evaluator" in frame:
+            check([str(name) for name in frame["evaluator"].unique()])
         if text_keys:
             frame = frame.astype(dict.fromkeys(shared_keys(frame, ratings), "str"))
         found = correlated(prepare(frame, ratings, policy), ScoreTable(frame, simulated=simulated), wanted)

@@ -62,6 +62,12 @@ class Parquet:
             )
         return cls(name, tuple(sorted(found)))
 
+    @staticmethod
+    def named(given: FilePath) -> bool:
+        """Say whether a path is that of a Parquet file, by its suffix, or a glob."""
+        path = os.fspath(given)
+        return path.endswith(_SUFFIXES) or (glob.has_magic(path) and not Path(path).exists())
+
     @cached_property
     def folders(self) -> dict[str, None]:
         """The columns that the names of folders hold, such as ``evaluator`` in ``evaluator=bleu``."""

@@ -77,7 +77,7 @@ def load(
     levels: Sequence[str],
     *,
     text_keys: bool,
-    check: Callable[[Sequence[str]], None],
+    check: Callable[[Sequence[str]], None] | None,
 ) -> Loaded:
     """Match scores in files with the truth, unit by unit.
 
@@ -87,7 +87,8 @@ def load(
     source = Source.of(db, scores, truth, text_keys=text_keys)
     of_truth = source.truth_alone(levels)
     counted = source.counted()
-    check(counted.evaluators)
+    if check:
+        check(counted.evaluators)
     aspects_of_scores(pd.DataFrame({"aspect": counted.aspects}), of_truth.aspects)
     n_aspects, n_units = of_truth.truth.shape
     cube = Cube(n_aspects, n_units, counted.low)
