@@ -76,8 +76,8 @@ def load(
     truth: pd.DataFrame,
     levels: Sequence[str],
     *,
-    text_keys: bool,
-    check: Callable[[Sequence[str]], None] | None,
+    text_keys: bool = False,
+    check: Callable[[Sequence[str]], None] | None = None,
 ) -> Loaded:
     """Match scores in files with the truth, unit by unit.
 
