@@ -49,6 +49,7 @@ HEAVY = (
     "rich",
     "sacrebleu",
     "datasets",
+    "duckdb",
     "openai",
     "vl_convert",
 )

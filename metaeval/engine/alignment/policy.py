@@ -142,6 +142,8 @@ class Prepared:
     """Key column, in order → the code of each unit's value, shape (U,)."""
     labels: Mapping[str, pd.Index[Any]]
     """Key column → what the codes stand for."""
+    used: Bools | None = None
+    """Shape (A, U): units that enter for any evaluator, if these are some of the evaluators only."""
     found: dict[tuple[str, str], Estimates] = field(default_factory=dict, init=False, repr=False)
     """What `metaeval.engine.correlation.estimates` found: it is asked several times."""
 
@@ -207,7 +209,8 @@ class Prepared:
             codes[order] = np.arange(len(order))
         else:
             codes = of_name[columns[name]]
-        return Clusters(codes, len(codes)).among(np.logical_or.reduce(self.entering, axis=(0, 1)))
+        entering = self.entering if self.used is None else self.used[None]
+        return Clusters(codes, len(codes)).among(np.logical_or.reduce(entering, axis=(0, 1)))
 
 
 def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Policy) -> Prepared:
@@ -258,7 +261,9 @@ def under(policy: Policy, data: Aligned) -> Prepared:
     else:
         scores = data.scores
     if policy.common and mask is not None and len(data.evaluators) > 1:
-        mask = _common(mask, data)
+        common = Common(data.aspects, mask.shape[2])
+        common.meet(mask, data.evaluators)
+        mask = common.narrowed(mask)
     return Prepared(
         policy,
         data.evaluators,
@@ -274,16 +279,33 @@ def under(policy: Policy, data: Aligned) -> Prepared:
     )
 
 
-def _common(mask: Bools, data: Aligned) -> Bools:
-    """Narrow every evaluator down to the units that all evaluators with any score have, aspect by aspect."""
-    scored = np.logical_or.reduce(mask, axis=2)  # evaluators × aspects
-    shared = np.logical_and.reduce(mask | ~scored[:, :, None], axis=0)
-    for a, aspect in enumerate(data.aspects):
-        if scored[:, a].any() and not shared[a].any():
-            fewest = min(np.flatnonzero(scored[:, a]), key=lambda e: int(mask[e, a].sum()))
-            raise DataError(
-                f"no unit has a score for {aspect!r} from every evaluator ({data.evaluators[fewest]!r} has "
-                f"only {int(mask[fewest, a].sum())}); leave it out, fill missing scores, or say units: own"
-            )
-    narrowed: Bools = mask & shared
-    return narrowed
+class Common:
+    """The units that all evaluators with any score for an aspect have, found some evaluators at a time."""
+
+    def __init__(self, aspects: Sequence[str], n_units: int) -> None:
+        self.shared = np.ones((len(aspects), n_units), dtype=bool)
+        self.entering = np.zeros((len(aspects), n_units), dtype=bool)
+        """Units of any evaluator."""
+        self._aspects = aspects
+        self._fewest: list[tuple[int, str] | None] = [None] * len(aspects)
+
+    def meet(self, mask: Bools, evaluators: Sequence[str]) -> None:
+        """Narrow the units down to those of these evaluators, too; the mask has shape (E, A, U)."""
+        n_units = mask.sum(axis=2)  # evaluators × aspects
+        self.shared &= np.logical_and.reduce(mask | (n_units == 0)[:, :, None], axis=0)
+        self.entering |= np.logical_or.reduce(mask, axis=0)
+        for a in range(len(self._aspects)):
+            for e in np.flatnonzero(n_units[:, a]).tolist():
+                least = self._fewest[a]
+                if least is None or n_units[e, a] < least[0]:
+                    self._fewest[a] = int(n_units[e, a]), evaluators[e]
+
+    def narrowed(self, mask: Bools) -> Bools:
+        """Return the mask of evaluators that were met on the units that all have; `DataError` if none is."""
+        for aspect, shared, fewest in zip(self._aspects, self.shared, self._fewest, strict=True):
+            if fewest is not None and not shared.any():
+                raise DataError(
+                    f"no unit has a score for {aspect!r} from every evaluator ({fewest[1]!r} has "
+                    f"only {fewest[0]}); leave it out, fill missing scores, or say units: own"
+                )
+        return mask & self.shared

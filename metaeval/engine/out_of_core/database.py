@@ -1,0 +1,135 @@
+"""DuckDB: a connection with bounds, whose temporary files go with it."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
+
+from metaeval.base.errors import DataError, MissingExtraError
+from metaeval.engine.out_of_core.files import FILE, available_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+    import pyarrow as pa
+
+    from metaeval.engine.out_of_core.files import Parquet
+
+ROW = "metaeval_row"
+"""The column of a view that orders its rows as the files do."""
+_SHARE = 4
+"""DuckDB gets one part in so many of the memory that is available."""
+_PREFIX, _LOCK = "metaeval-duckdb-", "lock"
+_ROWS = 2**20  # handed over at a time
+
+
+@contextlib.contextmanager
+def database() -> Iterator[Database]:
+    """Open DuckDB in memory; what does not fit goes to a temporary folder, which goes with the connection.
+
+    Raises `MissingExtraError` if it is not installed.
+    """
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise MissingExtraError("engine 'duckdb'", "duckdb") from None
+    with _temporary_folder() as folder:
+        options: dict[str, str | bool | int | float | list[str]] = {
+            "threads": os.cpu_count() or 1,
+            "memory_limit": f"{available_memory() // _SHARE}B",
+            "temp_directory": str(folder),
+            "preserve_insertion_order": False,
+        }
+        with duckdb.connect(config=options) as connection:
+            yield Database(connection)
+
+
+class Database:
+    """A connection to DuckDB; what it says of a file becomes a `DataError`."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def rows(self, sql: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; ``values`` stand for its question marks."""
+        with _said():
+            return self._connection.execute(sql, values).fetchall()
+
+    def batches(self, sql: str) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a query as they come."""
+        with _said():
+            yield from self._connection.sql(sql).to_arrow_reader(_ROWS)
+
+    def table(self, sql: str) -> pa.Table:
+        """Return the rows of a query as one table."""
+        with _said():
+            return self._connection.sql(sql).to_arrow_table()
+
+    def register(self, name: str, table: pa.Table) -> None:
+        """Copy a table into the database."""
+        self._connection.register("handed_over", table)
+        self.rows(f"CREATE OR REPLACE TEMP TABLE {quoted(name)} AS SELECT * FROM handed_over")
+        self._connection.unregister("handed_over")
+
+    def view(self, name: str, of: Parquet) -> dict[str, str]:
+        """Give Parquet files a name; return the type of each of their columns."""
+        files = ", ".join(text(glob.escape(file)) for file in of.files)
+        options = f"hive_partitioning = {bool(of.folders)}, hive_types_autocast = false, union_by_name = true"
+        self.rows(
+            f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS SELECT *, file_index * {FILE} + file_row_number "
+            f"AS {ROW} FROM read_parquet([{files}], {options})"
+        )
+        types = {column: kind for column, kind, *_ in self.rows(f"DESCRIBE {quoted(name)}")}
+        del types[ROW]
+        return types
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """Return a text as SQL has it."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+@contextlib.contextmanager
+def _said() -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise DataError(
+            "DuckDB has too little memory or temporary disk for this table; free some, or let TMPDIR name a "
+            f"larger disk ({_first_line(error)})"
+        ) from error
+    except duckdb.Error as error:
+        raise DataError(f"DuckDB cannot read the table: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """Yield a folder that is removed afterwards; those that killed processes left are removed before."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        lock = FileLock(left / _LOCK)
+        with contextlib.suppress(Timeout, OSError), lock.acquire(blocking=False):
+            shutil.rmtree(left, ignore_errors=True)
+    with (
+        tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name,
+        FileLock(Path(name) / _LOCK),
+    ):
+        yield Path(name)
