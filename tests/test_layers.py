@@ -51,8 +51,10 @@ HEAVY = (
     "datasets",
     "duckdb",
     "openai",
-    "vl_convert",
+    *("duckdb", "inspect_ai", "MeCab", "mecab_ko", "psycopg", "ray"),
+    *("sentence_transformers", "vl_convert", "vllm"),
 )
+"""The last lines are of extras, which may not be there."""
 
 
 def room(file: Path) -> str:

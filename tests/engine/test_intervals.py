@@ -209,6 +209,14 @@ def test_constant_scores_have_no_interval():
     assert frame.loc[~one, ENDS].notna().all(axis=None)
 
 
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_without_a_score_there_is_neither_value_nor_interval(method):
+    scores, truth = frames(evaluators=("one",))
+    bootstrap = {"resamples": 50, "method": method}
+    frame = me.correlate(scores.assign(score=np.nan), truth, bootstrap=bootstrap).frame
+    assert frame[["estimate", *ENDS]].isna().all(axis=None)
+
+
 def test_missing_scores_are_left_out_of_every_resample():
     scores, truth = frames()
     gone = np.random.default_rng(0).random(len(scores)) < 0.2

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import replace
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metaeval.base.errors import MissingExtraError
 from metaeval.engine.figures.figure import Figure, figure_payload
 from metaeval.kinds.explanations.figures.catalogue import CATALOGUE
 from metaeval.reports.drawing import FIGURE_FORMATS, draw
@@ -101,11 +99,3 @@ def test_another_choice_draws_other_numbers(figures: dict[str, Figure]) -> None:
     other = {"coefficient": "kendall", "aspect": "clear", "level": "user"}
     assert "Kendall's τ-b × 100" in texts(ranking, other)
     assert "aspect: clear · level: user" in texts(ranking, other)
-
-
-def test_without_the_library_one_sentence_says_how_to_get_it(
-    figures: dict[str, Figure], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'metaeval\[figures\]'"):
-        draw(figures["ranking"], "svg")

@@ -34,10 +34,13 @@ class Clusters:
         return Clusters(self.of_unit[units], self.n)
 
     def among(self, units: NDArray[np.bool_] | slice) -> Clusters:
-        """Return the clusters that have one of these units; the units of others get any of their numbers."""
+        """Return the clusters that have one of these units; the units of others get any of their numbers.
+
+        Without a unit there is one cluster, of which nothing is known.
+        """
         present = np.unique(self.of_unit[units])
-        place = np.minimum(np.searchsorted(present, self.of_unit), max(0, len(present) - 1))
-        return Clusters(place, len(present))
+        n = max(1, len(present))
+        return Clusters(np.minimum(np.searchsorted(present, self.of_unit), n - 1), n)
 
 
 def by_cluster(values: Floats, row: Ints, n_rows: int, clusters: Clusters) -> Matrix:

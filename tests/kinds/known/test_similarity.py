@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.base.errors import MissingExtraError
 from metaeval.kinds.known.similarity import cosines, text_vectors, unit_length
 
 
@@ -57,11 +56,3 @@ def test_a_model_may_embed(monkeypatch: pytest.MonkeyPatch) -> None:
         Exception, match=r"'big' of embeddings could not be loaded: big is not a local folder$"
     ):
         text_vectors(["ab"], "big")
-
-
-def test_without_the_library_one_sentence_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(
-        MissingExtraError, match=r"embeddings by 'x' needs .* pip install 'metaeval\[embeddings\]'"
-    ):
-        text_vectors(["ab"], "x")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaeval.base.errors import MetaevalError, MissingExtraError
+from metaeval.base.errors import MetaevalError
 from metaeval.judging.settings import JudgingOptions
 from metaeval.llm.store.address import ServerAddress
 from metaeval.llm.store.database import database_at
@@ -62,10 +61,3 @@ def test_what_is_no_secret_stays(address: str, name: str) -> None:
     assert ServerAddress.shown(address) == name
     assert database_at(address).name == name
     assert JudgingOptions(store=address).model_dump()["store"] == name
-
-
-def test_what_it_needs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "metaeval.llm.store.server", raising=False)
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'metaeval\[postgres\]'"):
-        database_at("postgresql://h/d")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 import unicodedata
 
 import pytest
@@ -9,11 +8,9 @@ from hypothesis import strategies as st
 from rouge_score.tokenizers import DefaultTokenizer
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
-from metaeval.base.errors import MissingExtraError
 from metaeval.kinds.explanations.text.tokenizers import (
     TOKENIZERS,
     bleu_tokenizer,
-    check_tokenizer,
     rouge_tokenizer,
 )
 
@@ -77,13 +74,6 @@ def test_decomposed_and_composed_text_give_the_same_tokens():
 def test_every_tokenizer_of_sacrebleu_works(name):
     assert bleu_tokenizer(name)("A film.")
     assert rouge_tokenizer(name)("A film.")[0] == "a"
-
-
-@pytest.mark.parametrize(("name", "extra"), [("ja-mecab", "ja"), ("ko-mecab", "ko")])
-def test_a_missing_library_is_answered_with_the_install_command(monkeypatch, name, extra):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _module: None)
-    with pytest.raises(MissingExtraError, match=rf"pip install 'metaeval\[{extra}\]'"):
-        check_tokenizer(name)
 
 
 @pytest.mark.parametrize(("name", "module"), [("ja-mecab", "MeCab"), ("ko-mecab", "mecab_ko")])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from metaeval.base.errors import DataError, MissingExtraError
+from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data import loading
 from metaeval.kinds.explanations.data.recorded import add_scores
 from tests.kinds.explanations.data.recorded.conftest import cells, statuses
@@ -102,13 +101,6 @@ def test_files_that_are_no_logs(data, logs, tmp_path):
         assert "\n" not in str(problem)
     (tmp_path / "log.txt").write_bytes(whole)
     assert "may be .eval or .json" in str(refusal(data, tmp_path / "log.txt"))
-
-
-def test_without_the_library_the_extra_is_named(data, logs, monkeypatch):
-    path = log(logs, "graded")
-    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'metaeval\[inspect\]'"):
-        add_scores(data, path, tool="inspect")
 
 
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])

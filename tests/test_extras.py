@@ -1,0 +1,63 @@
+"""What an optional library is needed for says, in one sentence, how to install it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from metaeval.base.errors import MissingExtraError
+from metaeval.cli import cli
+from metaeval.kinds.explanations.text.tokenizers import check_tokenizer
+from metaeval.kinds.known.similarity import text_vectors
+from metaeval.llm.store.database import database_at
+from metaeval.reports.drawing import check_drawing
+from tests.docs.commands import EXTRAS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+OURS = {"docs", "lint", "test"}
+"""Extras that only developers need."""
+
+
+def _log(tmp_path: Path, sample: Path) -> None:
+    (tmp_path / "log.eval").touch()
+    words = [
+        "data",
+        "add-scores",
+        sample,
+        tmp_path / "log.eval",
+        "--from",
+        "inspect",
+        "--out",
+        tmp_path / "a",
+    ]
+    cli.main(list(map(str, words)), standalone_mode=False)
+
+
+NEEDS: dict[str, tuple[str, str, Callable[[Path, Path], object]]] = {
+    "embeddings": ("sentence_transformers", "embeddings by 'x'", lambda *_: text_vectors(["a"], "x")),
+    "figures": ("vl_convert", "drawing figures", lambda *_: check_drawing()),
+    "inspect": ("inspect_ai.log", "reading a log of inspect", _log),
+    "ja": ("MeCab", "tokenize='ja-mecab'", lambda *_: check_tokenizer("ja-mecab")),
+    "ko": ("mecab_ko", "tokenize='ko-mecab'", lambda *_: check_tokenizer("ko-mecab")),
+    "postgres": ("psycopg", "a store in PostgreSQL", lambda *_: database_at("postgresql://h/d")),
+}
+"""A library of each extra, what needs it in words, and how that is done."""
+
+
+@pytest.mark.parametrize("extra", sorted({*EXTRAS} - OURS))
+def test_a_missing_library_is_answered_with_the_install_command(
+    extra: str, tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library, what, need = NEEDS[extra]
+    for name in [n for n in sys.modules if n == library or n.startswith("metaeval.llm.store.server")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtraError) as said:
+        need(tmp_path, sample)
+    wanted = f"{what} needs an optional library; install it with: pip install 'metaeval[{extra}]'"
+    assert str(said.value) == wanted
