@@ -62,16 +62,45 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The rating scale that raters used, both ends included."""
+    """The rating scale that raters used, both ends included; of aspects with different scales, their span."""
 
     min: float
     max: float
     integer: bool = True
+    own: tuple[tuple[str, Scale], ...] = ()
+    """Aspect → its scale, where aspects have different ones."""
+
+    @classmethod
+    def over(cls, scales: Mapping[str, Scale]) -> Scale:
+        """Return the scale of aspects that have these, one or different ones."""
+        all_, one = scales.values(), next(iter(scales.values()))
+        if all(scale == one for scale in all_):
+            return one
+        whole = all(s.integer for s in all_)
+        return cls(min(s.min for s in all_), max(s.max for s in all_), whole, tuple(scales.items()))
+
+    @classmethod
+    def read(cls, facts: Sequence[Any]) -> Scale:
+        """Return the scale that `facts` wrote."""
+        own = facts[3] if len(facts) > 3 else {}
+        low, high, integer = facts[:3]
+        return cls(low, high, integer, tuple((aspect, cls.read(scale)) for aspect, scale in own.items()))
+
+    def facts(self) -> list[Any]:
+        """Return plain JSON values: the ends, whether values are whole and, if there are any, own scales."""
+        ends = [self.min, self.max, self.integer]
+        return [*ends, {aspect: scale.facts() for aspect, scale in self.own}] if self.own else ends
+
+    def of(self, aspect: str) -> Scale:
+        """Return the scale of an aspect."""
+        return dict(self.own).get(aspect, self)
 
     def __contains__(self, rating: float) -> bool:
         return self.min <= rating <= self.max and (not self.integer or float(rating).is_integer())
 
     def __str__(self) -> str:
+        if self.own:
+            return "; ".join(f"{aspect}: {scale}" for aspect, scale in self.own)
         kind = "integers" if self.integer else "numbers"
         return f"{kind} from {self.min:g} to {self.max:g}"
 
@@ -109,7 +138,7 @@ class DataSet(Protocol):
 
     @property
     def scale(self) -> Scale:
-        """The rating scale, one for all aspects."""
+        """The rating scale; that of one aspect is ``scale.of(aspect)``."""
 
     @property
     def keys(self) -> tuple[str, ...]:

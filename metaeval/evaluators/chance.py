@@ -47,7 +47,7 @@ class Random(BaseEvaluator):
         scores = np.empty((len(data), len(aspects)))
         for column, aspect in enumerate(aspects):
             drawn = _uniform(f"{self.seed}\x1f{aspect}\x1f".encode("utf-8", "surrogatepass"), units)
-            scores[:, column] = self.scored(drawn, data.scale)
+            scores[:, column] = self.scored(drawn, data.scale.of(aspect))
         return Grid(scores, np.full(scores.shape, OK, np.int8))
 
     def scored(self, drawn: FloatArray, scale: Scale) -> FloatArray:

@@ -215,8 +215,9 @@ class ModelEvaluator(BaseEvaluator):
             **({SIMULATED: True} if self.provider == SIMULATED else {}),
         }
 
-    def parts(self, aspects: Sequence[str]) -> list[tuple[int, ...]]:
+    def parts(self, data: DataOfKind, aspects: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the positions of the aspects that each call is about."""
+        del data
         every = tuple(range(len(aspects)))
         alone = bool(self.prompt) and "aspect" in load_prompt(self.prompt).placeholders
         return [(a,) for a in every] if alone else [every]
@@ -225,7 +226,7 @@ class ModelEvaluator(BaseEvaluator):
         self, data: DataOfKind, aspects: Sequence[str], **simulate: object
     ) -> dict[tuple[int, ...], tuple[Sequence[Field], Request]]:
         """Return the fields of each of the `parts`, and a request; ``simulate``: see ``instructions``."""
-        fields = {p: self.reply_fields(data, [aspects[a] for a in p]) for p in self.parts(aspects)}
+        fields = {p: self.reply_fields(data, [aspects[a] for a in p]) for p in self.parts(data, aspects)}
         return {part: (of, self._bare_request(of, simulate)) for part, of in fields.items()}
 
     def _bare_request(self, fields: Sequence[Field], simulate: Mapping[str, object]) -> Request:

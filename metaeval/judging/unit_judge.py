@@ -234,7 +234,7 @@ class UnitJudge(ModelEvaluator):
                 else:
                     yield told
 
-        total = len(self.asked(data, prepared)) * len(self.parts(aspects)) * self.samples
+        total = len(self.asked(data, prepared)) * len(self.parts(data, aspects)) * self.samples
         with current() as settings, closing(self.ask(questions(), settings, total=total)) as answers:
             for question, found in answers:
                 judged.take(question, found)

@@ -122,7 +122,7 @@ def fingerprint(
     import pandas as pd
 
     digest = hashlib.sha256()
-    head = {"aspects": dict(aspects), "scale": [scale.min, scale.max, scale.integer], **facts}
+    head = {"aspects": dict(aspects), "scale": scale.facts(), **facts}
     digest.update(json.dumps(head, sort_keys=True, ensure_ascii=False).encode())
     for frame in tables:
         if frame is None:

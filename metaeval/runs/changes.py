@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,6 +16,7 @@ from metaeval.engine.sheet import Column, Sheet
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from metaeval.base.records import Scale
     from metaeval.runs.record import Record
 
 Texts: TypeAlias = dict[str, dict[str, str]]
@@ -155,6 +155,11 @@ def _truth(record: Record) -> dict[str, Any]:
     return {**record.truth.signature, "spec": record.truth.spec, "unanswered": unanswered}
 
 
+def _of_scale(scale: Scale) -> dict[str, Any]:
+    own: dict[str, Any] = {aspect: _of_scale(own) for aspect, own in scale.own}
+    return own or {"min": scale.min, "max": scale.max, "integer": scale.integer}
+
+
 def _study(*keys: str) -> Callable[[Record], dict[str, Any]]:
     return lambda record: record.study.content(keys)
 
@@ -162,7 +167,7 @@ def _study(*keys: str) -> Callable[[Record], dict[str, Any]]:
 _OF_DATA = ("name", "fingerprint", "units", "simulated", "licence", "source")
 _PARTS: dict[str, Callable[[Record], dict[str, Any]]] = {
     "data": lambda record: record.data.content(_OF_DATA),
-    "scale": lambda record: asdict(record.data.scale),
+    "scale": lambda record: _of_scale(record.data.scale),
     "truth": _truth,
     "aspects": _study("aspects"),
     "policy": _study("missing", "undefined_groups", "units", "exclude"),

@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 
 
 def _scale(given: object) -> object:
-    return Scale(*given) if isinstance(given, list | tuple) else given
+    return Scale.read(given) if isinstance(given, list | tuple) else given
 
 
-ScaleFacts = Annotated[
-    Scale, BeforeValidator(_scale), PlainSerializer(lambda scale: [scale.min, scale.max, scale.integer])
-]
-"""A scale, written as its ends and whether its values are whole."""
+ScaleFacts = Annotated[Scale, BeforeValidator(_scale), PlainSerializer(Scale.facts)]
+"""A scale, written as `Scale.facts`."""
 
 
 class Facts(BaseModel):

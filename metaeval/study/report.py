@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import DataOfKind, DataSet, ScoreTable
+    from metaeval.base.records import DataOfKind, DataSet, Scale, ScoreTable
     from metaeval.engine.drilldown import Groups, UnitView
     from metaeval.engine.results import Results
     from metaeval.engine.sheet import Sheet
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.study import Study
     from metaeval.reports import Leaderboard
     from metaeval.runs.record import Record
+    from metaeval.stats.coefficients.tables import Floats
 
 
 def report_of(
@@ -117,21 +118,32 @@ def _entries(data: DataSet, scores: ScoreTable, units: Units, record: Record) ->
             name,
             evaluator.spec,
             evaluator.kind,
-            on_scale(grid.scores[~np.isnan(grid.scores)], data.scale),
+            _rates(grid.scores, [data.scale.of(aspect) for aspect in record.study.aspects or data.aspects]),
             evaluator.scores,
             evaluator.signature,
         )
 
 
+def _rates(scores: Floats, scales: Sequence[Scale]) -> bool:
+    """Say whether scores, shape (U, A), are ratings on the scales of the aspects."""
+    given = {scale: scores[:, [s == scale for s in scales]] for scale in scales}
+    return all(on_scale(values[~np.isnan(values)], scale) for scale, values in given.items())
+
+
 def _facts(data: DataSet, record: Record) -> Iterator[tuple[str, str]]:
-    scale = data.scale
     yield "Data set", data.name
     yield "Size", _size_text(data)
     yield "Truth", record.truth.spec
-    yield "Scale", f"{scale.min:g} to {scale.max:g}{', whole numbers' if scale.integer else ''}"
+    yield "Scale", _scale_text(data.scale)
     yield "Source", data.source
     yield "Licence", data.licence
     yield "Fingerprint of the data", record.data.fingerprint
+
+
+def _scale_text(scale: Scale) -> str:
+    if scale.own:
+        return "; ".join(f"{aspect}: {_scale_text(own)}" for aspect, own in scale.own)
+    return f"{scale.min:g} to {scale.max:g}{', whole numbers' if scale.integer else ''}"
 
 
 def _size_text(data: DataSet) -> str:

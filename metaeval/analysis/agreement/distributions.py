@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,9 +31,10 @@ def on_scale(scores: pd.DataFrame, scale: Scale, kinds: Mapping[str, Kind]) -> l
     Reference-based evaluators are never among them, even if their scores lie on the scale.
     """
     found = []
-    for name, own in scores.groupby("evaluator", sort=False, observed=True)["score"]:
-        values = own.dropna().to_numpy(dtype=np.float64)
-        if kinds.get(str(name)) != Kind.REFERENCE and are_ratings(values, scale):
+    for name, own in scores.dropna(subset="score").groupby("evaluator", sort=False, observed=True):
+        of_aspects = own.groupby("aspect", observed=True)["score"] if scale.own else [("", own["score"])]
+        parts = ((values.to_numpy(dtype=np.float64), scale.of(str(aspect))) for aspect, values in of_aspects)
+        if kinds.get(str(name)) != Kind.REFERENCE and all(itertools.starmap(are_ratings, parts)):
             found.append(str(name))
     return found
 
@@ -74,15 +76,16 @@ def distributions(
     aspects = [str(a) for a in truth["aspect"].unique()]
     if rated.empty or scored.empty:
         return None
-    edges, ratings = edges_of(scale), set(on_scale(scored, scale, kinds))
+    ratings = set(on_scale(scored, scale, kinds))
     of_evaluators = scored.groupby("evaluator", sort=False, observed=True)
     rows: list[tuple[Any, ...]] = []
     of_truth: dict[str, Floats] = {}
     for place, (name, own) in enumerate([(truth_name, rated.assign(score=rated["rating"])), *of_evaluators]):
         on = place == 0 or name in ratings
-        borders = edges if on else _own_edges(own["score"].to_numpy())
+        own_edges = None if on else _own_edges(own["score"].to_numpy())
         given = dict(iter(own.groupby("aspect", sort=False, observed=True)["score"]))
         for aspect in aspects:
+            borders = edges_of(scale.of(aspect)) if own_edges is None else own_edges
             values = given[aspect].to_numpy(dtype=np.float64) if aspect in given else np.zeros(0)
             share = shares(values, borders)
             if place == 0:

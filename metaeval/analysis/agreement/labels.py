@@ -141,7 +141,7 @@ def agreements(
     """
     clusters = data.clusters(data.cluster_name(bootstrap.cluster)).of_unit
     reasons = _reasons(scores, truth)
-    how: dict[str, Any] = {"scale": scale, "cuts": cuts, "resampler": bootstrap.resampler()}
+    how: dict[str, Any] = {"cuts": cuts, "resampler": bootstrap.resampler()}
     parts: dict[str, Ints] = {"": np.arange(data.truth.shape[1])}
     if strata is not None:
         names = np.asarray(list(strata), dtype=object)
@@ -150,13 +150,14 @@ def agreements(
     with progress("agreement", len(data.evaluators)) as advance:
         for e, evaluator in enumerate(data.evaluators):
             for a, aspect in enumerate(data.aspects):
+                own = scale.of(aspect)
                 entering = np.zeros(data.truth.shape[1], dtype=bool)
                 entering[data.units(e, a)] = True
                 for name, part in parts.items() if entering.any() else ():
                     units = part[entering[part]]
                     x, y = data.scores[e, a, units], data.truth[a, units]
                     of_all = found[-1] if name else None
-                    labels = labels_of(x, y, scale) if of_all is None else of_all.labels
+                    labels = labels_of(x, y, own) if of_all is None else of_all.labels
                     _, of_unit = np.unique(clusters[units], return_inverse=True)
                     there = Clusters(of_unit, int(of_unit.max(initial=-1)) + 1)
                     found.append(
@@ -167,7 +168,7 @@ def agreements(
                             len(units),
                             there.n,
                             _counts(reasons[e, a, part]),
-                            dict(_values(x, y, labels, **how, clusters=there)),
+                            dict(_values(x, y, labels, **how, scale=own, clusters=there)),
                             labels,
                             _table(_at(y, labels), _at(x, labels), len(labels)) if labels else None,
                         )

@@ -91,10 +91,11 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
                         found[f"pairs_{level}"][e, a] = tie_calibrated_accuracy(
                             x, y, g.group[units], g.n_groups, fold[clusters.of_unit[units]], n_folds=n_folds
                         ).accuracy
-                kept = _scored(data, e, a, units, scale)
+                on = scale.of(data.aspects[a])
+                kept = _scored(data, e, a, units, on)
                 group = clusters.of_unit[kept]
                 for name, value in _values(
-                    data.scores[e, a, kept], data.truth[a, kept], group, clusters.n, scale
+                    data.scores[e, a, kept], data.truth[a, kept], group, clusters.n, on
                 ).items():
                     found[name][e, a] = value
                 advance()

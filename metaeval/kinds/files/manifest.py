@@ -6,7 +6,7 @@ import io
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from pydantic import model_validator
+from pydantic import model_serializer, model_validator
 
 from metaeval.base.records import Scale
 from metaeval.base.validation import ScaleEnds, Strict
@@ -35,6 +35,16 @@ class ScaleModel(ScaleEnds):
     def scale(self) -> Scale:
         """Return the record that the rest of the package uses."""
         return Scale(self.min, self.max, self.integer)
+
+    @classmethod
+    def of(cls, scale: Scale) -> Self:
+        """Return the keys of a scale."""
+        return cls(min=scale.min, max=scale.max, integer=scale.integer)
+
+    @model_serializer
+    def _short(self) -> dict[str, Any]:
+        """Write all keys, and whole numbers without ``.0``."""
+        return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in self}
 
 
 class About(Strict):
@@ -65,9 +75,6 @@ class DataManifest(About):
         from ruamel.yaml import YAML
 
         tree = self.model_dump(exclude_defaults=True)
-        for key, given in self:
-            if isinstance(given, ScaleModel):
-                tree[key] = {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in given}
         ordered = {k: tree[k] for k in type(self).model_fields if k in tree}
         yaml = YAML()
         yaml.width = 110

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import DataError, nearest, one_of, sound
-from metaeval.sources.tables.table import Table, arrow_frame, from_frame, read_table
+from metaeval.sources.tables.formats import read_any
+from metaeval.sources.tables.table import Table, arrow_frame, from_frame
 
 if TYPE_CHECKING:
     import os
@@ -23,6 +24,8 @@ _TABLES = (
     *("items", "histories", "profiles", "duels", "slates"),
     *("log", "pairs", "test", "synthetic"),
 )
+_SAVED = ("dataset_dict.json", "state.json")
+"""What ``save_to_disk`` leaves in a folder."""
 _FILES = ["README.md", FILE, *(f"{table}.*" for table in _TABLES)]
 
 
@@ -81,23 +84,29 @@ def hub_table(source: str, split: str | None = None, cache: Path | None = None) 
     local = Path(source).is_dir()
     name, revision = (source, None) if local else _split(source)
     try:
-        found = datasets.load_dataset(
-            name, revision=revision, cache_dir=None if cache is None else str(cache)
-        )
+        if local and any((Path(source) / saved).is_file() for saved in _SAVED):
+            found = datasets.load_from_disk(source)
+        else:
+            kept = None if cache is None else str(cache)
+            found = datasets.load_dataset(name, revision=revision, cache_dir=kept)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise DataError(_not_loaded(source, error, "folder" if local else "hub data set")) from error
-    return split_table(found, split, source)
+    one = isinstance(found, datasets.Dataset)
+    return dataset_table(found, source) if one else split_table(found, split, source)
 
 
 def any_table(source: str | os.PathLike[str], split: str | None = None, cache: Path | None = None) -> Table:
-    """Return a table: a file, or what `hub_table` loads; raise `DataError` with what is wrong with it."""
+    """Return a table: a file, or what `hub_table` loads; raise `DataError` with what is wrong with it.
+
+    ``split`` is that of a data set, or the sheet of a workbook.
+    """
     name, path = hub_name(source), Path(source)
     if name is not None or path.is_dir():
         return hub_table(name or str(path), split, cache)
     if not path.exists():
         near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise DataError(f"the table {str(path)!r} does not exist{nearest(path.name, near)}")
-    return sound(read_table(path))
+    return sound(read_any(path, split))
 
 
 def split_table(found: Mapping[Any, Any], split: str | None, source: str) -> Table:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from metaeval.base.errors import nearest
+from metaeval.base.records import USER_RATER
 from metaeval.base.validation import Strict
 
 if TYPE_CHECKING:
@@ -23,10 +24,43 @@ Names = Annotated[
 """One name or several."""
 
 
+def _as_text(given: object) -> object:
+    """Return a scalar of YAML as the text of a cell."""
+    match given:
+        case bool():
+            return str(given).lower()
+        case int():
+            return str(given)
+        case float():
+            return f"{given:.15g}"
+    return given
+
+
+Word = Annotated[str, BeforeValidator(_as_text)]
+"""A value of a cell; a number stands for its text."""
+Words = Annotated[
+    list[Word], BeforeValidator(lambda v: v if isinstance(v, list) else [v]), Field(min_length=1)
+]
+"""One value or several."""
+
+
 class FromColumn(Strict):
     """A value that is given by a column, row by row."""
 
     column: Name
+
+
+class Constant(Strict):
+    """A value that the table lacks: the same in every row, or the number of the row."""
+
+    constant: Name | None = None
+    row: Literal[True] | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.constant is None) == (self.row is None):
+            raise ValueError("give either `constant: TEXT` or `row: true`")
+        return self
 
 
 class Entry(Strict):
@@ -36,6 +70,8 @@ class Entry(Strict):
     aspect: str | FromColumn | None = None
     where: dict[str, list[str]] = Field(default_factory=dict)
     who_is: ClassVar[str]
+    usual: ClassVar[str] = ""
+    """Whose values a pattern's columns hold if nothing says so."""
 
     @property
     def who(self) -> str | FromColumn | None:
@@ -50,7 +86,7 @@ class Entry(Strict):
             if len(given) != len(set(given)):
                 raise ValueError(f"{pattern!r} has one placeholder twice")
             # Without a pattern, the column may be the name; a pattern must say which part is.
-            who = self.who or (f"{{{self.who_is}}}" if given else "")
+            who = self.who or (f"{{{self.who_is}}}" if given and not self.usual else "")
             for template in (t for t in (who, self.aspect) if isinstance(t, str)):
                 if lacking := [name for name in placeholders(template) if name not in given]:
                     raise ValueError(
@@ -67,7 +103,9 @@ class Entry(Strict):
         """Return whose values ``column`` holds, given what its placeholders stand for."""
         if isinstance(self.who, FromColumn):
             return self.who
-        return values.get(self.who_is, column) if self.who is None else fill(self.who, values)
+        if self.who is None:
+            return values.get(self.who_is) or (self.usual if values and self.usual else column)
+        return fill(self.who, values)
 
 
 class RatingEntry(Entry):
@@ -75,6 +113,7 @@ class RatingEntry(Entry):
 
     rater: str | FromColumn | None = None
     who_is = "rater"
+    usual = USER_RATER
 
 
 class ScoreEntry(Entry):

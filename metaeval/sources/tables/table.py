@@ -54,6 +54,8 @@ class Table:
     rows: NDArray[np.int64]
     labels: Mapping[str, str] = field(default_factory=dict)
     value_labels: NDArray[np.object_] | None = None
+    read_as: str = ""
+    """What was found out of the file: its encoding, separator or sheet; empty if nothing had to be."""
 
     def problem(self, position: int, column: str | None, message: str) -> Problem:
         """Return a problem with the cell at ``position`` (0-based) and ``column`` of ``frame``."""
@@ -86,17 +88,28 @@ def read_table(path: Path) -> tuple[Table | None, list[Problem]]:
             f"{path.name!r} has no suffix that is known; it may be {', '.join(SUFFIXES)}"
             f"{nearest(suffix, SUFFIXES) if suffix else ''}"
         )
+    content = content_of(path)
+    return (None, [content]) if isinstance(content, Problem) else read_content(path.name, content, suffix)
+
+
+def content_of(path: Path) -> bytes | Problem:
+    """Return what a file holds, or why it cannot be read."""
     try:
         content = path.read_bytes()
     except OSError as error:
-        return None, [Problem(path.name, None, None, f"cannot be read: {error.strerror}")]
-    if not content.strip():
-        return None, [Problem(path.name, None, None, "is empty; it needs a header and rows")]
+        return Problem(path.name, None, None, f"cannot be read: {error.strerror}")
+    return (
+        content if content.strip() else Problem(path.name, None, None, "is empty; it needs a header and rows")
+    )
+
+
+def read_content(name: str, content: bytes, suffix: str) -> tuple[Table | None, list[Problem]]:
+    """Read the content of a file; see `read_table`."""
     if suffix == ".parquet":
-        return _read_parquet(path.name, content)
+        return _read_parquet(name, content)
     if suffix == ".jsonl":
-        return _read_jsonl(path.name, content)
-    return _read_delimited(path.name, content, _DELIMITERS[suffix])
+        return _read_jsonl(name, content)
+    return read_delimited(name, content, _DELIMITERS[suffix])
 
 
 def arrow_frame(table: pa.Table) -> pd.DataFrame:
@@ -177,10 +190,11 @@ def _refuse_constant(word: str) -> float:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
-def _read_delimited(name: str, content: bytes, delimiter: str) -> tuple[Table | None, list[Problem]]:
+def read_delimited(name: str, content: bytes, delimiter: str) -> tuple[Table | None, list[Problem]]:
+    """Read fields that are separated by ``delimiter``, in UTF-8; see `read_table`."""
     content = content.removeprefix(_BOM)
     sound = read_sound(content, delimiter)
-    if sound is not None and not _header_problems(name, sound[0]):
+    if sound is not None and not header_problems(name, sound[0]):
         return _table(name, sound[0], arrow_frame(sound[1])), []
     return _read_records(name, content, delimiter)
 
@@ -214,7 +228,7 @@ def _read_records(name: str, content: bytes, delimiter: str) -> tuple[Table | No
         return None, [*problems, Problem(name, number + 1, None, message)]
     except UnicodeDecodeError:
         return None, [_where_not_utf8(name, content, delimiter)]
-    if wrong_header := _header_problems(name, header):
+    if wrong_header := header_problems(name, header):
         return None, [*wrong_header, *problems]
     whole = pa.concat_tables([*tables, _arrow(batch, len(header))])
     return _table(name, header, arrow_frame(whole), np.asarray(rows, dtype=np.int64)), problems
@@ -233,7 +247,8 @@ def _arrow(records: Sequence[Sequence[str]], columns: int) -> pa.Table:
     return pa.table([pa.array(c, pa.string()) for c in cells], [str(i) for i in range(columns)])
 
 
-def _header_problems(name: str, header: Sequence[str]) -> list[Problem]:
+def header_problems(name: str, header: Sequence[str]) -> list[Problem]:
+    """Return what is wrong with the names of columns."""
     if not any(header):
         return [Problem(name, 1, None, "the first row names no columns")]
     first = {column: n for n, column in reversed([*enumerate(header)])}

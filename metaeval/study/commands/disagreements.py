@@ -107,21 +107,22 @@ def labels_of_disagreements(
 def _units(run: OpenRun, members: Sequence[str], aspects: Sequence[str]) -> pd.DataFrame:
     """Return every unit and aspect with the panel's disagreement, the most disputed first."""
     scale, known = run.record.data.scale, run.record.study.aspects
-    low, high = scale.min, scale.max
     for aspect in aspects:
         one_of(aspect, known, "there is no aspect", "allowed")
     own = run.scores.frame[run.scores.frame["evaluator"].isin(list(members))]
     fitting = on_scale(own, scale, run.scores.kinds)
     for name in members:
         if name not in fitting:
-            scores = own.loc[own["evaluator"] == name, "score"].dropna()
-            off = scores[(scores < low) | (scores > high)]
-            such = f" (it has {off.iloc[0]:.4g})" if len(off) else ""
+            scored = own[(own["evaluator"] == name) & own["score"].notna()]
+            scales = [scale.of(aspect) for aspect in scored["aspect"]]
+            off = [v for v, on in zip(scored["score"], scales, strict=True) if not on.min <= v <= on.max]
+            such = f" (it has {off[0]:.4g})" if off else ""
+            what = scale if scale.own else f"from {scale.min:g} to {scale.max:g}"
             raise MetaevalError(
-                f"{name} does not score on the scale from {low:g} to {high:g}{such}: how far it is from the "
+                f"{name} does not score on the scale {what}{such}: how far it is from the "
                 "others cannot be said; leave it out of the panel"
             )
-    units = split_units(own[own["aspect"].isin(list(aspects or known))], members, low, high)
+    units = split_units(own[own["aspect"].isin(list(aspects or known))], members, scale)
     if units.empty:
         raise MetaevalError("no unit has a score of two members of the panel; choose others with --judge")
     return units

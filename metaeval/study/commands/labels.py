@@ -114,7 +114,6 @@ def labelled_data(path: Path, how: Calibrating) -> LabelledScores:
             "with a study first: metaeval run STUDY.yaml"
         )
     of_truth = score(data, [truth])
-    scale = [data.scale.min, data.scale.max, data.scale.integer]
     return LabelledScores(
         score(data, specs),
         truth_ratings(of_truth),
@@ -123,7 +122,7 @@ def labelled_data(path: Path, how: Calibrating) -> LabelledScores:
         _with(Bootstrap(resamples=RESAMPLES), how),
         {
             "metaeval": __version__,
-            "data": {"name": data.name, "fingerprint": data.fingerprint, "scale": scale},
+            "data": {"name": data.name, "fingerprint": data.fingerprint, "scale": data.scale.facts()},
             "truth": dict(of_truth.signatures[truth]),
         },
         specs,

@@ -85,14 +85,16 @@ def range_use(data: JudgedUnits, judge: str, resampler: Resampler) -> RangeUse |
     """
     if judge not in data.rates or data.scale is None:
         return None
-    edges = edges_of(data.scale)
+    edges = [edges_of(data.scale.of(aspect)) for aspect in data.aspects]
     use = data.rated(judge)
-    n = len(edges) - 1
+    n = np.array([len(e) - 1 for e in edges])[:, None]
 
     def levels(values: Floats) -> Floats:
         """Count by aspect, level and cluster, shape (A, levels, n_clusters); half-way is the level above."""
-        level = np.clip(np.searchsorted(edges, np.where(use, values, 0.0), side="right") - 1, 0, n - 1)
-        return np.stack([data.by_cluster(np.where(level == k, 1.0, 0.0), use) for k in range(n)], axis=1)
+        places = [np.searchsorted(e, v, side="right") for e, v in zip(edges, values, strict=True)]
+        level = np.clip(np.where(use, places, 1) - 1, 0, n - 1)
+        counts = [data.by_cluster(np.where(level == k, 1.0, 0.0), use) for k in range(n.max())]
+        return np.stack(counts, axis=1)
 
     of_judge, of_truth = levels(data.of(judge)), levels(data.truth)
     units = of_judge.sum(axis=1)
@@ -100,7 +102,9 @@ def range_use(data: JudgedUnits, judge: str, resampler: Resampler) -> RangeUse |
     def share(counts: Floats) -> Measured:
         return measured(mean_of(counts, units), resampler, bounds=(0.0, 1.0))
 
-    middle = slice((n - 1) // 2, n // 2 + 1)  # the middle level, or the two of them
+    ladder = np.arange(n.max())
+    # The middle level of each aspect's scale, or the two of them.
+    middle = ((ladder >= (n - 1) // 2) & (ladder <= n // 2))[:, :, None]
     both = ClusterSums(np.stack([of_judge, of_truth]), lambda s: ratio(_entropy(s[0]), _entropy(s[1])))
     entropy = measured(both, resampler, bounds=(0.0, np.inf))
     return RangeUse(
@@ -108,8 +112,8 @@ def range_use(data: JudgedUnits, judge: str, resampler: Resampler) -> RangeUse |
         replace(entropy, p=_swapped(of_judge, of_truth, resampler)),
         (of_judge.sum(axis=2) > 0).sum(axis=1),
         (of_truth.sum(axis=2) > 0).sum(axis=1),
-        share(of_judge[:, middle].sum(axis=1)),
-        share(of_truth[:, middle].sum(axis=1)),
+        share((of_judge * middle).sum(axis=1)),
+        share((of_truth * middle).sum(axis=1)),
         use.sum(axis=1),
     )
 

@@ -93,10 +93,11 @@ def map_fits(
                     continue
                 x, y = data.scores[e, a, units], data.truth[a, units]
                 own = None if block is None else block[units]
-                bounds = (scale.min, scale.max)
+                on = scale.of(aspect)
+                bounds = (on.min, on.max)
                 fitted = cross_fitted(x, y, clusters, block=own, bounds=bounds, seed=bootstrap.seed)
                 predicted = {MEAN: fitted.mean, MAP: fitted.common}
-                if x.min() >= scale.min and x.max() <= scale.max:
+                if x.min() >= on.min and x.max() <= on.max:
                     predicted[RAW] = x
                 if own is not None:
                     predicted |= {OWN_MEAN: fitted.own_mean, OWN_MAP: fitted.own}

@@ -179,7 +179,7 @@ def _labels(
     keys = keys_of(data)
     for number, row, unit in zip(sheet.numbers, sheet.rows, units, strict=True):
         for column, cell in zip(sheet.columns, row, strict=True):
-            value = _label(cell, data.scale) if column in aspects else None
+            value = _label(cell, data.scale.of(aspects[column])) if column in aspects else None
             if isinstance(value, str):
                 problems.append(Problem(sheet.name, number, column, value))
             elif value is not None and isinstance(unit, int):

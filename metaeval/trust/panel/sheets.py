@@ -17,6 +17,7 @@ from metaeval.trust.panel.splits import splits
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from metaeval.base.records import Scale
     from metaeval.base.simulation import Simulation
     from metaeval.trust.panel.gain import Fitting, Gain
 
@@ -32,7 +33,7 @@ _SPLIT = (
 _MEASURES = (*(c.name for c in _SPLIT), "n_members")
 
 
-def split_units(scores: pd.DataFrame, members: Sequence[str], least: float, most: float) -> pd.DataFrame:
+def split_units(scores: pd.DataFrame, members: Sequence[str], scale: Scale) -> pd.DataFrame:
     """Measure the disagreement of a panel on every unit and aspect.
 
     Parameters
@@ -41,8 +42,8 @@ def split_units(scores: pd.DataFrame, members: Sequence[str], least: float, most
         Key columns, ``evaluator``, ``aspect``, ``score``; NaN for a missing one.
     members
         The evaluators of the panel.
-    least, most
-        The ends of the scale.
+    scale
+        Of the ratings.
 
     Returns
     -------
@@ -56,6 +57,8 @@ def split_units(scores: pd.DataFrame, members: Sequence[str], least: float, most
     names = [*keys, "aspect"]
     wide = own.set_index([*names, "evaluator"])["score"].unstack()  # noqa: PD010 - nothing to sum up
     wide = wide.reindex(columns=list(members))
+    scales = [scale.of(aspect) for aspect in wide.index.get_level_values("aspect")]
+    least, most = np.array([s.min for s in scales]), np.array([s.max for s in scales])
     found = splits(wide.to_numpy(float).T, least, most)
     of_members = wide.rename(columns=lambda name: f"{SCORE}{name}").reset_index(drop=True)
     measures = pd.DataFrame({name: getattr(found, name) for name in _MEASURES})

@@ -27,7 +27,7 @@ class Splits:
     """Ordinal disagreement: 0 if all gave the same score, 1 if half gave each end of the scale."""
 
 
-def splits(scores: Floats, least: float, most: float) -> Splits:
+def splits(scores: Floats, least: float | Floats, most: float | Floats) -> Splits:
     """Measure the disagreement of K members on N units.
 
     Parameters
@@ -35,7 +35,7 @@ def splits(scores: Floats, least: float, most: float) -> Splits:
     scores
         Shape (K, N); NaN for a missing score.
     least, most
-        The ends of the scale.
+        The ends of the scale, or of that of each unit, shape (N,).
 
     Notes
     -----
@@ -44,7 +44,7 @@ def splits(scores: Floats, least: float, most: float) -> Splits:
     absolute deviation from the median, so D = 2 · deviation / (most - least), for any scores on the scale.
     """
     values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 2 or not most > least:
+    if values.ndim != 2 or not np.all(np.greater(most, least)):
         raise ValueError("scores must have two dimensions, and the scale a length")
     there = ~np.isnan(values)
     n = there.sum(axis=0)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metaeval.base.records import Scale
 from metaeval.trust.panel.sheets import agreement_sheet, disagreements_sheet, split_units
 from metaeval.trust.panel.splits import splits
 
@@ -66,7 +67,7 @@ def scores() -> pd.DataFrame:
 
 
 def test_the_most_disputed_units_come_first_whatever_the_order_of_the_rows() -> None:
-    units = split_units(scores(), ["c", "a", "b"], 1, 5)
+    units = split_units(scores(), ["c", "a", "b"], Scale(1, 5))
     assert list(zip(units["user_id"], units["aspect"], strict=True)) == [
         ("u2", "fitting"),
         ("u1", "clear"),
@@ -76,12 +77,12 @@ def test_the_most_disputed_units_come_first_whatever_the_order_of_the_rows() -> 
     ]
     assert list(units.columns[-3:]) == ["score @ c", "score @ a", "score @ b"]
     assert units.loc[0, "score @ c"] == 5
-    again = split_units(scores().sample(frac=1, random_state=1), ["c", "a", "b"], 1, 5)
+    again = split_units(scores().sample(frac=1, random_state=1), ["c", "a", "b"], Scale(1, 5))
     pd.testing.assert_frame_equal(units, again)
 
 
 def test_each_unit_is_listed_once() -> None:
-    units = split_units(scores(), ["a", "b", "c"], 1, 5)
+    units = split_units(scores(), ["a", "b", "c"], Scale(1, 5))
     sheet = disagreements_sheet(units, ["a", "b", "c"], 10)
     assert list(sheet.frame["user_id"]) == ["u2", "u1", "u3"]
     assert len(disagreements_sheet(units, ["a", "b", "c"], 2).frame) == 2

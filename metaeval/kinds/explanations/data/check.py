@@ -49,8 +49,8 @@ def build(manifest: Manifest, tables: Mapping[str, Table]) -> tuple[ExplanationS
         users=frames.get("users"),
         scores=frames.get("scores"),
         **about(manifest),
-        aspects=dict(manifest.aspects),
-        scale=manifest.scale.scale(),
+        aspects=manifest.statements,
+        scale=manifest.scales,
         texts=manifest.texts,
         named_by=tuple(manifest.keys),
         extra=dict(manifest.extra),
@@ -145,7 +145,9 @@ class _Checker(TableChecker):
         cells = combine(codes, frame[rater], frame["aspect"])
         self.problems += duplicates(table, frame[names], f"the {value} of", cells)
         if kind == "ratings":
-            self.check_scale("ratings", frame["rating"], self.manifest.scale.scale())
+            scale, aspects = self.manifest.scales, frame["aspect"].to_numpy()
+            for name, own in scale.own or [("", scale)]:
+                self.check_scale("ratings", frame["rating"], own, aspects == name if name else None)
 
     def _unknown_unit(self, table: Table, frame: pd.DataFrame, i: int, explanations: pd.DataFrame) -> Problem:
         for key in self.keys:

@@ -37,7 +37,7 @@ class ExplanationSet(KeyedUnits):
     aspects
         Name of each aspect → the statement that raters saw.
     scale
-        The rating scale, one for all aspects.
+        The rating scale; ``scale.of(aspect)`` is that of one aspect.
     users
         One row per user: ``user_id`` and profile fields; None if there is none.
     scores

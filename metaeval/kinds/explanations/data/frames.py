@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from metaeval.base.validation import model_of
 from metaeval.kinds.explanations.data.check import build
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.manifest import Manifest
+from metaeval.kinds.files.manifest import ScaleModel
 from metaeval.sources.tables.columns import number_column
 from metaeval.sources.tables.table import from_frame
 
@@ -31,7 +32,7 @@ def from_frames(
     explanations: pd.DataFrame,
     ratings: pd.DataFrame,
     *,
-    aspects: Mapping[str, str] | None = None,
+    aspects: Mapping[str, Any] | None = None,
     scale: Scale | tuple[float, float] | None = None,
     users: pd.DataFrame | None = None,
     scores: pd.DataFrame | None = None,
@@ -52,7 +53,8 @@ def from_frames(
     ratings
         Long: the key columns, ``rater``, ``aspect``, ``rating``.
     aspects
-        Name → the statement that raters saw. Left out: the aspects found in ``ratings``, in the order of
+        Name → the statement that raters saw, or ``{"statement": …, "scale": {"min": …, "max": …}}`` for an
+        aspect with a scale of its own. Left out: the aspects found in ``ratings``, in the order of
         their first row, each with its name as its statement.
     scale
         The scale of the ratings; a pair of whole numbers is a scale of whole numbers. Left out: from the
@@ -78,6 +80,8 @@ def from_frames(
         if not isinstance(frame, pd.DataFrame):
             raise DataError(f"{kind} must be a DataFrame, not a {type(frame).__name__}")
         tables[kind] = from_frame(flat(frame, (*_COLUMNS, *keys)), kind)
+    names = _aspects(tables["ratings"]) if aspects is None else dict(aspects)
+    on = _scale(tables["ratings"], scale)
     about: dict[str, Any] = {
         "name": name,
         "licence": licence,
@@ -86,8 +90,8 @@ def from_frames(
         "simulated": simulated,
         "keys": list(keys),
         "texts": "explanation" in tables["explanations"].frame.columns,
-        "aspects": _aspects(tables["ratings"]) if aspects is None else dict(aspects),
-        "scale": asdict(_scale(tables["ratings"], scale)),
+        "aspects": names | {n: {"statement": names[n], "scale": ScaleModel.of(s)} for n, s in on.own},
+        "scale": {"min": on.min, "max": on.max, "integer": on.integer},
     }
     return sound(build(model_of(about, Manifest), tables))
 

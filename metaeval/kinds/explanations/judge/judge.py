@@ -68,7 +68,16 @@ class Judge(UnitJudge, ShowsProfile):
     def fields(self, data: ExplanationSet, aspects: Sequence[str]) -> list[Number]:
         """Return a number on the data's scale for each aspect, with a reason where there is a rubric."""
         aliases, reason = aliases_of(data, aspects), load_prompt(self.prompt).rubric is not None
-        return [Number(a, data.scale, aliases[a], reason) for a in aspects]
+        return [Number(a, data.scale.of(a), aliases[a], reason) for a in aspects]
+
+    def parts(self, data: ExplanationSet, aspects: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the positions of the aspects of each call; one call names one scale."""
+        scales = [data.scale.of(a) for a in aspects]
+        return [
+            tuple(a for a in part if scales[a] == scale)
+            for part in super().parts(data, aspects)
+            for scale in dict.fromkeys(scales[a] for a in part)
+        ]
 
     def prepared(self, data: ExplanationSet, aspects: Sequence[str]) -> _Prepared:
         """Return template, examples and texts; raise `DataError` if the data lack what they need."""

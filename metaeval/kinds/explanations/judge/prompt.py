@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import DataError, PromptError, nearest, unknown
-from metaeval.base.records import USER_RATER
+from metaeval.base.records import USER_RATER, Scale
 from metaeval.judging.prompts import JudgePrompt
 from metaeval.llm.prompts.same import Same
 from metaeval.llm.replies.aliases import ASPECT_ALIASES
@@ -94,16 +94,21 @@ class UnitPrompt:
     def __init__(
         self, template: PromptTemplate, data: ExplanationSet, aspects: Sequence[str], reply: str = "auto"
     ) -> None:
+        scale = Scale.over({a: data.scale.of(a) for a in aspects})
+        if scale.own:
+            raise DataError(
+                f"{', '.join(aspects)} have different scales in data set {data.name!r}; ask for one aspect"
+            )
         if template.rubric is not None:
-            _check_rubric(template, template.rubric, data, aspects)
+            _check_rubric(template, template.rubric, data, aspects, scale)
         self._data, self._aspects = data, tuple(aspects)
         self._prompt = JudgePrompt(
             template,
             [_asked(template.rubric, a, statement_of(data, a)) for a in aspects],
             {
-                "scale_min": _short(data.scale.min),
-                "scale_max": _short(data.scale.max),
-                "integer": data.scale.integer,
+                "scale_min": _short(scale.min),
+                "scale_max": _short(scale.max),
+                "integer": scale.integer,
                 "language": one_line(data.language) or None,
             },
             known=PLACEHOLDERS,
@@ -236,7 +241,7 @@ def _asked(rubric: Rubric | None, aspect: str, statement: str) -> dict[str, Any]
 
 
 def _check_rubric(
-    template: PromptTemplate, rubric: Rubric, data: ExplanationSet, aspects: Sequence[str]
+    template: PromptTemplate, rubric: Rubric, data: ExplanationSet, aspects: Sequence[str], scale: Scale
 ) -> None:
     names = [d.name for d in rubric.dimensions]
     for aspect in aspects:
@@ -245,10 +250,10 @@ def _check_rubric(
                 f"prompt {template.name!r} has no dimension {aspect!r}{nearest(aspect, names)} (it has: "
                 f"{', '.join(names)}); write a rubric of your own, with `base: rubric` and its dimensions"
             )
-    if (rubric.scale_min, rubric.scale_max) != (data.scale.min, data.scale.max):
+    if (rubric.scale_min, rubric.scale_max) != (scale.min, scale.max):
         raise PromptError(
             f"prompt {template.name!r} has anchors on a scale from {rubric.scale_min:g} to "
-            f"{rubric.scale_max:g}, and the ratings of data set {data.name!r} are {data.scale}; "
+            f"{rubric.scale_max:g}, and the ratings of data set {data.name!r} are {scale}; "
             "anchor the levels of that scale"
         )
 

@@ -150,7 +150,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
             "outcome": {
                 "comparisons": len(compared.matches),
                 "possible": possible,
-                "calls_saved": 2 * saved * len(self.parts(aspects)),
+                "calls_saved": 2 * saved * len(self.parts(data, aspects)),
                 **compared.counts(),
             },
         }
@@ -220,7 +220,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
                     break
                 questions = self._questions(data, aspects, matches, len(compared.matches))
                 compared.expect(matches)
-                total = 2 * len(matches) * len(self.parts(aspects))
+                total = 2 * len(matches) * len(self.parts(data, aspects))
                 with closing(self.ask(questions, settings, total=total)) as answers:
                     for question, found in answers:
                         compared.take(question, found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
@@ -50,7 +49,7 @@ class LogManifest(DataManifest, Described):
         return cls(
             **about(data),
             kind="exposure",
-            outcome=ScaleModel(**asdict(data.outcome)),
+            outcome=ScaleModel.of(data.outcome),
             statement=data.statement,
             positive=None if data.positive == data.outcome.max else data.positive,
             exposure="pair" if data.exposure == "pair" else "choice",

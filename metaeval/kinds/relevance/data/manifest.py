@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
@@ -49,7 +48,7 @@ class CollectionManifest(DataManifest):
             **about(data),
             kind="relevance",
             statement=data.aspects[RELEVANCE],
-            scale=ScaleModel(**asdict(data.scale)),
+            scale=ScaleModel.of(data.scale),
             labels={str(label): called for label, called in data.labels.items()},
             relevant=data.relevant,
             depth=data.depth,

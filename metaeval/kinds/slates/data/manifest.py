@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -47,6 +46,6 @@ class SlateManifest(DataManifest):
             statement=data.aspects[PREFERENCE],
             tasks=dict(data.tasks),
             domain=DomainModel(**data.domain._asdict()),
-            history_scale=None if scale is None else ScaleModel(**asdict(scale)),
+            history_scale=None if scale is None else ScaleModel.of(scale),
             extra=dict(data.extra),
         )

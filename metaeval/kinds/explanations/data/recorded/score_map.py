@@ -17,7 +17,6 @@ Every key may be left out. The words are those of the map of a table
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
@@ -105,7 +104,7 @@ class ScoreMap(Strict):
         return TableMap(
             name=data.name,
             aspects={n: Aspect(statement=s, code=codes.get(n)) for n, s in data.aspects.items()},
-            scale=ScaleModel(**asdict(data.scale)),
+            scale=ScaleModel.of(data.scale),
             split=self.split,
             missing=self.missing,
             units={"item_id": "item_id", "generator": "generator"},

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, Problem, nearest, sound, unknown
+from metaeval.base.errors import DataError, Problem, sound, unknown
 from metaeval.base.validation import read_model
 from metaeval.kinds.explanations.data.check import build
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.tables.map import TableMap
+from metaeval.kinds.explanations.data.tables.prepare import matching, not_there, prepared
 from metaeval.kinds.files.checks import duplicates
 from metaeval.sources.hub.repository import any_table
 from metaeval.sources.tables.columns import number_column, text_column
-from metaeval.sources.tables.entries import FromColumn, fill, placeholders
+from metaeval.sources.tables.entries import FromColumn, fill
 from metaeval.sources.tables.table import Table
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ def import_table(
     Parameters
     ----------
     source
-        A CSV, TSV, JSONL or Parquet file, a local folder that the ``datasets`` library can load, or the name
-        of a data set on the hub.
+        A CSV, TSV, XLSX, JSON, JSONL or Parquet file, a local folder that the ``datasets`` library can load,
+        or the name of a data set on the hub.
     map_file
         Which column is what; see `metaeval.kinds.explanations.data.tables.map`.
     out
@@ -83,11 +84,12 @@ def import_table(
 
 def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> TableImport:
     """Return the data set that ``table_map`` makes of ``table``."""
+    table, of_units = prepared(table, table_map, map_name)
     given = [str(c) for c in table.frame.columns]
     ratings = [s for e in table_map.ratings for s in sources_of(e, table_map, given, map_name)]
     scores = [s for e in table_map.scores for s in sources_of(e, table_map, given, map_name)]
-    named = {*table_map.units.values(), *table_map.users.values()}
-    absent = [_not_there(c, given, map_name) for c in sorted(named) if c not in given]
+    named = {*of_units.values(), *table_map.users.values(), *table_map.where}
+    absent = [not_there(c, given, map_name) for c in sorted(named) if c not in given]
     if absent:
         raise DataError(absent)
     value_columns = [s.column for s in (*ratings, *scores)]
@@ -100,24 +102,22 @@ def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> Tab
     }
     long = bool(selectors)
 
-    units = _renamed(table, table_map.units)
+    units = _renamed(table, of_units)
     problems: list[Problem] = []
     keys: dict[str, Any] = {}
     for key in (k for k in KEYS if k in units.columns):
-        keys[key], found = text_column(table, table_map.units[key])
+        keys[key], found = text_column(table, of_units[key])
         problems += found
     if not long:
         # Reported once per row, not per column.
         problems += duplicates(table, pd.DataFrame(keys), "the unit")
-    tables = {
-        "explanations": _once(table, units.assign(**keys), list(keys), table_map.units, problems, long=long)
-    }
+    tables = {"explanations": _once(table, units.assign(**keys), list(keys), of_units, problems, long=long)}
     if table_map.users:
         users = _renamed(table, table_map.users)
         users.insert(0, "user_id", keys["user_id"])
-        labels = {**table_map.users, "user_id": table_map.units["user_id"]}
+        labels = {**table_map.users, "user_id": of_units["user_id"]}
         tables["users"] = _once(table, users, ["user_id"], labels, problems, long=True)
-    stacker = Stacker(table, table_map, pd.DataFrame(keys), {k: table_map.units[k] for k in keys}, problems)
+    stacker = Stacker(table, table_map, pd.DataFrame(keys), {k: of_units[k] for k in keys}, problems)
     tables["ratings"] = stacker.long_table(ratings, "rater", "rating")
     if scores:
         tables["scores"] = stacker.long_table(scores, "evaluator", "score")
@@ -132,19 +132,10 @@ def sources_of(entry: Entry, table_map: TableMap, given: list[str], map_name: st
     """Return the columns of the table that match an entry of the map."""
     for selector in (entry.who, entry.aspect):
         if isinstance(selector, FromColumn) and selector.column not in given:
-            raise DataError([_not_there(selector.column, given, map_name)])
+            raise DataError([not_there(selector.column, given, map_name)])
     found: list[_Source] = []
     for columns in entry.columns:
-        if not placeholders(columns):
-            if columns not in given:
-                raise DataError([_not_there(columns, given, map_name)])
-            matches = [(columns, dict[str, str]())]
-        else:
-            pattern = table_map.pattern(entry, columns)
-            matches = [(c, m.groupdict()) for c in given if (m := pattern.fullmatch(c))]
-        if not matches:
-            message = f"no column of the table fits the pattern {columns!r}{nearest(columns, given)}"
-            raise DataError([Problem(map_name, None, None, message)])
+        matches = matching(columns, table_map, given, map_name, entry.where)
         found += [_source(entry, table_map, column, values, map_name) for column, values in matches]
     return found
 
@@ -160,11 +151,6 @@ def _source(entry: Entry, table_map: TableMap, column: str, values: dict[str, st
         message = unknown("unknown aspect", name, table_map.aspects, "allowed")
         raise DataError([Problem(map_name, None, None, message)])
     return _Source(column, who, names[name] if name else "")
-
-
-def _not_there(column: str, given: list[str], map_name: str) -> Problem:
-    message = f"the column {column!r} is not in the table{nearest(column, given)}"
-    return Problem(map_name, None, None, message)
 
 
 def _renamed(table: Table, columns: Mapping[str, str]) -> pd.DataFrame:
@@ -225,7 +211,9 @@ class Stacker(NamedTuple):
             parts.append(self.keys.assign(**{who: names, "aspect": aspects, value: numbers}))
         frame = pd.concat(parts, ignore_index=True)
         value_labels = np.repeat(np.array([s.column for s in sources], dtype=object), len(self.keys))
-        return Table(table.name, frame, np.tile(table.rows, len(parts)), labels, value_labels)
+        said = ~((frame[who] == "") & frame[value].isna()).to_numpy(dtype=bool)  # else a row without a rating
+        rows = np.tile(table.rows, len(parts))[said]
+        return Table(table.name, frame[said].reset_index(drop=True), rows, labels, value_labels[said])
 
 
 def _refuse_same_name(table: Table, sources: list[_Source], who: str) -> None:

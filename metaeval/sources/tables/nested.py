@@ -1,0 +1,83 @@
+"""Flatten nested values: ``{"user": {"id": 7}}`` has the column ``user.id``, a list ``marks`` ``marks.0``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import DataError, Problem, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metaeval.sources.tables.table import Table
+
+_LONGEST = 50  # elements of a list, up to which each has its own column
+
+
+def flattened(table: Table, explode: Sequence[str] = ()) -> Table:
+    """Return a table without nested values.
+
+    Parameters
+    ----------
+    table
+        Its cells may hold mappings and lists.
+    explode
+        Columns of lists, by their paths: each element becomes a row of its own. A row whose list is empty
+        stays.
+
+    Raises
+    ------
+    DataError
+        If one of ``explode`` is no column of lists.
+    """
+    table = replace(table, frame=_flat(table.frame, explode))
+    for path in explode:
+        columns = [str(c) for c in table.frame.columns]
+        if path not in columns or not any(_is_list(v) for v in table.frame[path]):
+            lists = [c for c in columns if any(_is_list(v) for v in table.frame[c])]
+            message = unknown("there is no column of lists", path, lists or ["none"], "there are")
+            raise DataError([Problem(table.name, None, None, message)])
+        cells = [list(v) if _is_list(v) else [] for v in table.frame[path]]
+        at = np.repeat(np.arange(len(cells)), [max(1, len(c)) for c in cells])
+        rows = table.frame.iloc[at].reset_index(drop=True)
+        rows[path] = pd.Series([v for c in cells for v in c or [None]], dtype=object)
+        table = replace(table, frame=_flat(rows, explode), rows=table.rows[at])
+    return table
+
+
+def _flat(frame: pd.DataFrame, keep: Sequence[str]) -> pd.DataFrame:
+    """Replace columns of mappings and of short lists by a column for each key or place."""
+    if not any(_is_nested(frame[c]) for c in frame.columns):
+        return frame
+    columns: dict[str, Any] = {}
+    for name in map(str, frame.columns):
+        values = frame[name]
+        given = [v for v in values if _is_list(v) or not pd.isna(v)] if _is_nested(values) else []
+        parts: dict[str, list[Any]]
+        if given and all(isinstance(v, dict) for v in given):
+            keys = dict.fromkeys(k for v in given for k in v)
+            parts = {f"{name}.{k}": [v.get(k) if isinstance(v, dict) else None for v in values] for k in keys}
+        elif given and name not in keep and all(_is_list(v) and len(v) <= _LONGEST for v in given):
+            places = range(max(map(len, given)))
+            parts = {
+                f"{name}.{i}": [v[i] if _is_list(v) and i < len(v) else None for v in values] for i in places
+            }
+        else:
+            columns[name] = values
+            continue
+        inner = pd.DataFrame({k: pd.Series(v, dtype=object) for k, v in parts.items()}, index=frame.index)
+        flat = _flat(inner, keep)
+        columns |= {str(c): flat[c] for c in flat.columns}
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def _is_nested(values: pd.Series[Any]) -> bool:
+    return values.dtype == object and any(isinstance(v, dict) or _is_list(v) for v in values)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list | np.ndarray)

@@ -1,0 +1,135 @@
+"""Tables as people have them: separators, encodings, decimal commas, workbooks and shapes of JSON."""
+
+from __future__ import annotations
+
+import json
+
+import openpyxl
+import pandas as pd
+import pytest
+
+from metaeval.base.errors import DataError, sound
+from metaeval.sources.hub.repository import any_table
+from metaeval.sources.tables.formats import read_any
+
+RECORDS = [{"user": "u1", "text": "Für dich, genau", "mark": 4}, {"user": "u2", "text": "Naïve", "mark": 5}]
+
+
+@pytest.mark.parametrize(
+    ("separator", "told"), [(",", ""), (";", "semicolons"), ("\t", "tabs"), ("|", "bars")]
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_any_separator_and_encoding(tmp_path, separator, told, encoding) -> None:
+    path = tmp_path / "t.csv"
+    pd.DataFrame(RECORDS).to_csv(path, sep=separator, index=False, encoding=encoding)
+    table = sound(read_any(path))
+    assert table.frame["text"].tolist() == [r["text"] for r in RECORDS]
+    assert list(table.frame.columns) == ["user", "text", "mark"]
+    assert table.rows.tolist() == [2, 3]
+    assert told in table.read_as
+    assert ("text" in table.read_as) == (encoding in ("utf-16", "cp1252"))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("gb18030", "这部电影很好看,因为你喜欢喜剧"),
+        ("shift_jis", "この映画はとても面白いです"),
+        ("cp1251", "Этот фильм понравится вам"),
+        ("cp1252", "it’s fine"),
+        ("cp1252", "«Très drôle» – à voir"),
+    ],
+)
+def test_the_encoding_is_guessed(tmp_path, encoding, text) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(f'user,text\nu1,"{text}"\n'.encode(encoding))
+    assert sound(read_any(path)).frame["text"].tolist() == [text]
+
+
+def test_a_decimal_comma_is_read_where_semicolons_separate(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("user;score;text\nu1;0,5;1,2 and 3\nu2;12;4,5\n", encoding="utf-8")
+    frame = sound(read_any(path)).frame
+    assert frame["score"].tolist() == ["0.5", "12"]
+    assert frame["text"].tolist() == ["1,2 and 3", "4,5"]
+
+
+def workbook(path, rows, merged=(), title="Sheet") -> None:
+    book = openpyxl.Workbook()
+    book.active.title = title
+    for row in rows:
+        book.active.append(row)
+    for span in merged:
+        book.active.merge_cells(span)
+    book.create_sheet("Notes").append(["written by me", "today"])
+    book.save(path)
+
+
+def test_a_merged_header_and_merged_keys_of_a_workbook(tmp_path) -> None:
+    rows = [
+        ["Our study, 2026", None, None, None, None, None],
+        ["user", "item", "Trust", None, "Fun", None],
+        [None, None, "ann", "ben", "ann", "ben"],
+        ["u1", 7, 4, 5, None, 2],
+        [None, 8, 3, 3, 1, 1],
+        [None, None, None, None, None, None],
+        ["u2", 7, 1, 2, 3, 4],
+    ]
+    workbook(tmp_path / "t.xlsx", rows, ["C2:D2", "E2:F2", "A2:A3", "A4:A5"])
+    table = sound(read_any(tmp_path / "t.xlsx"))
+    assert list(table.frame.columns) == ["user", "item", "Trust ann", "Trust ben", "Fun ann", "Fun ben"]
+    assert table.frame["user"].tolist() == ["u1", "u1", "u2"]
+    assert table.frame["item"].tolist() == [7, 8, 7]
+    assert table.rows.tolist() == [4, 5, 7]
+    assert table.read_as == "sheet 'Sheet' of 2 sheets, a header of two rows"
+    plain = [row for i, row in enumerate(rows) if i]
+    workbook(tmp_path / "plain.xlsx", plain)  # the same without merged cells
+    assert list(sound(read_any(tmp_path / "plain.xlsx")).frame.columns) == list(table.frame.columns)
+
+
+def test_one_header_row_stays_one_and_a_sheet_can_be_named(tmp_path) -> None:
+    workbook(tmp_path / "t.xlsx", [["user", "text"], ["u1", "One"]])
+    assert list(sound(read_any(tmp_path / "t.xlsx")).frame.columns) == ["user", "text"]
+    with pytest.raises(DataError, match=r"no sheet 'Note'; did you mean 'Notes'"):
+        read_any(tmp_path / "t.xlsx", "Note")
+    (tmp_path / "b.xlsx").write_bytes(b"PK\x03\x04 broken")
+    assert "is not a workbook" in str(read_any(tmp_path / "b.xlsx")[1][0])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        RECORDS,
+        {"version": 2, "data": RECORDS},
+        {k: [r[k] for r in RECORDS] for k in RECORDS[0]},
+        {k: {str(i): r[k] for i, r in enumerate(RECORDS)} for k in RECORDS[0]},
+    ],
+)
+def test_shapes_of_json(tmp_path, content) -> None:
+    (tmp_path / "t.json").write_text(json.dumps(content), encoding="utf-8")
+    assert sound(read_any(tmp_path / "t.json")).frame.to_dict("records") == RECORDS
+
+
+def test_json_that_is_no_table(tmp_path) -> None:
+    path = tmp_path / "t.json"
+    for content, said in [
+        ("[1, 2]", "holds no list of objects"),
+        ('{"a": [{"x": 1}], "b": [{"x": 1}]}', "holds several lists of objects (a, b)"),
+        ("{", "is not JSON"),
+        ("[" * 100_000, "nests its values too deeply"),
+    ]:
+        path.write_text(content, encoding="utf-8")
+        assert said in str(read_any(path)[1][0])
+    path.write_text("\n".join(map(json.dumps, RECORDS)), encoding="utf-8")
+    assert len(sound(read_any(path)).frame) == 2
+
+
+def test_a_saved_dataset_is_read_from_its_folder(tmp_path) -> None:
+    import datasets
+
+    datasets.disable_progress_bars()
+    made = datasets.Dataset.from_list(RECORDS)
+    made.save_to_disk(str(tmp_path / "one"))
+    datasets.DatasetDict({"dev": made, "test": made.select([0])}).save_to_disk(str(tmp_path / "two"))
+    assert any_table(tmp_path / "one").frame["user"].tolist() == ["u1", "u2"]
+    assert any_table(tmp_path / "two", "test").frame["user"].tolist() == ["u1"]
