@@ -21,6 +21,7 @@ from metaeval.cli.group import (
     tell_simulated,
 )
 from metaeval.cli.options import PATH, allow_failures, seed
+from metaeval.cli.sheets import format_option
 
 
 def _fill(context: click.Context, parameter: click.Parameter, value: str) -> float | str:
@@ -79,7 +80,8 @@ def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: 
 @click.option("--method", type=click.Choice(["percentile", "bca"]), default="percentile", show_default=True)
 @click.option("--confidence", type=float, default=0.95, show_default=True)
 @seed
-@click.option("--out", type=PATH, help="The file to write; else CSV is printed.")
+@click.option("--out", type=PATH, help="The file to write, rather than to print.")
+@format_option("csv")
 @talk
 def correlate(
     data: str,
@@ -90,10 +92,11 @@ def correlate(
     missing_truth: float | str,
     missing_score: float | str,
     out: Path | None,
+    suffix: str,
     **options: Any,
 ) -> None:
     """Correlate the scores in the file SCORES with the truth of the data set DATA."""
-    from metaeval.study.steps import correlate_file, records
+    from metaeval.study.steps import correlate_file, correlations_sheet, records
 
     begin()
     bootstrap = {key: options.pop(key) for key in ("resamples", "cluster", "method", "confidence", "seed")}
@@ -111,10 +114,14 @@ def correlate(
     if is_on("json"):
         facts = {**result.simulation.record(), "policy": dict(result.policy)}
         tell_json({**facts, "correlations": records(result.frame)})
-    elif out is None:
+    elif out is None and suffix == "csv":
         from metaeval.base.formulas import to_csv
 
         click.echo(to_csv(result.frame), nl=False)
+    elif out is None:
+        from metaeval.reports.sheets import render
+
+        click.echo(render([correlations_sheet(result)], suffix), nl=False)
     else:
         tell(f"{counted(len(result), 'correlation')}: {out}")
 

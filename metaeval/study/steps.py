@@ -14,6 +14,7 @@ from metaeval.base.progress import progress
 from metaeval.base.records import COEFFICIENTS, LEVELS, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.correlation import correlate
+from metaeval.engine.sheet import Column, Sheet
 from metaeval.judging.lost import lost_calls
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
@@ -91,6 +92,17 @@ def correlate_file(
     if out is not None:
         write_frame(result.frame, Path(out))
     return result
+
+
+def correlations_sheet(found: Correlations) -> Sheet:
+    """Return the table of correlations, to be printed."""
+    counts = ("n_units", "n_groups", "n_undefined", "n_missing")
+    columns = (
+        *(Column(name, name) for name in ("evaluator", "aspect", "level", "coefficient")),
+        Column("estimate", "estimate × 100", "hundred", "ci_low", "ci_high"),
+        *(Column(name, name.removeprefix("n_"), "count") for name in counts),
+    )
+    return Sheet("correlations", "Correlations", found.frame, columns, simulated=found.simulation)
 
 
 def leaderboard_records(board: Leaderboard) -> dict[str, Any]:
