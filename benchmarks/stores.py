@@ -29,7 +29,7 @@ _SAID = '{"persuasiveness": 3, "transparency": 4, "accuracy": 4, "satisfaction":
 def _reply(number: int) -> Reply:
     """Return a reply with a body as OpenAI sends it."""
     name, model = f"chatcmpl-{number:029x}", "gpt-6-luna-2026-09-30"
-    message = {"role": "assistant", "content": _SAID, "refusal": None, "annotations": []}
+    message: dict[str, object] = {"role": "assistant", "content": _SAID, "refusal": None, "annotations": []}
     of_prompt, of_reply = (
         {"cached_tokens": 0, "audio_tokens": 0},
         {

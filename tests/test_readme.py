@@ -81,7 +81,7 @@ def test_the_demo_prints_the_table_of_the_readme(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["demo"]) == 0
-    printed = capsys.readouterr().out
+    printed = (tmp_path / "results" / "demo" / "leaderboard.md").read_text(encoding="utf-8")
     table = [line for line in README.splitlines() if line.startswith("| ") and " / " in line]
     assert len(table) > 8
     for line in table:
@@ -90,4 +90,4 @@ def test_the_demo_prints_the_table_of_the_readme(
     assert len(ranking) == 13
     for line in ranking:  # what follows is what judges cost
         assert line.removesuffix(" |") in printed
-    assert "Report: results/demo/report.html" in printed
+    assert "Report: results/demo/report.html" in capsys.readouterr().out

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import begin, talk, tell, tell_json
+from metaeval.cli.group import Group, begin, talk, tell, tell_json
 from metaeval.cli.imports import import_
 from metaeval.cli.options import PATH, force, out_folder, propensity_source, refits, resampled, rising, seed
 from metaeval.cli.sheets import Sheets, prints_sheets
@@ -24,12 +24,12 @@ _MATCH = "What the items of a pair share: popularity, age, price, category.  [de
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
-@click.group()
+@click.group(cls=Group)
 def data() -> None:
     """Get, import and check data sets."""
 
 
-@data.group()
+@data.group(cls=Group)
 def fetch() -> None:
     """Download a public study, pinned by commit and SHA-256, and import it."""
 

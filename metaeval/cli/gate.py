@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import click
 
 from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_lost, tell_simulated
 from metaeval.cli.options import PATH, run_argument, several
-from metaeval.cli.sheets import sheet_options
+from metaeval.cli.sheets import sheet_options, written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +118,7 @@ def _tell(
 
     tell_simulated(result.simulated)
     sheet = gate_sheet(result)
-    texts = {} if out is None else files([sheet], out)
+    texts = {} if out is None else dict(written(out, lambda: gate_record(result), partial(files, [sheet])))
     texts |= {} if junit is None else {junit: junit_xml(result)}
     texts |= {} if summary is None else {summary: gate_markdown(result)}
     for path, text in texts.items():

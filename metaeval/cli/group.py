@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.simulation import Simulation
 
+_SENTENCE = 1000  # characters: no summary is cut
 _STOPPED = 3  # the exit code of work that can be resumed
 
 
@@ -35,6 +36,14 @@ class Group(click.Group):
         """Return the commands in the order in which they were added."""
         return list(self.commands)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with its whole first sentence, which click would cut at the end of the line."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, c.get_short_help_str(limit=_SENTENCE)) for name, c in found if c and not c.hidden]
+            )
+
 
 def talk(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command ``--quiet`` and ``--json``, which may stand before it too."""
@@ -48,8 +57,13 @@ def talk(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _note(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    note(context, str(parameter.name), value)
+
+
+def note(context: click.Context, name: str, value: bool) -> None:
+    """Keep that ``quiet`` or ``json`` was asked for."""
     if value:
-        context.ensure_object(dict)[str(parameter.name)] = True
+        context.ensure_object(dict)[name] = True
 
 
 def is_on(name: str) -> bool:
@@ -109,7 +123,12 @@ def end_lost(lost: Sequence[str], *, allowed: bool) -> None:
 
 def tell_json(value: object) -> None:
     """Print the result as JSON, with ``--json`` only."""
+    if is_on("json"):
+        click.echo(json_text(value))
+
+
+def json_text(value: object) -> str:
+    """Return a result as JSON."""
     import json
 
-    if is_on("json"):
-        click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -10,6 +10,7 @@ import click
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import one_of
+from metaeval.cli.group import Group
 from metaeval.cli.options import PATH, force, out_folder, rising, several
 from metaeval.cli.sampling import given_of, sampled, sampling
 
@@ -36,7 +37,7 @@ class _Lists(click.Command):
 name = click.option("--name", help="Of the data set.  [default: as the folder is called]")
 
 
-@click.group("import")
+@click.group("import", cls=Group)
 def import_() -> None:
     """Make a data set of files you have."""
 

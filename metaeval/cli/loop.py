@@ -9,7 +9,7 @@ import click
 from metaeval.base.progress import progress
 from metaeval.cli.group import begin, talk, tell
 from metaeval.cli.options import PATH, allow_failures
-from metaeval.cli.sheets import tell_sheets
+from metaeval.cli.sheets import format_option, tell_sheets
 
 
 @click.command()
@@ -24,8 +24,11 @@ from metaeval.cli.sheets import tell_sheets
 @click.option("--out", type=PATH, help="The folder.  [default: results/, the study's name and -loop]")
 @click.option("--offline", is_flag=True, help="Take all replies of judges from the store.")
 @allow_failures
+@format_option()
 @talk
-def loop(study: Path, *, rounds: int, out: Path | None, offline: bool, allow_failures: bool) -> None:
+def loop(
+    study: Path, *, rounds: int, out: Path | None, offline: bool, allow_failures: bool, suffix: str
+) -> None:
     """Evaluate, synthesize and evaluate again the study of exposure in the file STUDY.
 
     Makes up interactions of users under the study's options of synthesis, runs the study once more on pairs
@@ -37,5 +40,5 @@ def loop(study: Path, *, rounds: int, out: Path | None, offline: bool, allow_fai
         from metaeval.study.commands.loop import loop as go
 
         done = go(study, out, rounds=rounds, offline=offline, allow_failures=allow_failures)
-    tell_sheets(done.sheets)
+    tell_sheets(done.sheets, suffix)
     tell(str(done.folder / LOOP))

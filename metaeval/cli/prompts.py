@@ -9,6 +9,7 @@ import click
 
 from metaeval.cli.group import Group, is_on, talk, tell_json
 from metaeval.cli.options import PATH, several
+from metaeval.cli.sheets import sheet_options, tell_sheets
 
 
 @click.group(cls=Group)
@@ -17,16 +18,22 @@ def prompts() -> None:
 
 
 @prompts.command("list")
+@sheet_options
 @talk
-def list_() -> None:
+def list_(suffix: str, out: Path | None) -> None:
     """List the prompts that ship with the package."""
+    import pandas as pd
+
+    from metaeval.engine.sheet import Column, Sheet
     from metaeval.llm.prompts.template import bundled_prompts, load_prompt
 
     found = [load_prompt(name) for name in bundled_prompts()]
-    tell_json([{**p.signature, "reply": p.reply, "description": p.description} for p in found])
-    if not is_on("json"):
-        for prompt in found:
-            click.echo(f"{prompt.name} {prompt.version} ({', '.join(prompt.reply)}): {prompt.description}")
+    rows = [(p.name, str(p.version), ", ".join(p.reply), p.description) for p in found]
+    names = ("name", "version", "reply", "description")
+    frame = pd.DataFrame(rows, columns=list(names))
+    sheet = Sheet("prompts", "Prompts", frame, tuple(Column(name, name) for name in names))
+    record = [{**p.signature, "reply": p.reply, "description": p.description} for p in found]
+    tell_sheets([sheet], suffix, out, record)
 
 
 @prompts.command()

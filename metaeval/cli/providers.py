@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from metaeval.cli.group import is_on, talk, tell_json
+from metaeval.cli.group import talk
+from metaeval.cli.sheets import sheet_options, tell_sheets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 
 @click.command()
+@sheet_options
 @talk
-def providers() -> None:
+def providers(suffix: str, out: Path | None) -> None:
     """List the providers of models: name, address, the variable of the key, and whether it is set."""
+    import pandas as pd
+
     from metaeval.base.errors import MetaevalError
+    from metaeval.engine.sheet import Column, Sheet
     from metaeval.llm.providers import PROVIDERS, address_of
 
     found = []
@@ -33,11 +43,18 @@ def providers() -> None:
                 "problem": problem,
             }
         )
-    tell_json(found)
-    if is_on("json"):
-        return
-    for one in found:
-        state = "set" if one["key_is_set"] else "not set" if one["needs_key"] else "not set, not needed"
-        key = f"{one['key_variable']} ({state})" if one["key_variable"] else "no key"
-        problem = f"; {one['problem']}" if one["problem"] else ""
-        click.echo(f"{one['name']:<22}{one['address'] or '(no address)':<58}{key}{problem}")
+    frame = pd.DataFrame(
+        [(one["name"], one["address"] or "(no address)", _key(one), one["problem"]) for one in found],
+        columns=["name", "address", "key", "problem"],
+    )
+    columns = tuple(Column(name, name) for name in ("name", "address", "key"))
+    notes = tuple(f"{one['problem']}." for one in found if one["problem"])
+    sheet = Sheet("providers", "Providers", frame, columns, notes)
+    tell_sheets([sheet], suffix, out, found)
+
+
+def _key(one: Mapping[str, Any]) -> str:
+    if not one["key_variable"]:
+        return "no key"
+    state = "set" if one["key_is_set"] else "not set" if one["needs_key"] else "not set, not needed"
+    return f"{one['key_variable']} ({state})"

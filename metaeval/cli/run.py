@@ -19,6 +19,7 @@ from metaeval.cli.group import (
     tell_uncalibrated,
 )
 from metaeval.cli.options import PATH, allow_failures, run_argument
+from metaeval.cli.sheets import format_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,17 +44,20 @@ _DEMOS = {
     "--kind", type=click.Choice([*_DEMOS]), default="explanations", help="Of study.", show_default=True
 )
 @click.option("--out", type=PATH, help="The run folder.  [default: results/ and the study's name]")
+@format_option()
 @talk
-def demo(kind: str, out: Path | None) -> None:
+def demo(kind: str, out: Path | None, suffix: str) -> None:
     """Run the study of a bundled, simulated data set."""
     from metaeval.base.resources import bundled
 
     begin()
     with progress("metaeval demo"):
         folder, record, already = _run(bundled(_DEMOS[kind]), out)
+        from metaeval.reports import FORMATS
         from metaeval.study.results import read_board
 
-        table = read_board(folder, record.study.coefficients[:1]).to_markdown()
+        board = read_board(folder, record.study.coefficients[:1])
+        table = "" if suffix == "json" else FORMATS[suffix](board)
     tell(table)
     _tell_done(folder, record, already=already)
 

@@ -14,6 +14,8 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.cli.group import (
     begin,
     is_on,
+    json_text,
+    note,
     talk,
     tell,
     tell_json,
@@ -29,21 +31,36 @@ if TYPE_CHECKING:
     from metaeval.engine.sheet import Sheet
 
 Sheets: TypeAlias = "Sequence[Sheet]"
-_SUFFIXES = ("md", "csv", "tex", "html")
+_SUFFIXES = ("txt", "md", "csv", "tex", "html", "json")
+
+
+def format_option(default: str = "txt") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return ``--format`` (``suffix``); ``json`` is ``--json``."""
+    return click.option(
+        "--format",
+        "suffix",
+        type=click.Choice(_SUFFIXES),
+        default=default,
+        show_default=True,
+        callback=_format,
+        help="What to print; txt is as wide as the terminal.",
+    )
+
+
+def _format(context: click.Context, parameter: click.Parameter, suffix: str) -> str:
+    note(context, "json", suffix == "json")
+    return suffix
 
 
 def sheet_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command ``--format`` (``suffix``) and ``--out`` (``out``, a path or None)."""
-    suffix = click.option(
-        "--format", "suffix", type=click.Choice(_SUFFIXES), default="md", help="What to print."
-    )
     out = click.option(
         "--out",
         type=PATH,
         callback=_out,
-        help="The file to write; its suffix (.md, .csv, .tex, .html) is the format.",
+        help=f"The file to write; its suffix (.{', .'.join(_SUFFIXES)}) is the format.",
     )
-    return suffix(out(command))
+    return format_option()(out(command))
 
 
 def prints_sheets(*, uncalibrated: bool = False) -> Callable[[Callable[..., Sheets]], Callable[..., Any]]:
@@ -80,8 +97,8 @@ def _out(context: click.Context, parameter: click.Parameter, path: Path | None) 
     return path
 
 
-def tell_sheets(sheets: Sheets, suffix: str = "md", out: Path | None = None) -> None:
-    """Print sheets in a format, or write them to a file; with ``--json``, one object from name to rows."""
+def tell_sheets(sheets: Sheets, suffix: str = "txt", out: Path | None = None, record: object = None) -> None:
+    """Print sheets in a format, or write them to a file; as JSON the record, or else the rows by name."""
     from metaeval.reports.sheets import files, render
     from metaeval.study.steps import records
 
@@ -89,7 +106,7 @@ def tell_sheets(sheets: Sheets, suffix: str = "md", out: Path | None = None) -> 
     tell_tables(
         reduce(or_, (sheet.simulated for sheet in sheets), REAL),
         lambda: render(sheets, suffix, of),
-        lambda: {s.name: records(s.frame.replace(infinite, float("nan"))) for s in sheets},
+        lambda: record or {s.name: records(s.frame.replace(infinite, float("nan"))) for s in sheets},
         lambda path: files(sheets, path, of),
         out,
     )
@@ -108,6 +125,13 @@ def _told_of() -> str:
     return "-".join([*(path.resolve().name for path in _given()), str(click.get_current_context().info_name)])
 
 
+def written(
+    out: Path, record: Callable[[], object], files: Callable[[Path], Mapping[Path, str]]
+) -> Mapping[Path, str]:
+    """Return what to write to which file: the record to one of JSON, else the ``files``."""
+    return {out: f"{json_text(record())}\n"} if out.suffix.lower() == ".json" else files(out)
+
+
 def tell_tables(
     simulated: Simulation,
     text: Callable[[], str],
@@ -115,12 +139,12 @@ def tell_tables(
     files: Callable[[Path], Mapping[Path, str]],
     out: Path | None,
 ) -> None:
-    """Print tables as ``text``, or write ``files`` to ``out``; with ``--json``, print the ``record``."""
+    """Print tables as ``text``, or write ``files`` to ``out``; as JSON, the ``record``."""
     from metaeval.base.files import write_text
 
     tell_simulated(simulated)
     if out is not None:
-        for path, content in files(out).items():
+        for path, content in written(out, record, files).items():
             write_text(path, content)
             tell(str(path))
     if is_on("json"):

@@ -21,6 +21,7 @@ from metaeval.cli.group import (
     tell_simulated,
 )
 from metaeval.cli.options import PATH, allow_failures, seed
+from metaeval.cli.sheets import format_option
 
 
 def _fill(context: click.Context, parameter: click.Parameter, value: str) -> float | str:
@@ -86,7 +87,8 @@ def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: 
     show_default=True,
     help="What reads Parquet files: memory, whole; duckdb, piece by piece; auto, duckdb if they are large.",
 )
-@click.option("--out", type=PATH, help="The file to write; else CSV is printed.")
+@click.option("--out", type=PATH, help="The file to write, rather than to print.")
+@format_option("csv")
 @talk
 def correlate(
     data: str,
@@ -97,6 +99,7 @@ def correlate(
     missing_truth: float | str,
     missing_score: float | str,
     out: Path | None,
+    suffix: str,
     **options: Any,
 ) -> None:
     """Correlate the scores in SCORES with the truth of the data set DATA.
@@ -104,7 +107,7 @@ def correlate(
     SCORES is a file; or a glob of Parquet files, or a folder that holds them, such as
     scores/evaluator=bleu/part-0.parquet. DATA may be such files too, of ratings.
     """
-    from metaeval.study.steps import correlate_file, records
+    from metaeval.study.steps import correlate_file, correlations_sheet, records
 
     begin()
     bootstrap = {key: options.pop(key) for key in ("resamples", "cluster", "method", "confidence", "seed")}
@@ -124,10 +127,14 @@ def correlate(
     if is_on("json"):
         facts = {**result.simulation.record(), "policy": dict(result.policy)}
         tell_json({**facts, "correlations": records(result.frame)})
-    elif out is None:
+    elif out is None and suffix == "csv":
         from metaeval.base.formulas import to_csv
 
         click.echo(to_csv(result.frame), nl=False)
+    elif out is None:
+        from metaeval.reports.sheets import render
+
+        click.echo(render([correlations_sheet(result)], suffix), nl=False)
     else:
         tell(f"{counted(len(result), 'correlation')}: {out}")
 

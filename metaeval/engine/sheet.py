@@ -28,6 +28,9 @@ Mark: TypeAlias = Literal["best", "second"]
 NOTHING = "—"
 """What stands for a value that is undefined."""
 
+MARKS_SAID = "The best value is bold, the second is underlined"
+"""How notes say what marks are; plain text says it otherwise."""
+
 
 class Column(NamedTuple):
     """One printed column of a sheet."""

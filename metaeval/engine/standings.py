@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import pandas as pd
 
 from metaeval.base.records import Kind
-from metaeval.engine.sheet import NOTHING, Column, Sheet, value_text
+from metaeval.engine.sheet import MARKS_SAID, NOTHING, Column, Sheet, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -220,7 +220,7 @@ class _Table:
         where = "" if several else f" at {held}" if held else unit
         each = f"for each {within.title} on its own" if several and within else "in each column"
         cell = [f"A cell holds the {held}."] if several else []
-        marks = f"The best value is bold, the second is underlined, {each}."
+        marks = f"{MARKS_SAID}, {each}."
         return title, f"{what} of each evaluator{of}{on}{''.join(chosen)}{where}.", [*cell, marks]
 
 

@@ -12,8 +12,8 @@ from metaeval.base.formulas import to_csv
 from metaeval.base.notebook import heading
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sheet import NOTHING, value_text
-from metaeval.reports import escapes, latex, words
-from metaeval.reports.sheets import latex_tables, sheet_to_html, sheet_to_markdown
+from metaeval.reports import escapes, latex, plain, words
+from metaeval.reports.sheets import latex_tables, sheet_to_html, sheet_to_markdown, sheet_to_text
 from metaeval.reports.templates import template
 
 if TYPE_CHECKING:
@@ -59,6 +59,13 @@ class Leaderboard:
         """The ranking and the tables with what was done, where it has been said what is simulated."""
         ranking = self.ranking and replace(self.ranking, simulated=REAL)
         return ranking, [replace(t, notes=(*t.notes, *self.policy), simulated=REAL) for t in self.tables]
+
+    def to_text(self) -> str:
+        """Return plain text that fits the terminal: the ranking, and a section per table."""
+        width, (ranking, tables) = plain.room(), self._quiet
+        said = [self.heading, self.simulated.warning, " ".join([words.LOST, *self.lost] if self.lost else [])]
+        parts = [plain.prose(sentence, width) + "\n" for sentence in said if sentence]
+        return "\n".join([*parts, *map(sheet_to_text, [*([ranking] if ranking else []), *tables])])
 
     def to_markdown(self) -> str:
         """Return Markdown: the ranking, and a section per table."""
@@ -141,6 +148,7 @@ class Leaderboard:
 
 
 FORMATS = {
+    "txt": Leaderboard.to_text,
     "md": Leaderboard.to_markdown,
     "tex": Leaderboard.to_latex,
     "csv": Leaderboard.to_csv,

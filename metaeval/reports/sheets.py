@@ -1,4 +1,4 @@
-"""Sheets of analyses → Markdown, CSV, LaTeX and HTML: every number in the form that its column names."""
+"""Sheets → plain text, Markdown, CSV, LaTeX and HTML: every number in the form that its column names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from metaeval.base.formulas import to_csv
 from metaeval.engine.sheet import NOTHING, value_text
-from metaeval.reports import escapes, latex
+from metaeval.reports import escapes, latex, plain
 from metaeval.reports.templates import template
 
 if TYPE_CHECKING:
@@ -71,6 +71,19 @@ def _heads(sheet: Sheet) -> list[str]:
 
 def _sentences(sheet: Sheet) -> list[str]:
     return [*filter(None, [sheet.caption]), *sheet.notes]
+
+
+def sheet_to_text(sheet: Sheet) -> str:
+    """Return a title, aligned columns that fit the terminal, and the notes."""
+    width, texts = plain.room(), [_is_text(c) for c in sheet.columns]
+    body = cells(sheet, marks=plain.MARKS)
+    said = [f"{sheet.title.rstrip('.')}.", sheet.simulated.warning]
+    parts = [plain.prose(" ".join(filter(None, said)) if sheet.simulated else sheet.title, width)]
+    heads = sheet.frame[sheet.heads].tolist() if sheet.heads else [""] * len(body)
+    parts.append(plain.table([c.title for c in sheet.columns], body, texts, heads, width))
+    if sentences := _sentences(sheet):
+        parts.append(plain.prose(" ".join(sentences), width))
+    return "\n\n".join(parts) + "\n"
 
 
 def sheet_to_markdown(sheet: Sheet) -> str:
@@ -169,6 +182,7 @@ def to_page(sheets: Sequence[Sheet]) -> str:
 
 
 SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {
+    "txt": sheet_to_text,
     "md": sheet_to_markdown,
     "csv": sheet_to_csv,
     "tex": lambda sheet: _latex([sheet]),

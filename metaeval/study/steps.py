@@ -20,6 +20,7 @@ from metaeval.engine.correlation import correlated
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.out_of_core.correlating import correlate_files
 from metaeval.engine.out_of_core.files import ENGINES, Parquet, chosen
+from metaeval.engine.sheet import Column, Sheet
 from metaeval.judging.lost import lost_calls
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
@@ -123,6 +124,17 @@ def _refuse_truth(truth: EvaluatorSpec, names: Iterable[object]) -> None:
         with contextlib.suppress(SpecError):  # the name need not be a spec
             if why := holds_truth(EvaluatorSpec.parse(str(name)), truth):
                 raise MetaevalError(why)
+
+
+def correlations_sheet(found: Correlations) -> Sheet:
+    """Return the table of correlations, to be printed."""
+    counts = ("n_units", "n_groups", "n_undefined", "n_missing")
+    columns = (
+        *(Column(name, name) for name in ("evaluator", "aspect", "level", "coefficient")),
+        Column("estimate", "estimate × 100", "hundred", "ci_low", "ci_high"),
+        *(Column(name, name.removeprefix("n_"), "count") for name in counts),
+    )
+    return Sheet("correlations", "Correlations", found.frame, columns, simulated=found.simulation)
 
 
 def leaderboard_records(board: Leaderboard) -> dict[str, Any]:

@@ -28,7 +28,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def invoke(*arguments: object) -> str:
-    result = CliRunner().invoke(biases, [*map(str, arguments), "--resamples", "200"], obj={})
+    result = CliRunner().invoke(
+        biases, [*map(str, arguments), "--resamples", "200", "--format", "md"], obj={}
+    )
     if result.exception:
         raise result.exception
     return result.stdout

@@ -21,7 +21,7 @@ def run(tiny: Path) -> Path:
 
 
 def typed(*arguments: object):
-    return CliRunner().invoke(calibrate, [*map(str, arguments)], catch_exceptions=False)
+    return CliRunner().invoke(calibrate, ["--format", "md", *map(str, arguments)], catch_exceptions=False)
 
 
 def test_it_prints_its_tables_and_keeps_the_calibration(run: Path) -> None:

@@ -92,8 +92,7 @@ def test_the_demo_prints_its_table_and_where_the_report_lies(
     monkeypatch.chdir(tmp_path)
     out = ok(capsys, "demo", "--out", "here")
     assert "SIMULATED DATA" in out
-    assert "| Annotator('1') |" in out
-    assert "*Reference-based*" in out
+    assert "\nReference-based\n  BLEU(n=1)" in out
     assert out.rstrip().endswith("Report: here/report.html")
     assert Path("here/report.html").is_file()
 
@@ -191,3 +190,20 @@ def test_a_reader_that_has_enough_is_no_error(study: Path) -> None:
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert (done.returncode, done.stderr.count("\n")) == (0, 1), done.stderr
+
+
+@pytest.mark.parametrize(
+    "group", [[], ["data"], ["data", "import"], ["store"], ["golden"], ["prompts"], ["verdicts"]]
+)
+def test_summaries_in_the_help_are_whole(group: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    commands = ok(capsys, *group, "--help").split("Commands:")[1]
+    assert "..." not in commands.replace("[NAME|FILE]...", "")
+    assert max(map(len, commands.splitlines())) <= 80
+
+
+def test_json_is_a_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = ok(capsys, "prompts", "list", "--format", "json")
+    assert printed == ok(capsys, "--json", "prompts", "list")
+    assert ok(capsys, "prompts", "list", "--out", str(tmp_path / "p.json")).endswith("p.json\n")
+    assert (tmp_path / "p.json").read_text(encoding="utf-8") == printed
+    assert json.loads(printed)[0]["name"] == "multi-aspect"

@@ -33,7 +33,7 @@ def typed(runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     monkeypatch.chdir(runs)
 
     def run(*arguments: str, code: int = 0) -> str:
-        assert main(["compare", *arguments]) == code
+        assert main(["compare", "--format", "md", *arguments]) == code
         out, err = capsys.readouterr()
         return err if code else out
 

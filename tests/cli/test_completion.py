@@ -19,7 +19,7 @@ PLACES = [  # what is typed, and some of what may come next
     (("metaeval", "lead"), ["leaderboard"]),
     (("metaeval", "golden", ""), ["sample", "export", "import"]),
     (("metaeval", "leaderboard", "--f"), ["--format"]),
-    (("metaeval", "leaderboard", "--format", ""), ["md", "csv", "tex", "html"]),
+    (("metaeval", "leaderboard", "--format", ""), ["txt", "md", "csv", "tex", "html", "json"]),
     # An error would end the line that is typed.
     (("metaeval", "cake", ""), cli.list_commands(click.Context(cli))),
 ]

@@ -23,7 +23,7 @@ def folder(tiny: Path) -> str:
 
 
 def typed(*arguments: str) -> str:
-    done = CliRunner().invoke(details, list(arguments), obj={}, catch_exceptions=False)
+    done = CliRunner().invoke(details, ["--format", "md", *arguments], obj={}, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
 

@@ -25,7 +25,9 @@ def run(tiny: Path) -> Path:
 
 
 def typed(*arguments: str) -> str:
-    done = CliRunner().invoke(disagreements, ["--resamples", "20", *arguments], catch_exceptions=False)
+    done = CliRunner().invoke(
+        disagreements, ["--resamples", "20", "--format", "md", *arguments], catch_exceptions=False
+    )
     assert done.exit_code == 0
     return done.stdout
 

@@ -28,7 +28,9 @@ def run(tiny: Path) -> Path:
 
 
 def test_it_prints_its_tables(run: Path) -> None:
-    done = CliRunner().invoke(ensembles, [str(run), "--resamples", "50"], catch_exceptions=False)
+    done = CliRunner().invoke(
+        ensembles, [str(run), "--resamples", "50", "--format", "md"], catch_exceptions=False
+    )
     assert done.exit_code == 0
     for title in (
         "Ensembles by size",
@@ -40,7 +42,9 @@ def test_it_prints_its_tables(run: Path) -> None:
         assert f"## {title}" in done.stdout
     assert "SIMULATED" in done.stdout
     assert "SIMULATED" in done.stderr
-    again = CliRunner().invoke(ensembles, [str(run), "--resamples", "50"], catch_exceptions=False)
+    again = CliRunner().invoke(
+        ensembles, [str(run), "--resamples", "50", "--format", "md"], catch_exceptions=False
+    )
     assert again.stdout == done.stdout
 
 

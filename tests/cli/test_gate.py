@@ -79,7 +79,7 @@ def typed(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path / "here")
 
     def run(*arguments: str) -> tuple[int, str]:
-        done = CliRunner().invoke(gate, list(arguments), catch_exceptions=False)
+        done = CliRunner().invoke(gate, ["--format", "md", *arguments], catch_exceptions=False)
         return done.exit_code, done.stdout
 
     return run

@@ -22,7 +22,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def invoke(*arguments: object) -> str:
-    result = CliRunner().invoke(generators, [*map(str, arguments), "--resamples", "200"], obj={})
+    result = CliRunner().invoke(
+        generators, [*map(str, arguments), "--resamples", "200", "--format", "md"], obj={}
+    )
     if result.exception:
         raise result.exception
     return result.stdout

@@ -76,7 +76,7 @@ def test_a_refusal_is_a_row_and_force_shows_it(data: str, tmp_path: Path) -> Non
 
 def test_the_table_says_why_and_json_gives_both_sheets(data: str, tmp_path: Path, capsys) -> None:
     command = ["off-policy", data, "--policy", str(tmp_path / "new.csv"), "--resamples", "50"]
-    assert main(command) == 0
+    assert main([*command, "--format", "md"]) == 0
     text = capsys.readouterr().out
     assert "Refused values are withheld; --force of metaeval off-policy shows them." in text
     assert "## Overlap of the policies" in text

@@ -34,13 +34,17 @@ i3,J,yx,,2
 
 def test_pairwise_prints_its_tables(tiny: Path) -> None:
     run = tiny_run(tiny.parent, "run", evaluators="[\"Pairwise('simulated/x,first_bias=0.5')\"]")
-    done = CliRunner().invoke(pairwise, [str(run), "--resamples", "50"], catch_exceptions=False)
+    done = CliRunner().invoke(
+        pairwise, [str(run), "--resamples", "50", "--format", "md"], catch_exceptions=False
+    )
     assert done.exit_code == 0
     assert "## What became of the pairs" in done.stdout
     assert "## Generators, as pairwise judges rank them" in done.stdout
     assert r"none\|such" in done.stdout
     assert "SIMULATED" in done.stderr
-    again = CliRunner().invoke(pairwise, [str(run), "--resamples", "50"], catch_exceptions=False)
+    again = CliRunner().invoke(
+        pairwise, [str(run), "--resamples", "50", "--format", "md"], catch_exceptions=False
+    )
     assert again.stdout == done.stdout
     given = [str(run), "--resamples", "50", "--flips", "drop", "--json"]
     found = json.loads(CliRunner().invoke(pairwise, given, catch_exceptions=False).stdout)

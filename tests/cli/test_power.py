@@ -22,7 +22,7 @@ def run(tiny: Path) -> str:
 
 
 def told(*arguments: str) -> str:
-    done = CliRunner().invoke(power, [*arguments, "--studies", "100"])
+    done = CliRunner().invoke(power, ["--format", "md", *arguments, "--studies", "100"])
     assert done.exit_code == 0, done.output
     assert done.stderr == "SIMULATED DATA. The data are simulated: these numbers say nothing about people.\n"
     return done.stdout
@@ -58,7 +58,7 @@ def test_out(run: str) -> None:
         ("--users", "10;20", "is not a list of whole numbers"),
         ("--units", "many", "is not a list of whole numbers"),
         ("--studies", "99", "99 is not in the range"),
-        ("--out", "power.pdf", "its suffix may be .md, .csv, .tex, .html"),
+        ("--out", "power.pdf", "its suffix may be .txt, .md, .csv, .tex, .html, .json"),
     ],
 )
 def test_wrong_options(run: str, option: str, value: str, message: str) -> None:

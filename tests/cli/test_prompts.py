@@ -24,8 +24,9 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
 
 
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = said(capsys, "list").splitlines()
-    assert [line.split()[0] for line in lines] == list(bundled_prompts())
+    lines = said(capsys, "list", "--format", "csv").splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == list(bundled_prompts())
+    assert "rubric-reference" in said(capsys, "list")
     found = json.loads(said(capsys, "list", "--json"))
     assert found[0]["sha256"] == load_prompt("multi-aspect").hash
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 
+import pandas as pd
 import pytest
 
 from metaeval.cli import main
@@ -25,9 +27,10 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_line_per_provider(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["providers"]) == 0
+    assert main(["providers", "--format", "csv"]) == 0
     out, err = capsys.readouterr()
-    lines = {line.split()[0]: " ".join(line.split()[1:]) for line in out.splitlines()}
+    rows = pd.read_csv(io.StringIO(out), keep_default_na=False).set_index("name")
+    lines = {name: " ".join(row).strip() for name, row in zip(rows.index, rows.to_numpy(), strict=True)}
     assert list(lines) == list(PROVIDERS)
     assert lines["anthropic"] == "https://api.anthropic.com/v1 ANTHROPIC_API_KEY (set)"
     assert lines["openai"] == "http://localhost:4000/v1 OPENAI_API_KEY (not set)"
@@ -56,5 +59,5 @@ def test_an_address_that_holds_a_password_is_not_shown(
     monkeypatch.setenv("OPENAI_BASE_URL", f"https://me:{KEY}@gateway.example/v1")
     assert main(["providers"]) == 0
     out = capsys.readouterr().out
-    assert "the base_url for gateway.example has a user name" in out
+    assert "the base_url for gateway.example has a user name" in " ".join(out.split())
     assert KEY not in out

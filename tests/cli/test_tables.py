@@ -43,14 +43,17 @@ TABLES = [
 @pytest.mark.parametrize("name", TABLES)
 def test_who_prints_a_table_writes_it_too(name: str) -> None:
     found = options(COMMANDS[name])
-    assert found["--format"].type.choices == ("md", "csv", "tex", "html")
+    assert found["--format"].type.choices == ("txt", "md", "csv", "tex", "html", "json")
     assert "--out" in found
 
 
 def test_the_commands_of_the_readme_keep_its_promise() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     _, promised, *_ = re.split(r"^## ", text[text.index("## Which differences") :], flags=re.MULTILINE)
-    assert "All but `figures` and `view` print tables (`--format md|csv|tex|html`, `--out FILE`)" in promised
+    assert (
+        "All but `figures` and `view` print tables (`--format txt|md|csv|tex|html|json`, `--out FILE`)"
+        in promised
+    )
     named = set(re.findall(r"^\$ metaeval (\w+) results", promised, re.MULTILINE))
     assert len(named) > 7
     assert named - {"figures", "view"} <= set(TABLES)
@@ -68,4 +71,4 @@ def test_a_leaderboard_is_written(tiny: Path, capsys: pytest.CaptureFixture[str]
         assert printed in written
         assert (suffix == "html") is written.startswith("<!doctype html>")
     assert main(["leaderboard", "out", "--out", "board.doc"]) == 2
-    assert "its suffix may be .md, .csv, .tex, .html" in capsys.readouterr().err
+    assert "its suffix may be .txt, .md, .csv, .tex, .html, .json" in capsys.readouterr().err

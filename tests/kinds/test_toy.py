@@ -200,7 +200,7 @@ def test_ctrl_c_and_the_same_command_again(place: Path, server: Server) -> None:
 
 
 def test_leaderboard_and_tests_as_text(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["leaderboard", "out"]) == 0
+    assert main(["leaderboard", "out", "--format", "md"]) == 0
     told = capsys.readouterr().out
     assert re.findall(r"^\| \d \| \d \| (\w+) \| ([\d.]+ %)", told, re.MULTILINE) == [
         ("good", "87.5 %"),
@@ -208,14 +208,14 @@ def test_leaderboard_and_tests_as_text(place: Path, capsys: pytest.CaptureFixtur
         ("always", "50.0 %"),
     ]
     assert "200 resamples of 8 askers" in told
-    assert main(["compare", "out"]) == 0
+    assert main(["compare", "out", "--format", "md"]) == 0
     assert "| good | weak | 20.8 % |" in capsys.readouterr().out
 
 
 def test_two_runs_that_differ(place: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     file = study(server, "less", more="exclude: {asker: [a0]}\n")
     assert main(["run", file, "--out", "less", "--offline"]) == 0
-    assert main(["compare", "out", "less"]) == 0
+    assert main(["compare", "out", "less", "--format", "md"]) == 0
     told = capsys.readouterr().out
     assert "| data |  | units | 48 | 42 |" in told
     assert "| policy |  | exclude.asker | — | a0 |" in told
@@ -223,7 +223,7 @@ def test_two_runs_that_differ(place: Path, server: Server, capsys: pytest.Captur
 
 
 def test_biases_of_the_judges(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["biases", "out"]) == 0
+    assert main(["biases", "out", "--format", "md"]) == 0
     told = capsys.readouterr().out
     # It says no six times where the asker says yes, and never the other way round.
     assert re.search(r"\| good \| leniency \| mean of score − truth \| -0\.1250 \[", told)
@@ -233,7 +233,7 @@ def test_biases_of_the_judges(place: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_gate_with_a_baseline(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     by_good = ["gate", "out", "--evaluator", "good"]
     assert main([*by_good, "--write-baseline", "base.json"]) == 0
-    assert main([*by_good, "--baseline", "base.json", "--max-drop", "answer=0.05"]) == 0
+    assert main([*by_good, "--baseline", "base.json", "--max-drop", "answer=0.05", "--format", "md"]) == 0
     assert "| pass | answer |" in capsys.readouterr().out
     assert main([*by_good, "--min", "answer=0.9"]) == 1
     assert main([*by_good, "--min", "answer=0.1", "--by", "asker"]) in (0, 4)

@@ -110,7 +110,7 @@ def test_a_finished_run_is_ordered_detailed_and_drawn(
     assert "Ordered by all, none, PairAUC" in capsys.readouterr().out
     assert main([*by, "9,none,PairAUC"]) == 2
     assert "no bin '9'" in capsys.readouterr().err
-    assert main(["details", str(place / "run")]) == 0
+    assert main(["details", str(place / "run"), "--format", "md"]) == 0
     told = capsys.readouterr().out
     for title in ("Agreement on matched pairs", "Evidence that judges quote", "Invented evidence"):
         assert f"## {title}" in told

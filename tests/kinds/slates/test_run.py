@@ -91,7 +91,7 @@ def test_a_finished_run_is_ordered_by_another_cell(place: Path, capsys: pytest.C
 
 
 def test_details_and_figures_of_a_finished_run(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["details", str(place / "run")]) == 0
+    assert main(["details", str(place / "run"), "--format", "md"]) == 0
     told = capsys.readouterr().out
     for title in ("Regret by task", "Regret by difficulty", "Majorities against their members"):
         assert f"## {title}" in told
@@ -141,7 +141,7 @@ def test_a_judge_against_itself_in_another_run(place: Path, capsys: pytest.Captu
     assert "mini" in told
     assert "swaps of verdicts by user" in told
     runs = [str(place / name) for name in ("run", "other")]
-    assert main(["leaderboard", *runs]) == 0
+    assert main(["leaderboard", *runs, "--format", "md"]) == 0
     told = capsys.readouterr().out
     head = "| Evaluator | run | other |"
     assert [told.count(text) for text in ("## T1", "## T3", head, "| sharp |")] == [1, 1, 2, 2]

@@ -94,7 +94,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def invoke(command: click.Command, *arguments: object) -> str:
-    result = CliRunner().invoke(command, list(map(str, arguments)), obj={})
+    result = CliRunner().invoke(command, ["--format", "md", *map(str, arguments)], obj={})
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.stdout

@@ -26,7 +26,7 @@ def coat(real_data, tmp_path_factory):
 
 
 def test_coat_by_the_command(coat) -> None:
-    done = CliRunner().invoke(cli, ["data", "overlap", str(coat), "--resamples", "200"])
+    done = CliRunner().invoke(cli, ["data", "overlap", str(coat), "--resamples", "200", "--format", "md"])
     assert done.exit_code == 0, done.output
     assert "| naive | 2.611 [" in done.output
     assert "| ips | 2.424 [" in done.output

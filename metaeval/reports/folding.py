@@ -1,0 +1,130 @@
+"""Tables wider than the place they are put in: names are wrapped, and columns go on in a further part."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from metaeval.engine.sheet import NOTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Measure = Callable[[str], float]
+
+_BREAKS = re.compile(r"(?<=[\s,/])")
+_WORDS = re.compile(r"(?<=\s)")
+_NUMERIC = re.compile(r"[\d.,/ %-]*")
+_NARROWEST = 16  # digits that a column of names keeps
+
+
+class Part(NamedTuple):
+    """Some columns of a table that stand side by side; each part has the columns that name its rows."""
+
+    columns: tuple[int, ...]
+    widths: tuple[float, ...]
+    rows: tuple[int, ...]
+    """Those that hold anything in these columns."""
+
+
+def is_numeric(column: Sequence[str]) -> bool:
+    """Whether a column of text, such as one of ranks, reads as one of numbers."""
+    return all(_NUMERIC.fullmatch(text) for text in column) and any(column)
+
+
+def wrapped(text: str, width: float, measure: Measure, *, words: bool = False) -> list[str]:
+    """Return the lines of a text, each at most ``width`` wide; names break behind commas and slashes too.
+
+    A piece that is too long for a line is broken where the line ends; ``words`` are broken only then.
+    """
+    lines = [""]
+    for piece in (_WORDS if words else _BREAKS).split(" ".join(text.split())):
+        if lines[-1] and measure(lines[-1] + piece.rstrip()) > width:
+            lines.append("")
+        for character in piece if measure(piece.rstrip()) > width else [piece]:
+            if lines[-1] and measure((lines[-1] + character).rstrip()) > width:
+                lines.append("")
+            lines[-1] += character
+    return [line.rstrip() for line in lines]
+
+
+def fold(
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    texts: Sequence[bool],
+    *,
+    room: float,
+    measure: Measure,
+    gap: float,
+) -> list[Part]:
+    """Lay columns out side by side, in as few parts as there is room for.
+
+    Parameters
+    ----------
+    texts
+        Which columns hold text, and may be wrapped.
+    room
+        Width of a part.
+    measure
+        Width of a text.
+    gap
+        Width between two columns.
+    """
+    columns = [[row[j] for row in rows] for j in range(len(titles))]
+    needs = [max(map(measure, column), default=0) for column in columns]
+    whole = [max(need, measure(title)) for need, title in zip(needs, titles, strict=True)]
+    everything = tuple(range(len(titles)))
+    if sum(whole) + gap * (len(whole) - 1) <= room:
+        return [Part(everything, tuple(whole), tuple(range(len(rows))))]
+    # The words of a title may stand below each other.
+    least = [
+        max(need, *map(measure, title.split() or [""])) for need, title in zip(needs, titles, strict=True)
+    ]
+    keys = _keys(columns, texts)
+    named = [text for j in everything if texts[j] for text in columns[j]]
+    step, widest = measure("0"), max(map(measure, named), default=0)
+    pieces = [measure(piece.rstrip()) for text in named for piece in _BREAKS.split(text)]
+    narrowest = min(max([_NARROWEST * step, *pieces]), room / 2)  # a name is broken within a piece last
+    caps = [widest - i * step for i in range(max(1, int((widest - narrowest) / step) + 1))]
+
+    def laid(cap: float) -> list[Part]:
+        widths = [min(w, cap) if text else w for w, text in zip(least, texts, strict=True)]
+        if keys:  # a column beside the names has room at least
+            free = room - sum(widths[k] + gap for k in keys)
+            widths = [w if j in keys or not texts[j] else min(w, free) for j, w in enumerate(widths)]
+        parts: list[list[int]] = [[]]
+        for j in everything:
+            held = [*parts[-1], j]
+            if j not in keys and parts[-1] and sum(widths[i] + gap for i in held) - gap > room:
+                parts.append([*keys, j])
+            else:
+                parts[-1].append(j)
+        return [Part(tuple(p), tuple(widths[j] for j in p), _holding(p, keys, columns)) for p in parts]
+
+    def worth(cap: float) -> tuple[int, int, float]:
+        parts = laid(cap)
+        over = sum(max(0, sum(p.widths) + gap * (len(p.widths) - 1) - room) for p in parts)
+        return (int(over > 0) * len(caps) + len(parts), -len(parts[0].columns), -cap)
+
+    first, *others = laid(min(caps, key=worth))
+    return [first._replace(rows=tuple(range(len(rows)))), *(part for part in others if part.rows)]
+
+
+def _keys(columns: Sequence[Sequence[str]], texts: Sequence[bool]) -> tuple[int, ...]:
+    """Return the columns that name a row: the first of text, and as many as tell the rows apart."""
+    named = [j for j, text in enumerate(texts) if text and not is_numeric(columns[j])]
+    found: list[int] = []
+    for j in named:
+        if found and j != found[-1] + 1:
+            break
+        found.append(j)
+        rows = list(zip(*(columns[k] for k in found), strict=True))
+        if len(set(rows)) == len(rows):
+            break
+    return tuple(found)
+
+
+def _holding(part: Sequence[int], keys: Sequence[int], columns: Sequence[Sequence[str]]) -> tuple[int, ...]:
+    own = [columns[j] for j in part if j not in keys]
+    rows = len(columns[0]) if columns else 0
+    return tuple(i for i in range(rows) if any(c[i].strip() not in ("", NOTHING) for c in own))

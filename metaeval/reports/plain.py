@@ -1,0 +1,104 @@
+"""Sheets as plain text for a terminal: aligned columns that fit its width."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+from metaeval.engine.sheet import MARKS_SAID
+from metaeval.reports.folding import fold, is_numeric, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metaeval.engine.sheet import Mark
+    from metaeval.reports.folding import Part
+
+MARKS: dict[Mark, str] = {"best": "{}*", "second": "{}+"}
+_MARKS_SAID = "The best value has *, the second has +"
+_PARTS = re.compile(r"( / | \[|, |\])")
+_GAP = 2
+_LEAST = 40  # characters; a narrower terminal wraps the lines itself
+
+
+def room() -> int:
+    """Return the width of the terminal, or ``COLUMNS``; 80 if the output goes elsewhere."""
+    return max(_LEAST, shutil.get_terminal_size().columns)
+
+
+def prose(text: str, width: int) -> str:
+    """Return sentences in lines of a width."""
+    from rich.cells import cell_len
+
+    said = text.replace(MARKS_SAID, _MARKS_SAID)
+    return "\n".join(wrapped(said, width, cell_len, words=True))
+
+
+def table(
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    texts: Sequence[bool],
+    heads: Sequence[str],
+    width: int,
+) -> str:
+    """Return an aligned table; columns that do not fit go on below, with the names of the rows again.
+
+    Parameters
+    ----------
+    texts
+        Which columns hold text, which is aligned to the left and may be wrapped.
+    heads
+        Words above each row; empty for none.
+    width
+        In characters.
+    """
+    from rich.cells import cell_len
+
+    columns = [[row[j] for row in rows] for j in range(len(titles))]
+    left = [text and not is_numeric(column) for text, column in zip(texts, columns, strict=True)]
+    columns = [column if text else _aligned(column) for text, column in zip(left, columns, strict=True)]
+    indent = "  " if any(heads) else ""
+    cells = [list(row) for row in zip(*columns, strict=True)]
+
+    def laid(of: list[list[str]], part: Part, *, down: bool) -> list[str]:
+        """Return the lines of each cell beside those of the others, from the top or ``down`` to the foot."""
+        high = max(map(len, of))
+        of = [[""] * (high - len(c)) + c if down else c + [""] * (high - len(c)) for c in of]
+        return [ruled([(c[i], j, w) for c, j, w in zip(of, *part[:2], strict=True)]) for i in range(high)]
+
+    def ruled(line: list[tuple[str, int, float]]) -> str:
+        spaces = [" " * (int(width) - cell_len(text)) for text, _, width in line]
+        found = [text + s if left[j] else s + text for (text, j, _), s in zip(line, spaces, strict=True)]
+        return (indent + (" " * _GAP).join(found)).rstrip()
+
+    blocks = []
+    for part in fold(titles, cells, left, room=width - len(indent), measure=cell_len, gap=_GAP):
+        of = [*zip(part.columns, part.widths, strict=True)]
+        block = laid([wrapped(titles[j], w, cell_len, words=True) for j, w in of], part, down=True)
+        block.append(ruled([("-" * int(w), j, w) for j, w in of]))
+        said = ""
+        for i in part.rows:
+            if heads[i] and heads[i] != said:
+                said = heads[i]
+                block.append(said)
+            row = [wrapped(cells[i][j], w, cell_len) if left[j] else [cells[i][j]] for j, w in of]
+            block += laid(row, part, down=False)
+        blocks.append("\n".join(block))
+    return "\n\n".join(blocks)
+
+
+def _aligned(column: Sequence[str]) -> list[str]:
+    """Return numbers of one width, with what they consist of, such as the ends of intervals, aligned."""
+    signs = tuple(mark.format("") for mark in MARKS.values())
+    marked = any(part.endswith(signs) for text in column for part in text.split(" / "))
+    parts = [_PARTS.split(text) for text in column]
+    if marked:  # a mark takes the place of the space behind a number
+        parts = [
+            [p.lstrip() if i % 2 else p if p.endswith(signs) else f"{p} " for i, p in enumerate(of)]
+            for of in parts
+        ]
+    most = max(map(len, parts), default=0)
+    wide = [max((len(of[i]) for of in parts if i < len(of)), default=0) for i in range(most)]
+    texts = ["".join(p.rjust(w) for p, w in zip(of, wide, strict=False)) for of in parts]
+    return [text.ljust(sum(wide)) for text in texts]

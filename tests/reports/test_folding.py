@@ -1,0 +1,48 @@
+"""Tables in narrow places: nothing is lost, nothing is too wide, and every part names its rows."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from metaeval.reports.folding import fold, wrapped
+
+NAMES = st.text("ab,/( 字", min_size=1, max_size=60)
+
+
+@given(NAMES, st.integers(2, 40), st.booleans())
+def test_lines_of_a_name_fit_and_hold_all_of_it(name: str, width: int, words: bool) -> None:
+    lines = wrapped(name, width, cell_len, words=words)
+    assert all(cell_len(line) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == name.replace(" ", "")
+
+
+@given(
+    st.lists(st.tuples(NAMES, NAMES, NAMES), min_size=1, max_size=5),
+    st.lists(st.integers(1, 12), min_size=1, max_size=8),
+    st.integers(40, 120),
+)
+def test_every_column_is_somewhere_and_beside_the_names(
+    names: list[tuple[str, str, str]], digits: list[int], room: int
+) -> None:
+    rows = [[name, *("9" * n for n in digits)] for name, *_ in names]
+    texts = [True, *(False for _ in digits)]
+    titles = ["evaluator", *(f"column {n}" for n in digits)]
+    parts = fold(titles, rows, texts, room=room, measure=cell_len, gap=2)
+    assert parts[0].rows == tuple(range(len(rows)))
+    assert {j for part in parts for j in part.columns} == set(range(len(titles)))
+    assert all(part.columns[0] == 0 for part in parts)
+    assert all(sum(part.widths) + 2 * (len(part.widths) - 1) <= room for part in parts)
+
+
+def test_a_wide_table_keeps_as_much_as_it_can_in_its_first_part() -> None:
+    rows = [["1", "Mean(Annotator('1'), Annotator('2'))", "30.58", "x" * 20], ["2", "b", "1.00", "—"]]
+    texts, titles = [True, True, False, True], ["rank", "evaluator", "pearson", "why"]
+    (whole,) = fold(titles, rows, texts, room=80, measure=cell_len, gap=2)
+    assert whole.widths == (4, 36, 7, 20)
+    (narrow,) = fold(titles, rows, texts, room=60, measure=cell_len, gap=2)
+    assert narrow.widths == (4, 23, 7, 20)
+    first, second = fold(titles, rows, texts, room=40, measure=cell_len, gap=2)
+    assert (first.columns, second.columns) == ((0, 1, 2), (1, 3))
+    assert second.rows == (0,)  # the other has nothing there

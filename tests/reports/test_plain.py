@@ -1,0 +1,76 @@
+"""Tables as a terminal shows them: aligned, within its width, every name whole."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from rich.cells import cell_len
+
+from metaeval.cli import main
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.reports import leaderboard
+from metaeval.reports.sheets import render
+from tests.engine.test_standings import correlations
+
+JUDGES = [f"Judge('provider/a-model-with-a-long-name-{i}')" for i in range(3)]
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def test_numbers_and_their_intervals_are_aligned() -> None:
+    frame = pd.DataFrame(
+        {
+            "who": ["a", "字b", "c"],
+            "r": [0.3058, 0.0671, None],
+            "low": [0.2, -0.01, None],
+            "high": [0.4, 0.1, None],
+        }
+    )
+    columns = (Column("who", "evaluator"), Column("r", "pearson", "hundred", "low", "high"))
+    assert render([Sheet("s", "Ranking", frame, columns, ("One note.",))], "txt").splitlines() == [
+        "Ranking",
+        "",
+        "evaluator               pearson",
+        "---------  --------------------",
+        "a          30.58 [20.00, 40.00]",
+        "字b         6.71 [-1.00, 10.00]",
+        "c              —",
+        "",
+        "One note.",
+    ]
+
+
+def test_a_board_of_many_columns_fits_and_names_every_row_in_every_part() -> None:
+    aspects = ["persuasiveness", "transparency", "accuracy", "satisfaction", "average"]
+    estimates = {j: {a: [0.2, 0.3] for a in aspects} for j in [*JUDGES, "Length()"]}
+    text = leaderboard(correlations(estimates)).to_text()
+    assert max(map(cell_len, text.splitlines())) <= 80
+    joined = "".join(text.split())
+    assert all(a in joined for a in aspects)
+    board = text[text.index("Pearson's r") :]
+    parts = board.count("Evaluator  ")
+    assert parts > 1
+    for end in ("0')", "1')", "2')", "Length()"):  # what tells names apart is in every part
+        assert board.count(end) == parts
+    assert "The best value has *, the second has +" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_demo_fits_the_terminal(
+    width: int,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.getbasetemp())  # the second time it is finished already
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["-q", "demo", "--out", "plain-demo"]) == 0
+    assert main(["-q", "leaderboard", "plain-demo"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(cell_len, lines)) <= width
+    (head,) = (line for line in lines if line.startswith("rank"))
+    assert head.split()[:4] == ["rank", "cluster", "evaluator", "pearson"]
+    assert ("tokens a text" in head) == (width == 200)
