@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import MetaevalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 
 @contextlib.contextmanager
@@ -37,6 +38,38 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def replacing_folder(path: str | os.PathLike[str], ours: Collection[str]) -> Iterator[Path]:
+    """Yield a folder beside ``path`` that takes its place if the block succeeds; else ``path`` stays.
+
+    Of what ``path`` holds, only the entries that are ``ours`` are replaced; copies of all others are kept.
+    """
+    target = Path(path).resolve()
+    mark = secrets.token_hex(4)
+    temporary, old = (target.with_name(f".{target.name}.{mark}.{end}") for end in ("tmp", "old"))
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        for other in target.iterdir() if target.is_dir() else ():
+            if other.name not in ours:
+                copy = shutil.copytree if other.is_dir() and not other.is_symlink() else _copy
+                copy(other, temporary / other.name)
+        if target.exists():
+            target.rename(old)
+        try:
+            temporary.rename(target)
+        except OSError:
+            old.rename(target)
+            raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.copy2(source, target, follow_symlinks=False)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -34,6 +34,7 @@ _MODULES = {
     "compare": "compare",
     "figures": "figures",
     "view": "view",
+    "site": "site",
     "golden": "golden",
     "calibrate": "calibrate",
     "biases": "biases",

@@ -1,0 +1,54 @@
+"use strict";
+// Search, filter and sort the table of the first page; without a script it is whole, in the order of the studies.
+const table = document.getElementById("board");
+const body = table.tBodies[0];
+const rows = [...body.rows];
+const search = document.getElementById("search");
+const selects = [...document.querySelectorAll("select[data-of]")];
+document.documentElement.classList.add("js");
+
+function value(row, column) {
+  const cell = row.cells[column];
+  const text = "value" in cell.dataset ? cell.dataset.value : cell.textContent.trim();
+  const number = text === "" ? NaN : Number(text);
+  return Number.isNaN(number) && ("value" in cell.dataset || text === "") ? null : Number.isNaN(number) ? text : number;
+}
+
+function filter() {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let shown = 0;
+  for (const row of rows) {
+    const text = row.textContent.toLowerCase();
+    const fits = words.every((word) => text.includes(word))
+      && selects.every((select) => !select.value || row.dataset[select.dataset.of] === select.value);
+    row.hidden = !fits;
+    shown += fits;
+  }
+  document.getElementById("count").textContent = `${shown} of ${rows.length} evaluators`;
+}
+
+function sort(head, column) {
+  const down = head.getAttribute("aria-sort") === "ascending";
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", down ? "descending" : "ascending");
+  const order = new Map(rows.map((row) => [row, value(row, column)]));
+  rows.sort((a, b) => {
+    const [x, y] = [order.get(a), order.get(b)];
+    if (x === null || y === null) return (x === null) - (y === null); // what is missing comes last
+    const by = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
+    return down ? -by : by;
+  });
+  body.append(...rows);
+}
+
+[...table.tHead.rows[0].cells].forEach((head, column) => {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = head.textContent;
+  button.addEventListener("click", () => sort(head, column));
+  head.replaceChildren(button);
+});
+search.form.addEventListener("submit", (event) => event.preventDefault());
+search.addEventListener("input", filter);
+for (const select of selects) select.addEventListener("change", filter);
+filter();
