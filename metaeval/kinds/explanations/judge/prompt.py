@@ -16,6 +16,7 @@ from metaeval.llm.replies.aliases import ASPECT_ALIASES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from metaeval.base.records import DataSet
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.llm.prompts.rubric import Rubric
     from metaeval.llm.prompts.template import PromptTemplate
@@ -95,7 +96,7 @@ class UnitPrompt:
         self, template: PromptTemplate, data: ExplanationSet, aspects: Sequence[str], reply: str = "auto"
     ) -> None:
         if template.rubric is not None:
-            _check_rubric(template, template.rubric, data, aspects)
+            check_rubric(template, template.rubric, data, aspects)
         self._data, self._aspects = data, tuple(aspects)
         self._prompt = JudgePrompt(
             template,
@@ -235,9 +236,8 @@ def _asked(rubric: Rubric | None, aspect: str, statement: str) -> dict[str, Any]
     return asked
 
 
-def _check_rubric(
-    template: PromptTemplate, rubric: Rubric, data: ExplanationSet, aspects: Sequence[str]
-) -> None:
+def check_rubric(template: PromptTemplate, rubric: Rubric, data: DataSet, aspects: Sequence[str]) -> None:
+    """Raise `PromptError` if a rubric lacks a dimension of the name of an aspect, or has another scale."""
     names = [d.name for d in rubric.dimensions]
     for aspect in aspects:
         if aspect in data.aspects and aspect not in names:
