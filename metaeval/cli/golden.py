@@ -8,15 +8,16 @@ from typing import Any
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import Group, talk, tell, tell_json
-from metaeval.cli.options import PATH, seed, several
+from metaeval.cli.group import Group, talk, tell, tell_address, tell_json
+from metaeval.cli.options import PATH, seed, served, several
 
+_asked = several("--aspect", "aspects", help="Ask for this aspect; all, if left out.")
 _rater = click.option("--rater", required=True, metavar="NAME", help="Whose labels they are.")
 
 
 @click.group(cls=Group)
 def golden() -> None:
-    """Draw a golden set, and have people label it in a spreadsheet."""
+    """Draw a golden set, and have people label it in a browser or a spreadsheet."""
 
 
 @golden.command()
@@ -49,10 +50,31 @@ def sample(data: str, *, n: int, by: str, out: Path, **options: Any) -> None:
 
 
 @golden.command()
+@click.argument("folder", metavar="SET", type=PATH)
+@_rater
+@_asked
+@click.option("--rubric", metavar="PROMPT", help="Show the questions and anchors of this prompt, or file.")
+@served
+@talk
+def label(folder: Path, *, port: int, no_browser: bool, **options: Any) -> None:
+    """Label the units of the data set SET, of any kind, on a page in a browser; end it with Ctrl-C.
+
+    Only this computer can see the page. Each label is on file before the next unit is shown, and the same
+    command goes on where it was ended.
+    """
+    from metaeval.runs.labeller import label_units
+    from metaeval.trust.labelling.label_set import label_set
+
+    session = label_set(folder, **options)
+    label_units(session, port=port, browser=not no_browser, ready=tell_address)
+    tell(session.line())
+
+
+@golden.command()
 @click.argument("folder", metavar="DIR", type=PATH)
 @click.argument("file", metavar="LABELS.csv", type=PATH)
 @_rater
-@several("--aspect", "aspects", help="Ask for this aspect; all, if left out.")
+@_asked
 @several("--show", "show", metavar="COLUMN", help="Show this column of the explanations too.")
 @click.option("--blind", is_flag=True, help="Leave out who wrote what, and mix the rows.")
 @click.option(

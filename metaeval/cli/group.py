@@ -84,6 +84,14 @@ def tell(message: str) -> None:
         click.echo(message)
 
 
+def tell_address(address: str) -> None:
+    """Print where pages are served, with ``--quiet`` too: it is the result."""
+    if is_on("json"):
+        tell_json({"address": address})
+    else:
+        click.echo(address)
+
+
 def tell_simulated(simulated: Simulation) -> None:
     """Print on stderr what is simulated."""
     if simulated and not is_on("quiet"):

@@ -60,6 +60,15 @@ def resampled(resamples: int = 10_000) -> Decorator:
     return lambda command: how_many(seed(command))
 
 
+def served(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that serves pages ``--port`` and ``--no-browser``."""
+    port = click.option(
+        "--port", type=click.IntRange(0, 65535), default=0, help="Of 127.0.0.1.  [default: any free one]"
+    )
+    none = click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
+    return port(none(command))
+
+
 propensity_source = click.option(
     "--propensity",
     "source",

@@ -71,6 +71,8 @@ class UnitText:
     """One per unit; None where there is none."""
     beside: bool = False
     """Whether it stands beside the one before, where there is room."""
+    blind: bool = True
+    """Whether people who label may see it: it says nothing of what is right."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.engine.measures import MeasuredCells
 from metaeval.engine.results import RankedCell, Results
+from metaeval.kinds.files.labels import SIDES, LabelTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -64,6 +65,8 @@ class StudyKind(ABC):
     """The tables of its own that `details` and `figures` need: files of a run folder."""
     texts: ClassVar[Sequence[str]] = ()
     """Columns of those tables that hold text; all others hold numbers."""
+    labels: ClassVar[LabelTable] = LabelTable()
+    """The table of a data set that people's labels stand in."""
 
     @abstractmethod
     def load(self, place: str | Path) -> DataOfKind:
@@ -158,6 +161,11 @@ class StudyKind(ABC):
     @abstractmethod
     def unit_view(self, data: DataOfKind, aspects: Sequence[str]) -> UnitView:
         """Return how the units of a data set are shown to a reader."""
+
+    def label_names(self, data: DataOfKind) -> Mapping[float, str]:
+        """Return label → its name, in the order in which people choose; empty if labels have no names."""
+        del data
+        return SIDES if self.labels.showing else {}
 
     def tables(self, data: DataOfKind) -> Sequence[pd.DataFrame]:
         """Return what is known of the units: some of the key columns, and others to tell units apart by."""

@@ -1,4 +1,4 @@
-"""The pages of ``metaeval view`` around the reports of runs: a list, frames, tests, and a sentence."""
+"""The pages that a server on this computer shows: around the reports of runs, and to label units."""
 
 from __future__ import annotations
 
@@ -54,3 +54,8 @@ def compare_page(sheets: Sequence[Sheet]) -> str:
 def message_page(title: str, sentence: str) -> str:
     """Return a page that says one sentence."""
     return template("view_message.html").render(title=title, sentence=sentence)
+
+
+def label_page(name: str, rater: str) -> str:
+    """Return the page on which a rater labels the units of a data set."""
+    return template("label.html").render(name=name, rater=rater)

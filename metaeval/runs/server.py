@@ -1,10 +1,12 @@
-"""A read-only web server for this computer alone, which `metaeval.runs.viewer` uses."""
+"""A web server for this computer alone, on which runs are viewed and units labelled."""
 
 from __future__ import annotations
 
 import re
 import socketserver
 import sys
+import threading
+import webbrowser
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -31,6 +33,9 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+_POSTING = "; connect-src 'self'"
+"""A page that posts may ask its own server, and nobody else."""
+_LONGEST = 100_000  # bytes of a post
 _SECONDS = 30  # after which a silent connection is closed
 
 
@@ -61,6 +66,9 @@ class LocalServer(ThreadingHTTPServer):
         Path as asked for (percent-encoded, without the query) → page. It is called from several threads.
     port
         0 for any free one.
+    post
+        Path and body of what a page of the site posts → answer; without it the site can only be read. Posts
+        of pages from elsewhere are refused.
 
     Raises
     ------
@@ -68,8 +76,13 @@ class LocalServer(ThreadingHTTPServer):
         If the port cannot be used.
     """
 
-    def __init__(self, site: Callable[[str], Page], port: int = 0) -> None:
-        self.site = site
+    def __init__(
+        self,
+        site: Callable[[str], Page],
+        port: int = 0,
+        post: Callable[[str, bytes], Page] | None = None,
+    ) -> None:
+        self.site, self.post = site, post
         try:
             super().__init__((_LOOPBACK, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -82,6 +95,27 @@ class LocalServer(ThreadingHTTPServer):
     def address(self) -> str:
         """Where a browser finds the site."""
         return f"http://{_LOOPBACK}:{self.server_address[1]}/"
+
+    def show(self, *, path: str = "", browser: bool, ready: Callable[[str], object]) -> None:
+        """Serve until it is interrupted (Ctrl-C).
+
+        Parameters
+        ----------
+        path
+            Of the first page.
+        browser
+            Whether to open a browser.
+        ready
+            Called with the address once the server answers.
+        """
+        try:
+            ready(self.address + path)
+            if browser:
+                # In a thread: a browser in the terminal would keep the server from answering it.
+                threading.Thread(target=webbrowser.open, args=(self.address + path,), daemon=True).start()
+            self.serve_forever(poll_interval=0.1)
+        except KeyboardInterrupt:
+            return
 
     def server_bind(self) -> None:
         """Bind without looking up the name of this computer."""
@@ -104,19 +138,45 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self._answer(self._page())
 
+    def do_POST(self) -> None:
+        if self.server.post is None:
+            self.send_error(HTTPStatus.NOT_IMPLEMENTED)
+        else:
+            self._answer(self._posted(self.server.post))
+
     def _page(self) -> Page:
+        return self._misdirected() or self.server.site(self.path.partition("?")[0])
+
+    def _posted(self, post: Callable[[str, bytes], Page]) -> Page:
+        self.close_connection = True  # what is left of a body that is not read is no request
+        origins = self.headers.get_all("Origin") or []
+        length = self.headers.get("Content-Length", "")
+        if refused := self._misdirected():
+            return refused
+        if origins and origins != [f"http://{self.headers['Host'].strip()}"]:
+            return Page.message(HTTPStatus.FORBIDDEN, "A page from elsewhere may change nothing here.")
+        if not (length.isascii() and length.isdigit()):
+            return Page.message(HTTPStatus.LENGTH_REQUIRED, "The length of the request is not known.")
+        if int(length) > _LONGEST:
+            return Page.message(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request is too long.")
+        return post(self.path.partition("?")[0], self.rfile.read(int(length)))
+
+    def _misdirected(self) -> Page | None:
         hosts = self.headers.get_all("Host") or []
-        if len(hosts) != 1 or not _HOST.fullmatch(hosts[0].strip()):
-            return Page.message(
-                HTTPStatus.MISDIRECTED_REQUEST,
-                f"Runs are shown at {self.server.address} and under no other name.",
-            )
-        return self.server.site(self.path.partition("?")[0])
+        if len(hosts) == 1 and _HOST.fullmatch(hosts[0].strip()):
+            return None
+        return Page.message(
+            HTTPStatus.MISDIRECTED_REQUEST,
+            f"These pages are shown at {self.server.address} and under no other name.",
+        )
 
     def _answer(self, page: Page, **headers: str) -> None:
         self.send_response(page.status)
         length = {"Content-Type": page.type, "Content-Length": str(len(page.body))}
-        for name, value in {**length, **_HEADERS, **headers}.items():
+        allowed = dict(_HEADERS)
+        if self.server.post:
+            allowed["Content-Security-Policy"] += _POSTING
+        for name, value in {**length, **allowed, **headers}.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":

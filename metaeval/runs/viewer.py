@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import webbrowser
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import PurePosixPath
@@ -66,15 +65,8 @@ def view_runs(
         If there is no folder, or the port cannot be used.
     """
     runs = ViewedRuns.of(folders)
-    try:
-        with LocalServer(runs.page, port) as server:
-            ready(server.address)
-            if browser:
-                # In a thread: a browser in the terminal would keep the server from answering it.
-                threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
-            server.serve_forever(poll_interval=0.1)
-    except KeyboardInterrupt:
-        return
+    with LocalServer(runs.page, port) as server:
+        server.show(browser=browser, ready=ready)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,6 +18,7 @@ from metaeval.kinds.exposure.off_policy.policies import policy_file
 from metaeval.kinds.exposure.pair_auc import ALL, BIN, IPS, NONE, PairCells
 from metaeval.kinds.exposure.study import ExposureStudy
 from metaeval.kinds.files.folder import folder_of
+from metaeval.kinds.files.labels import VERDICTS
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.registry import ShortNames
 from metaeval.kinds.study import unknown_word
@@ -52,6 +53,7 @@ class ExposureKind(StudyKind):
     }
     files = FILES
     texts = TEXTS
+    labels = VERDICTS
 
     def load(self, place: str | Path) -> LogSet:
         """Load the folder of a log."""

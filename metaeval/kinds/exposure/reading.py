@@ -38,7 +38,11 @@ def unit_view(data: LogSet, aspects: Sequence[str]) -> UnitView:
         (
             UnitText("shown first", sides[FIRST]),
             UnitText("shown second", sides[SECOND], beside=True),
-            UnitText("weight of the pair", [None if w != w else f"{w:.4g}" for w in table[WEIGHT]]),  # noqa: PLR0124 NaN
+            UnitText(
+                "weight of the pair",
+                [None if w != w else f"{w:.4g}" for w in table[WEIGHT]],  # noqa: PLR0124 NaN
+                blind=False,
+            ),
             UnitText("profile of the user", [profiles.get(user) for user in users]),
             UnitText("what the user did before", [histories.get(user) for user in users]),
         ),

@@ -34,6 +34,8 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 D = TypeVar("D")
 _KIND = "explanations"
 """The kind of a data set that does not say which."""
+LABELLING, LABELLING_LOCK = "labelling.jsonl", ".labelling.lock"
+"""How people labelled a data set, and what whoever changes its labels holds."""
 
 
 def checked_by(path: object) -> str:
@@ -180,7 +182,7 @@ class DataFolder(Generic[D]):
             (temporary / FILE).write_text(text, encoding="utf-8", newline="\n")
             for kind, frame in self.frames(data).items():
                 if frame is not None:
-                    _write(frame, temporary / f"{kind}.{format}")
+                    write_table(frame, temporary / f"{kind}.{format}")
         return target
 
     def put(self, folder: Path, table: str, frame: pd.DataFrame, *, force: bool = False) -> Path:
@@ -197,7 +199,7 @@ class DataFolder(Generic[D]):
         first, _ = self._find(folder, self.needed[0])
         path = folder / f"{table}{first.suffix if first else '.csv'}"
         with replacing(path) as temporary:
-            _write(frame, temporary)
+            write_table(frame, temporary)
         if there is not None and there != path:
             there.unlink()
         return path
@@ -209,7 +211,8 @@ class DataFolder(Generic[D]):
         if not target.is_dir():
             raise DataError(f"{str(target)!r} is a file; give a folder that does not exist yet")
         names = {p.name for p in target.iterdir()}
-        foreign = sorted(names - {FILE, *self.folders, *(f"{k}.{f}" for k in self.tables for f in FORMATS)})
+        own = {FILE, LABELLING, LABELLING_LOCK, *self.folders}
+        foreign = sorted(names - own - {f"{k}.{f}" for k in self.tables for f in FORMATS})
         if foreign or (names and FILE not in names):
             held = foreign[0] if foreign else sorted(names)[0]
             raise DataError(
@@ -246,7 +249,8 @@ class DataFolder(Generic[D]):
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _write(frame: pd.DataFrame, path: Path) -> None:
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table of a data set, in the format of its suffix."""
     if path.suffix == ".parquet":
         frame.to_parquet(path, index=False)
         return

@@ -10,6 +10,7 @@ from metaeval.base.errors import SpecError, unknown
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.kinds.ablations import variants_of
 from metaeval.kinds.correlated import CorrelatedKind
+from metaeval.kinds.files.labels import LabelTable
 from metaeval.kinds.relevance import reading
 from metaeval.kinds.relevance.data.loading import load
 from metaeval.kinds.relevance.files import FILES, TEXTS
@@ -41,6 +42,7 @@ class RelevanceKind(CorrelatedKind):
     }
     files = FILES
     texts = TEXTS
+    labels = LabelTable("labels", label="label", aspect="")
 
     def load(self, place: str | Path) -> Collection:
         """Load the folder of a collection."""
@@ -84,6 +86,10 @@ class RelevanceKind(CorrelatedKind):
     def unit_view(self, data: Collection, aspects: Sequence[str]) -> UnitView:
         """Show the user, the item with what is known of it, and the history."""
         return reading.unit_view(data, aspects)
+
+    def label_names(self, data: Collection) -> Mapping[float, str]:
+        """Return the names that the data set gives."""
+        return {float(label): name for label, name in data.labels.items()}
 
 
 RELEVANCE = RelevanceKind()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from metaeval.kinds.files.labels import VERDICTS
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.slates import reading
 from metaeval.kinds.slates.data.loading import load
@@ -47,6 +48,7 @@ class SlatesKind(StudyKind):
     rated = False
     files = FILES
     texts = TEXTS
+    labels = VERDICTS
 
     def load(self, place: str | Path) -> SlateSet:
         """Load the folder of a data set."""

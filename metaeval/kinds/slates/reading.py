@@ -35,6 +35,7 @@ def unit_view(data: SlateSet, aspects: Sequence[str]) -> UnitView:
         (
             UnitText("shown first", list(_slates(data, FIRST))),
             UnitText("shown second", list(_slates(data, SECOND)), beside=True),
+            UnitText("utility to the user", list(_utilities(table)), blind=False),
             UnitText("task", [f"{task}: {asked[task]}" if task in asked else task for task in tasks]),
             UnitText("profile of the user", [profiles.get(user) for user in users]),
             UnitText("history of the user", [histories.get(user) for user in users]),
@@ -49,16 +50,21 @@ def _judged(data: SlateSet) -> pd.DataFrame:
 
 
 def _slates(data: SlateSet, side: str) -> Iterator[str]:
-    """Yield the items of the slate on a side, in order, and its utility."""
+    """Yield the items of the slate on a side, in order."""
     names = called(data)
     listed = data.slates.sort_values([USER, SLATE, POSITION], kind="stable")
     lines = [
         f"{at}. {names.get(item) or item}" for at, item in zip(listed[POSITION], listed[ITEM], strict=True)
     ]
     of = {key: "\n".join(own) for key, own in listed.assign(line=lines).groupby([USER, SLATE])["line"]}
-    shown = data.table[[USER, side, f"utility_{side}"]].itertuples(index=False, name=None)
-    for user, slate, utility in shown:
-        yield f"{of.get((user, slate), slate)}\n(utility to the user: {utility:g})"
+    for user, slate in data.table[[USER, side]].itertuples(index=False, name=None):
+        yield of.get((user, slate), slate)
+
+
+def _utilities(table: pd.DataFrame) -> Iterator[str]:
+    """Yield the utilities of both slates."""
+    for first, second in table[["utility_first", "utility_second"]].itertuples(index=False, name=None):
+        yield f"of the first {first:g}, of the second {second:g}"
 
 
 def duel_groups(cells: DuelCells) -> list[Groups]:

@@ -104,7 +104,7 @@ def sample(data: ExplanationSet, n: int, by: Sequence[str], *, seed: int = 0, eq
     left = dict(zip(names, shares, strict=True))
     keys = list(zip(*(data.explanations[k] for k in data.keys), strict=True))
     chosen = []
-    for position in sorted(range(len(data)), key=lambda i: _ticket(seed, keys[i])):
+    for position in sorted(range(len(data)), key=lambda i: ticket(seed, keys[i])):
         if left[labels[position]]:
             left[labels[position]] -= 1
             chosen.append(position)
@@ -190,7 +190,7 @@ def _check_size(n: int, units: int, strata: int, by: Sequence[str]) -> None:
         )
 
 
-def _ticket(seed: int, key: tuple[str, ...]) -> bytes:
+def ticket(seed: object, key: tuple[str, ...]) -> bytes:
     """Return a sort key for the draw: pseudo-random, and the same on every machine."""
     return hashlib.sha256(json.dumps([seed, *key]).encode()).digest()
 

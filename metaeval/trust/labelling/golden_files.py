@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    from metaeval.base.records import DataSet
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 UNIT = "unit"
@@ -127,9 +128,9 @@ def check_rater(rater: str) -> None:
         raise DataError("the rater has no name; say whose labels they are with --rater NAME")
 
 
-def keys_of(data: ExplanationSet) -> list[tuple[str, ...]]:
+def keys_of(data: DataSet) -> list[tuple[str, ...]]:
     """Return the key of every unit."""
-    return list(zip(*(data.explanations[k] for k in data.keys), strict=True))
+    return list(zip(*(data.units[k].astype(str) for k in data.keys), strict=True))
 
 
 def column_of(data: ExplanationSet, aspect: str) -> str:

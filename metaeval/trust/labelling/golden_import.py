@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
-import shutil
-import tempfile
 import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pandas as pd
-
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem, nearest
-from metaeval.base.files import replacing
 from metaeval.base.formulas import unprotected
-from metaeval.kinds.explanations.data.folder import FORMATS, refuse_if_in_the_way, save
+from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.loading import load
+from metaeval.kinds.explanations.kind import EXPLANATIONS
+from metaeval.kinds.files.folder import LABELLING_LOCK
+from metaeval.kinds.files.labels import alone
 from metaeval.trust.labelling.golden_files import (
     TEXT,
     UNIT,
@@ -145,11 +144,16 @@ def import_labels(
     if problems:
         raise DataError(sorted(problems, key=lambda p: (p.row or 0, p.column or "")))
     changes = {(*n.key, n.aspect): n.value for n, o in zip(labels, old, strict=True) if o != n.value}
-    made = dataclasses.replace(data, ratings=_with_labels(data, rater, changes))
+    table = EXPLANATIONS.labels
+    ratings = table.changed(data.ratings, rater, data.keys, changes)
+    made = dataclasses.replace(data, ratings=ratings)
     if out is not None:
         save(made, out)
     elif changes:
-        _write_ratings(made, Path(folder))
+        place = Path(folder)
+        # Where nobody labels on a page, nothing is left but the ratings.
+        with alone(place) if (place / LABELLING_LOCK).exists() else contextlib.nullcontext():
+            table.put(place, rater, data.keys, changes)
     return Labelled(
         made,
         rater,
@@ -265,30 +269,3 @@ def _label(cell: str, scale: Scale) -> float | str | None:
         return f"is {text!r}, which may be read in two ways; write thousands without a comma"
     label = float(text.replace(",", ".")) + 0.0
     return label if label in scale else f"the label {text} is not on the scale; allowed are {scale}"
-
-
-def _with_labels(data: ExplanationSet, rater: str, new: Mapping[tuple[str, ...], float]) -> pd.DataFrame:
-    """Return the ratings with new labels: replaced in place, else appended."""
-    left = dict(new)
-    ratings = data.ratings.copy()
-    values = ratings["rating"].tolist()
-    names = zip(*(ratings[c] for c in (*data.keys, "aspect")), strict=True)
-    for at, (who, name) in enumerate(zip(ratings["rater"], names, strict=True)):
-        if who == rater and name in left:
-            values[at] = left.pop(name)
-    ratings["rating"] = values
-    if not left:
-        return ratings
-    columns = [*data.keys, "aspect"]
-    more = pd.DataFrame([dict(zip(columns, name, strict=True)) for name in left])
-    more = more.assign(rater=rater, rating=list(left.values()))
-    for column in ratings.columns.difference(more.columns):
-        more[column] = ""  # further columns of ratings are unknown
-    return pd.concat([ratings, more[list(ratings.columns)]], ignore_index=True)
-
-
-def _write_ratings(data: ExplanationSet, folder: Path) -> None:
-    suffix = next(f for f in FORMATS if (folder / f"ratings.{f}").is_file())
-    with tempfile.TemporaryDirectory() as made, replacing(folder / f"ratings.{suffix}") as temporary:
-        whole = save(data, Path(made) / "whole", suffix)
-        shutil.copyfile(whole / f"ratings.{suffix}", temporary)

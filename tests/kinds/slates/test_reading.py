@@ -18,14 +18,18 @@ def test_both_slates_stand_side_by_side_as_they_were_shown() -> None:
     data = replace(slates(), tasks={"T1": "which films"})
     view = unit_view(data, ["preference"])
     assert [c.name for c in view.columns if c.key] == ["user_id", "duel", "order"]
-    first, second, task, profile, history = view.texts
+    first, second, utility, task, profile, history = view.texts
     assert (first.beside, second.beside) == (False, True)
     row = data.table.iloc[0]
     listed = data.slates[(data.slates["user_id"] == "u0") & (data.slates["slate"] == row["first"])]
     titles = data.items.set_index("item_id")["title"]  # type: ignore[union-attr]
     lines = [f"{i}. {titles[item]}" for i, item in enumerate(listed["item_id"], 1)]
-    assert first.texts[0] == "\n".join([*lines, f"(utility to the user: {row['utility_first']:g})"])
+    assert first.texts[0] == "\n".join(lines)
     assert (second.texts[0], second.texts[1]) == (first.texts[1], first.texts[0])
+    assert (
+        utility.texts[0] == f"of the first {row['utility_first']:g}, of the second {row['utility_second']:g}"
+    )
+    assert [part.blind for part in view.texts] == [True, True, False, True, True, True]
     assert task.texts[0] == "T1: which films"
     assert profile.texts[0] is None
     shown = set(data.slates.loc[data.slates["user_id"] == "u0", "item_id"])

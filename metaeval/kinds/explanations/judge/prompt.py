@@ -16,6 +16,7 @@ from metaeval.llm.replies.aliases import ASPECT_ALIASES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from metaeval.base.records import DataSet
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.llm.prompts.rubric import Rubric
     from metaeval.llm.prompts.template import PromptTemplate
@@ -100,7 +101,7 @@ class UnitPrompt:
                 f"{', '.join(aspects)} have different scales in data set {data.name!r}; ask for one aspect"
             )
         if template.rubric is not None:
-            _check_rubric(template, template.rubric, data, aspects, scale)
+            check_rubric(template, template.rubric, data, aspects)
         self._data, self._aspects = data, tuple(aspects)
         self._prompt = JudgePrompt(
             template,
@@ -240,9 +241,8 @@ def _asked(rubric: Rubric | None, aspect: str, statement: str) -> dict[str, Any]
     return asked
 
 
-def _check_rubric(
-    template: PromptTemplate, rubric: Rubric, data: ExplanationSet, aspects: Sequence[str], scale: Scale
-) -> None:
+def check_rubric(template: PromptTemplate, rubric: Rubric, data: DataSet, aspects: Sequence[str]) -> None:
+    """Raise `PromptError` if a rubric lacks a dimension of the name of an aspect, or has another scale."""
     names = [d.name for d in rubric.dimensions]
     for aspect in aspects:
         if aspect in data.aspects and aspect not in names:
@@ -250,12 +250,13 @@ def _check_rubric(
                 f"prompt {template.name!r} has no dimension {aspect!r}{nearest(aspect, names)} (it has: "
                 f"{', '.join(names)}); write a rubric of your own, with `base: rubric` and its dimensions"
             )
-    if (rubric.scale_min, rubric.scale_max) != (scale.min, scale.max):
-        raise PromptError(
-            f"prompt {template.name!r} has anchors on a scale from {rubric.scale_min:g} to "
-            f"{rubric.scale_max:g}, and the ratings of data set {data.name!r} are {scale}; "
-            "anchor the levels of that scale"
-        )
+        scale = data.scale.of(aspect)
+        if (rubric.scale_min, rubric.scale_max) != (scale.min, scale.max):
+            raise PromptError(
+                f"prompt {template.name!r} has anchors on a scale from {rubric.scale_min:g} to "
+                f"{rubric.scale_max:g}, and the ratings of data set {data.name!r} are {scale}; "
+                "anchor the levels of that scale"
+            )
 
 
 def statement_of(data: ExplanationSet, aspect: str) -> str:

@@ -1,0 +1,266 @@
+"""The page to label on, in a real browser: by keyboard, killed in the middle, two raters at once."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import metaeval as me
+from metaeval.base.records import Scale
+from metaeval.kinds.explanations.data.loading import from_frames, save
+from tests.conftest import ROOT
+from tests.reports.report.pages import overflow
+from tests.reports.report.test_access import CONTRAST, NAMELESS
+from tests.tiny import write_tiny
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+    Label = Callable[..., "Labeller"]
+
+TEXTS = {
+    "en": "It has the humour that you like.",
+    "zh": "因为你喜欢慢节奏的电影，而且结局很安静。",
+    "he": "כי אהבת סרטים של אותו במאי.",
+    "long": "very" * 80,
+}
+
+
+class Labeller:
+    """One rater: a process of the command, and a page in the browser."""
+
+    def __init__(self, browser: Browser, folder: Path, rater: str, width: int, scheme: Any) -> None:
+        self._browser, self.folder, self.rater = browser, folder, rater
+        self._context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.wrong: list[str] = []
+        self.start()
+
+    def start(self) -> None:
+        """Start the command, and open its page."""
+        asked = ["golden", "label", str(self.folder), "--rater", self.rater, "--no-browser"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "metaeval", *asked],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        assert self.process.stdout
+        self.address = self.process.stdout.readline().strip()
+        self.page: Page = self._context.new_page()
+        self.page.set_default_timeout(10_000)
+        self.page.on(
+            "request", lambda r: None if r.url.startswith((self.address, "data:")) else self._no(r.url)
+        )
+        self.page.on("pageerror", lambda error: self._no(str(error)))
+        self.page.goto(self.address)
+        self.saved()
+
+    def saved(self) -> None:
+        """Wait until all that was done is saved."""
+        self.page.locator("body[aria-busy=false]").wait_for()
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+            self.saved()
+
+    @property
+    def status(self) -> str:
+        return self.page.locator("#status").inner_text()
+
+    @property
+    def title(self) -> str:
+        return self.page.locator("h2").inner_text()
+
+    def labels(self) -> dict[tuple[str, ...], float]:
+        """Return what the data set holds of the rater."""
+        data = me.load(self.folder)
+        rows = data.ratings.query("rater == @self.rater")
+        names = [*data.keys, "aspect", "rating"]
+        return {tuple(row[:-1]): row[-1] for row in rows[names].itertuples(index=False)}
+
+    def events(self) -> list[dict[str, Any]]:
+        lines = (self.folder / "labelling.jsonl").read_text(encoding="utf-8").splitlines()
+        return [e for e in map(json.loads, lines) if e["rater"] == self.rater]
+
+    def kill(self) -> None:
+        """Kill -9."""
+        self.process.kill()
+        self.process.communicate()
+
+    def close(self) -> None:
+        self.kill()
+        self._context.close()
+
+
+@pytest.fixture
+def label(browser: Browser) -> Iterator[Label]:
+    """Open the page for a rater of a data set; whatever goes wrong in it fails the test."""
+    with contextlib.ExitStack() as stack:
+        opened: list[Labeller] = []
+
+        def open_(folder: Path, rater: str = "anna", *, width: int = 1440, scheme: Any = "light") -> Labeller:
+            opened.append(Labeller(browser, folder, rater, width, scheme))
+            stack.callback(opened[-1].close)
+            return opened[-1]
+
+        yield open_
+        assert [w for one in opened for w in one.wrong] == []
+
+
+def texts(folder: Path, units: int, scale: tuple[float, float, bool] = (1, 5, True)) -> Path:
+    """Write a data set of one aspect, in four scripts, that nobody has rated."""
+    import pandas as pd
+
+    rows = [
+        {"user_id": f"u{n}", "item_id": f"i{n}", "generator": "g", "explanation": text, "item_title": text}
+        for n, text in zip(range(units), [*TEXTS.values()] * units, strict=False)
+    ]
+    frame = pd.DataFrame(rows)
+    ratings = frame[["user_id", "item_id", "generator"]].head(0).assign(rater="", aspect="", rating=0.0)
+    data = from_frames(frame, ratings, aspects={"清晰": "我明白为什么推荐。"}, scale=Scale(*scale))
+    return save(data, folder, "csv")
+
+
+def test_forty_units_by_keyboard_a_kill_in_the_middle_two_raters_at_once(
+    label: Label, tmp_path: Path
+) -> None:
+    folder = texts(tmp_path / "gold", 40)
+    anna, bert = label(folder, "anna"), label(folder, "bert")
+    said: dict[str, list[int]] = {"anna": [], "bert": []}
+    for number in range(40):
+        for who, shift in ((anna, 0), (bert, 2))[: 2 if number < 15 else 1]:
+            assert who.title == f"Unit {number + 1} of 40"
+            key = 1 + (number * 3 + shift) % 5
+            who.press(str(key))
+            said[who.rater].append(key)
+        if number == 19:
+            anna.kill()
+            anna.press("3")
+            assert "was not saved" in anna.page.locator("#wrong").inner_text()
+            assert anna.title == "Unit 21 of 40"
+            anna.start()
+    assert anna.title == "All units are labelled or skipped."
+    assert (anna.status, bert.status) == ("40 of 40 labelled", "15 of 40 labelled")
+    for who in (anna, bert):
+        order = [tuple(event["unit"]) for event in who.events()]  # as they were shown
+        labels = who.labels()
+        assert [labels[*key, "清晰"] for key in order] == said[who.rater]
+        assert len(set(order)) == len(labels) == len(said[who.rater])
+
+
+def test_undo_skip_note_and_going_back(label: Label, tmp_path: Path) -> None:
+    page = label(texts(tmp_path / "gold", 4))
+    page.press("4", "s", "2")
+    assert page.status == "2 of 4 labelled, 1 skipped"
+    page.press("u")
+    assert page.title == "Unit 3 of 4"
+    page.page.keyboard.press("n")
+    page.page.keyboard.type("5 is too much: “odd”, 奇怪")  # a digit in a note is no label
+    page.press("Escape", "1", "5")
+    assert page.title == "All units are labelled or skipped."
+    assert page.status == "3 of 4 labelled, 1 skipped"
+    page.page.get_by_role("button", name="skipped").press("Enter")
+    page.saved()
+    assert page.title == "Unit 2 of 4 (skipped)"
+    page.press("3")
+    page.press("ArrowLeft", "ArrowLeft")
+    assert page.title == "Unit 3 of 4"
+    assert page.page.locator("#note").input_value() == "5 is too much: “odd”, 奇怪"
+    assert page.page.locator("#rate button[aria-pressed=true]").inner_text() == "1"
+    page.press("2")  # changes a label, and stays
+    assert page.title == "Unit 3 of 4"
+    assert sorted(page.labels().values()) == [2, 3, 4, 5]
+    assert [e["text"] for e in page.events() if e["do"] == "note"] == ["5 is too much: “odd”, 奇怪"]
+
+
+def test_aspects_are_rated_one_after_the_other_or_chosen_by_tab(label: Label, tmp_path: Path) -> None:
+    page = label(write_tiny(tmp_path / "tiny"))
+    marked = page.page.locator("fieldset.current legend")
+    assert marked.inner_text() == "clear"
+    page.press("4")
+    assert (marked.inner_text(), page.title) == ("fitting", "Unit 1 of 18")
+    page.press("Tab")
+    page.press("Tab", "Enter")  # from the marked aspect to its buttons: the second
+    assert sorted(page.labels().items(), key=lambda item: item[0][-1])[1][1] == 2
+    assert page.title == "Unit 2 of 18"
+    page.page.locator("fieldset").nth(1).locator("button").nth(4).focus()
+    page.press("5")
+    assert marked.inner_text() == "clear"
+    assert page.page.locator("#agreed").is_hidden()
+    page.press("a")
+    assert "Krippendorff" in page.page.locator("#agreed").inner_text()
+
+
+@pytest.mark.parametrize("kind", ["relevance", "slates", "exposure"])
+def test_every_kind_is_shown_as_its_report_shows_it(label: Label, tmp_path: Path, kind: str) -> None:
+    folder = shutil.copytree(ROOT / "data" / kind, tmp_path / kind)
+    page = label(folder, width=1000 if kind == "slates" else 390)
+    heads = page.page.locator("h3").all_inner_texts()
+    sides = page.page.locator("section").all()
+    if kind == "relevance":
+        assert heads[0] == "Item"
+        page.page.get_by_role("button", name="relevance: very interested").click()
+        page.saved()
+        data = me.load(folder)
+        assert data.ratings.query("rater == 'anna'")["rating"].tolist() == [3]
+        return
+    assert heads[:2] == ["Shown first", "Shown second"]
+    first, second = (side.bounding_box() for side in sides[:2])
+    assert first
+    assert second
+    beside = first["y"] == second["y"] and first["x"] < second["x"]
+    assert beside == (kind == "slates")  # below each other where there is no room
+    left = sides[0].locator("p").inner_text().splitlines()[0].removeprefix("1. ")
+    page.press("1")
+    (event,) = page.events()
+    data = me.load(folder)
+    (given,) = data.scores.query("evaluator == 'anna'").to_dict("records")
+    assert [given[key] for key in data.keys] == event["unit"]
+    assert given["score"] == 1
+    shown = data.table.set_index(list(data.keys)).loc[tuple(event["unit"]), "first"]
+    item = shown
+    if kind == "slates":
+        mine = data.slates.query("user_id == @event['unit'][0] and slate == @shown")
+        item = mine.sort_values("position")["item_id"].iloc[0]
+    assert left == data.items.set_index("item_id").loc[item, "title"]
+
+
+def test_a_scale_without_keys_has_a_field(label: Label, tmp_path: Path) -> None:
+    page = label(texts(tmp_path / "gold", 2, (0, 100, False)))
+    page.page.keyboard.type("62.5")  # the field has the focus
+    page.press("Enter")
+    assert list(page.labels().values()) == [62.5]
+    assert page.title == "Unit 2 of 2"
+    page.page.keyboard.type("101")
+    page.press("Enter")
+    assert list(page.labels().values()) == [62.5]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
+def test_it_fits_is_read_and_turns_with_the_script(
+    label: Label, tmp_path: Path, width: int, scheme: str
+) -> None:
+    page = label(texts(tmp_path / "gold", 4), width=width, scheme=scheme)
+    turned = set()
+    for _ in TEXTS:
+        assert overflow(page.page) == 0
+        assert page.page.evaluate(NAMELESS) == []
+        found = page.page.evaluate(CONTRAST)
+        assert found["seen"] > 10
+        assert found["poor"] == []
+        text = page.page.locator(".text").first
+        turned.add((text.inner_text()[:1], text.evaluate("e => getComputedStyle(e).direction")))
+        assert page.page.evaluate("document.activeElement.matches('h2')")  # where a reader begins
+        page.press("3")
+    assert turned == {("I", "ltr"), ("因", "ltr"), ("כ", "rtl"), ("v", "ltr")}
