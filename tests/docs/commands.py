@@ -34,6 +34,7 @@ NOT_RUN = {
     "metaeval data import collection --qrels human=interest.qrels": "its owners give it to researchers",
     "metaeval view": "it serves until it is stopped",
     "hf upload": "there is no network",
+    "docker": "there are no containers; test_compose.py runs what they would",
     "promptfoo": "it is no Python package; docs/examples has what it wrote",
 }
 """How commands begin that are not run, and why not. Their words are checked all the same."""

@@ -44,11 +44,11 @@ class Reader:
         self.folder = folder
         self.printed = ""
         self._said: str | None = None  # by the last Python block
-        self._module = types.ModuleType("page_" + re.sub(r"\W", "_", page))
+        self.module = types.ModuleType("page_" + re.sub(r"\W", "_", page))
 
     def follow(self) -> None:
         """Do what every block of the page says; the folder must be the working directory."""
-        sys.modules[self._module.__name__] = self._module  # dataclasses look their module up
+        sys.modules[self.module.__name__] = self.module  # dataclasses look their module up
         known = set(sys.modules)
         sys.path.insert(0, str(self.folder))
         try:
@@ -57,10 +57,10 @@ class Reader:
                 self.take(block)
         finally:
             sys.path.remove(str(self.folder))
-            for name in {*sys.modules} - known | {self._module.__name__}:
+            for name in {*sys.modules} - known | {self.module.__name__}:
                 if getattr(sys.modules[name], "__file__", "") and self._is_own(sys.modules[name]):
                     del sys.modules[name]
-            sys.modules.pop(self._module.__name__, None)
+            sys.modules.pop(self.module.__name__, None)
 
     def download(self) -> None:
         """Put the example files here that the page links to."""
@@ -119,7 +119,7 @@ class Reader:
         """Run code where the code above it ran, and return what it printed."""
         with capture() as said, contextlib.redirect_stderr(io.StringIO()):
             code = compile("\n" * block.line + block.text, str(DOCS / block.page), "exec")
-            exec(code, self._module.__dict__)  # noqa: S102 - our own docs
+            exec(code, self.module.__dict__)  # noqa: S102 - our own docs
         self.printed += said.getvalue()
         return said.getvalue()
 

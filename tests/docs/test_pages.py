@@ -8,11 +8,13 @@ import runpy
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 import pytest
+from genai_prices import Usage, calc_price
 
 import metaeval as me
 from metaeval.kinds.kind import KINDS
@@ -69,6 +71,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del table[name]
 
 
+PRICED = "0.2.3"
+"""The version of genai-prices whose prices the page on scale repeats; those of others may differ."""
+
 OTHERWISE = {"tutorial.md", "how-to/batch.md", "how-to/own-provider.md", "how-to/scale.md", "how-to/share.md"}
 """Pages with a test of their own."""
 SHUFFLED = np.random.default_rng(11).permutation([p for p in PAGES if p not in OTHERWISE]).tolist()
@@ -120,7 +125,13 @@ def test_a_shared_store(folder: Path, postgres: Postgres, monkeypatch: pytest.Mo
     # Where PostgreSQL's own variables say that it is.
     for name, value in {"HOST": str(postgres.folder), "USER": USER, "PASSWORD": PASSWORD}.items():
         monkeypatch.setenv(f"PG{name}", value)
-    Reader("how-to/scale.md", folder).follow()
+    reader = Reader("how-to/scale.md", folder)
+    reader.follow()
+    if version("genai-prices") == PRICED:
+        asked = Usage(input_tokens=376, output_tokens=27)
+        found = {m: calc_price(asked, m).total_price for m in reader.module.prices}
+        said = {m: price.of(376, 27) for m, price in reader.module.prices.items()}
+        assert said == {m: pytest.approx(float(price)) for m, price in found.items()}
 
 
 def test_the_example_is_what_its_script_makes(tmp_path: Path) -> None:

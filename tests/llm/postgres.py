@@ -11,8 +11,11 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 USER = "metaeval"
 PASSWORD = "p@ss/wörd %4711"  # noqa: S105 - of a server that lives as long as the tests
@@ -39,10 +42,10 @@ def somebody() -> dict[str, Any]:
 
 
 class Postgres:
-    """A server for the length of a block."""
+    """A server for the length of a block; ``options`` replace those that keep it off the network."""
 
-    def __init__(self, bin_folder: Path) -> None:
-        self._bin, self._somebody = bin_folder, somebody()
+    def __init__(self, bin_folder: Path, options: Sequence[str] = ("-c", "listen_addresses=")) -> None:
+        self._bin, self._somebody, self._options = bin_folder, somebody(), options
         self.folder = Path(tempfile.mkdtemp(prefix="metaeval-pg-", dir="/tmp"))
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -69,7 +72,7 @@ class Postgres:
 
     def start(self) -> None:
         """Start, and wait until it answers."""
-        options = ["-k", str(self.folder), "-c", "listen_addresses=", "-c", "fsync=off"]
+        options = ["-k", str(self.folder), "-c", "fsync=off", *self._options]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._bin / "postgres", "-D", self._data, *options], stderr=log, stdout=log, **self._somebody
