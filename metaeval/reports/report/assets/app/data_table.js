@@ -71,7 +71,8 @@ function DataTable({ found, caption, label, noun, rowHeader, onSort, onPage, row
   }
   return html`<div class="table">
     <div class="above">
-      <p role="status" class="rows">${count(ordered.length)} of ${plural(total, noun)}</p>
+      <p class="rows"><span role="status">${count(ordered.length)} of ${plural(total, noun)}</span>
+        ${' '}<${Download} name=${label.replace(/^the /, '')} table=${() => exported(found)} /></p>
       <${Pager} page=${page} pages=${pages} onPage=${onPage} label=${label} />
     </div>
     <div class="wide">

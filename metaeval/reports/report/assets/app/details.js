@@ -23,6 +23,8 @@ function SheetTable({ study, sheet }) {
           )}</tr>`,
       )}</tbody>
     </table></div>
+    <p class="rows"><${Download} name=${sheet.title}
+      table=${() => [sheet.columns.map((column) => column.title), ...sheet.rows]} /></p>
     <${Notes} notes=${sheet.notes} />
   </section>`
 }
