@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from metaeval.base.counts import counted
+from metaeval.base.engines import ENGINES
 from metaeval.base.progress import progress
 from metaeval.cli.group import (
     begin,
@@ -67,6 +68,11 @@ def demo(kind: str, out: Path | None) -> None:
     "--batch", is_flag=True, help="Ask judges by batches, at half the price; collect what is ready."
 )
 @click.option("--wait", is_flag=True, help="Wait for batches, instead of ending with exit code 3.")
+@click.option("--engine", type=click.Choice(ENGINES), help="ray: have workers ask judges.")
+@click.option("--workers", type=click.IntRange(1), help="How many.  [default: one per CPU]")
+@click.option(
+    "--address", metavar="HOST:PORT", help="Of a Ray cluster.  [default: one on this machine, for this run]"
+)
 @allow_failures
 @talk
 def run(
@@ -78,6 +84,7 @@ def run(
     batch: bool,
     wait: bool,
     allow_failures: bool,
+    **asking: Any,
 ) -> None:
     """Score, correlate, rank and report the study in the file STUDY.
 
@@ -85,13 +92,13 @@ def run(
     again, unless the study, the data, the code or the replies in the store have changed.
     """
     begin()
-    if offline and (batch or wait):
-        raise click.UsageError("--offline sends nothing, so it goes with neither --batch nor --wait")
+    if offline and (batch or wait or asking["engine"]):
+        raise click.UsageError("--offline sends nothing, so it goes with none of --batch, --wait, --engine")
     if dry_run:
-        _tell_plan(study, out, batch=batch)
+        _tell_plan(study, out, batch=batch, engine=asking)
         return
     with progress(f"metaeval run {study.name}"):
-        folder, record, already = _run(study, out, offline=offline, batch=batch, wait=wait)
+        folder, record, already = _run(study, out, offline=offline, batch=batch, wait=wait, **asking)
     _tell_done(folder, record, already=already, allow_failures=allow_failures)
 
 
@@ -110,18 +117,28 @@ def reparse(run_folder: Path, allow_failures: bool) -> None:
 
 
 def _run(
-    study: Path, out: Path | None, *, offline: bool = False, batch: bool = False, wait: bool = False
+    study: Path,
+    out: Path | None,
+    *,
+    offline: bool = False,
+    batch: bool = False,
+    wait: bool = False,
+    engine: str | None = None,
+    workers: int | None = None,
+    address: str | None = None,
 ) -> tuple[Path, Record, bool]:
     """Run a study unless it is finished; return its folder, its record, and whether it was finished."""
+    from metaeval.judging.workers.options import workers_of
     from metaeval.study.completion import finished
     from metaeval.study.pipeline import by_batch, carry_out
     from metaeval.study.plan import plan
 
     todo = by_batch(plan(study, out)) if batch else plan(study, out)
+    asking = workers_of(todo.study.judging, engine, workers, address)
     record = finished(todo, offline=offline)
     if record is not None:
         return todo.out, record, True
-    return todo.out, carry_out(todo, offline=offline, wait=wait).facts, False
+    return todo.out, carry_out(todo, offline=offline, wait=wait, workers=asking).facts, False
 
 
 def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_failures: bool = False) -> None:
@@ -141,15 +158,18 @@ def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_fai
     end_lost(record.lost_sentences, allowed=allow_failures)
 
 
-def _tell_plan(study: Path, out: Path | None, *, batch: bool) -> None:
+def _tell_plan(study: Path, out: Path | None, *, batch: bool, engine: dict[str, Any]) -> None:
     from dataclasses import asdict
 
     with progress(f"metaeval run {study.name} --dry-run"):
         from metaeval.judging.batches import places_of
         from metaeval.judging.estimate import estimates, total_of
+        from metaeval.judging.workers.options import workers_of
+        from metaeval.study.pipeline import by_batch
         from metaeval.study.plan import plan
 
         todo = plan(study, out)
+        workers_of((by_batch(todo) if batch else todo).study.judging, **engine)
         if batch or todo.study.judging.batch:
             places_of(todo.judges())
         asking = estimates(todo.judges(), todo.data, todo.aspects, todo.study.judging)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from metaeval.judging.model_evaluator import ModelEvaluator
     from metaeval.judging.settings import Judging
     from metaeval.llm.batch.batches import Batches, Left
+    from metaeval.llm.calls.request import Reply, Request
 
 
 def places_of(judges: Sequence[ModelEvaluator]) -> set[tuple[str, str]]:
@@ -93,8 +94,20 @@ def _round(
     aspects: Sequence[str],
     settings: Judging,
 ) -> Left:
-    with batches.round() as sender, under(replace(settings, instead=sender.take, tallies=[])):
+    with batches.round() as sender:
+        hand_over(judges, data, aspects, settings, sender.take)
+    return batches.left(sender)
+
+
+def hand_over(
+    judges: Sequence[ModelEvaluator],
+    data: DataOfKind,
+    aspects: Sequence[str],
+    settings: Judging,
+    instead: Callable[[Request], Reply],
+) -> None:
+    """Have judges give each request that must be sent to a function, as far as the replies so far lead."""
+    with under(replace(settings, instead=instead, tallies=[])):
         for judge in judges:
             with contextlib.suppress(HandedOverError):
                 judge.grid(data, aspects)
-    return batches.left(sender)

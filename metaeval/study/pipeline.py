@@ -20,6 +20,8 @@ from metaeval.judging.batches import ask_by_batches
 from metaeval.judging.lost import lost_calls
 from metaeval.judging.replies import calls_in, replies_state
 from metaeval.judging.settings import judging_of
+from metaeval.judging.workers.asking import ask_by_workers
+from metaeval.judging.workers.options import workers_of
 from metaeval.kinds.scoring import joined, judges_of
 from metaeval.runs.folder import RECORD, RunFolder, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.judging.workers.options import Workers
     from metaeval.kinds.scoring import Scoring
     from metaeval.kinds.study import Study
     from metaeval.study.results import Run
@@ -47,6 +50,9 @@ def run(
     offline: bool = False,
     batch: bool = False,
     wait: bool = False,
+    engine: str | None = None,
+    workers: int | None = None,
+    address: str | None = None,
 ) -> Run:
     """Run a study: score, correlate, rank and report, into a run folder.
 
@@ -66,6 +72,9 @@ def run(
         Ask judges by batches, at the price of batches, as the study's ``judging: {batch: true}`` does.
     wait
         Wait for batches, instead of stopping while one is under way.
+    engine, workers, address
+        ``"ray"``: have processes of Ray ask judges, so many, in the cluster at an address; as many as there
+        are CPUs, in a cluster that is started on this machine, if left out.
 
     Raises
     ------
@@ -76,8 +85,9 @@ def run(
     """
     todo = plan(study, out)
     todo = by_batch(todo) if batch else todo
+    asking = workers_of(todo.study.judging, engine, workers, address)
     if finished(todo, offline=offline) is None:
-        return carry_out(todo, offline=offline, wait=wait)
+        return carry_out(todo, offline=offline, wait=wait, workers=asking)
     from metaeval.study.results import read_back
 
     return read_back(todo.out)
@@ -96,10 +106,18 @@ def by_batch(todo: Plan) -> Plan:
     return replace(todo, study=todo.study.model_copy(update={"judging": judging}))
 
 
-def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: str = "") -> Run:
+def carry_out(
+    todo: Plan,
+    *,
+    offline: bool = False,
+    wait: bool = False,
+    workers: Workers | None = None,
+    again: str = "",
+) -> Run:
     """Run a planned study, finished or not.
 
-    ``wait``: for batches; ``again`` is the command that runs it again, if the study is not from a file.
+    ``wait``: for batches; ``workers`` ask judges; ``again`` is the command that runs it again, if the study
+    is not from a file.
     """
     # It takes a second to load, and a finished run does not need it.
     from metaeval.study.outputs import write_outputs
@@ -124,10 +142,22 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
             of_truth = todo.scoring({"truth": str(todo.truth)})
             with contextlib.ExitStack() as stack:
                 if judges := judges_of([*scoring.named.values(), *of_truth.named.values()]):
-                    by_batch = todo.study.judging.batch and not offline
-                    # What came by batches is read from the store.
-                    settings = judging_of(todo.study.judging, offline=offline or by_batch)
+                    options = todo.study.judging
+                    by_batch = options.batch and not offline
+                    by_workers = None if offline else workers
+                    # What came by batches or by workers is read from the store.
+                    settings = judging_of(options, offline=offline or by_batch or by_workers is not None)
                     shared = stack.enter_context(settings)
+                    if by_workers is not None:
+                        ask_by_workers(
+                            judges,
+                            todo.data,
+                            todo.aspects,
+                            shared,
+                            options=options,
+                            models=todo.study.models,
+                            workers=by_workers,
+                        )
                     if by_batch:
                         done_with = ask_by_batches(
                             judges, todo.data, todo.aspects, shared, todo.out, wait=wait
@@ -137,6 +167,7 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
                 if not finished_before:
                     folder.write_record(record)
                 scores = _score(folder, scoring, todo.fingerprint, done)
+            again = _again(todo, workers) or again
             made = _made(todo, scores, truth) | _asked(todo, scoring, of_truth, scores, again)
             record = record.having(**made, inputs=inputs)
             return write_outputs(todo, folder, record, scores, truth_ratings(truth))
@@ -234,6 +265,14 @@ def _made(todo: Plan, scores: ScoreTable, truth: ScoreTable) -> dict[str, Any]:
     }
 
 
+def _again(todo: Plan, workers: Workers | None) -> str:
+    """Return the command that runs a study again; empty if it is not from a file."""
+    if not todo.study.file:
+        return ""
+    flags = workers.flags if workers else ["--batch"] if todo.study.judging.batch else []
+    return shlex.join(["metaeval", "run", str(todo.study.file), "--out", str(todo.out), *flags])
+
+
 def _asked(todo: Plan, scoring: Scoring, of_truth: Scoring, scores: ScoreTable, again: str) -> dict[str, Any]:
     """Return the facts of all calls of judges for the record, those of the truth and of ensembles too."""
     asked = of_truth.asked() | scoring.asked()
@@ -242,12 +281,7 @@ def _asked(todo: Plan, scoring: Scoring, of_truth: Scoring, scores: ScoreTable, 
     store = todo.study.judging.place
     lost = lost_calls(asked, store)
     if lost:
-        file = todo.study.file
-        by_batch = ["--batch"] if todo.study.judging.batch else []
-        command = (
-            shlex.join(["metaeval", "run", str(file), "--out", str(todo.out), *by_batch]) if file else again
-        )
-        return {"lost": lost, "again": command}
+        return {"lost": lost, "again": again}
     return {"replies": replies_state(store, calls_in([scores.frame, scores.verdicts]), asked.values())}
 
 

@@ -32,6 +32,7 @@ NOT_RUN = {
     "metaeval data import obd": "the released files are not in the project",
     "metaeval off-policy data/men-random": "it is made of those files",
     "metaeval data import collection --qrels human=interest.qrels": "its owners give it to researchers",
+    "metaeval run judged.yaml --engine ray --workers 32": "there is no cluster",
     "metaeval view": "it serves until it is stopped",
     "hf upload": "there is no network",
     "docker": "there are no containers; test_compose.py runs what they would",

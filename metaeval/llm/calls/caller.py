@@ -18,7 +18,7 @@ from metaeval.llm.calls.limits import Limits, Purse, nano, wait_before
 from metaeval.llm.calls.price import Prices, reply_limit, tokens_about
 from metaeval.llm.calls.request import CallFailure, Reply, canonical
 from metaeval.llm.calls.terms import Terms
-from metaeval.llm.providers import Connection
+from metaeval.llm.providers import Connection, provider_named
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -235,8 +235,10 @@ class Caller:
 
     async def _try(self, client: Client, request: Request, left: float) -> Reply | CallError:
         seconds = min(self._limits.reply_seconds, left)
+        # A model of this process is loaded first, and what it does goes on whoever waits.
+        here = provider_named(request.provider).gpus
         try:
-            async with asyncio.timeout(max(seconds, 0.0)):
+            async with asyncio.timeout(None if here else max(seconds, 0.0)):
                 return await client.complete(request)
         except CallError as error:
             return error

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.validation import Options
+from metaeval.llm.providers import provider_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -93,7 +94,7 @@ def reply_limit(request: Request) -> int | None:
 
 
 class Prices:
-    """Prices of models. The cost of a model without a price is unknown, not 0; a simulated one costs nothing.
+    """Prices of models. Without a price the cost is unknown, not 0; without a server it is 0.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ class Prices:
         if reply.error is not None or (reply.finish_reason == "content_filter" and not reply.text):
             return 0.0  # no provider bills an error
         if reply.prompt_tokens is None or reply.completion_tokens is None:
-            return 0.0 if request.provider == "simulated" else None
+            return 0.0 if _here(request) else None
         cached = min(reply.cached_tokens or 0, reply.prompt_tokens)
         usd = self._usd(request, reply.model, reply.prompt_tokens, reply.completion_tokens, cached)
         return usd if usd is None or not reply.by_batch else usd * OF_BATCH
@@ -129,7 +130,7 @@ class Prices:
         """Return an upper bound of the cost in USD; None if price or reply limit are unknown."""
         limit = reply_limit(request)
         if limit is None:
-            return 0.0 if request.provider == "simulated" else None
+            return 0.0 if _here(request) else None
         return self._usd(request, None, prompt_at_most(request), limit, 0)
 
     def about(self, request: Request, completion: int, cached: int = 0) -> float | None:
@@ -139,7 +140,7 @@ class Prices:
     def _usd(
         self, request: Request, named: str | None, prompt: int, completion: int, cached: int
     ) -> float | None:
-        if request.provider == "simulated":
+        if _here(request):
             return 0.0
         for name in (f"{request.provider}/{request.model}", request.model):
             if name in self._given:
@@ -176,6 +177,11 @@ class Prices:
             # The rates hold for any number of tokens: the library, which is slow, is not asked again.
             self._found[model, address] = Price(**flat)
         return float(found.total_price)
+
+
+def _here(request: Request) -> bool:
+    """Say whether no server is asked, so that nobody bills."""
+    return not provider_named(request.provider).remote
 
 
 def _read(model: str, price: Price | Mapping[str, Any]) -> Price:

@@ -124,7 +124,8 @@ class RequestRun:
         self._emitted = 0  # characters, counted in the loop's thread
         self._taken = 0  # counted in the consumer's
         self._broken: BaseException | None = None
-        self._waiting: Callable[[], str] = str
+        self.waiting: Callable[[], str] = str
+        """Says what the requests wait for, in a few words; may be called from another thread."""
 
     def __iter__(self) -> Iterator[Answer]:
         """Yield the answer of each request."""
@@ -146,7 +147,7 @@ class RequestRun:
                     steps += len(answers or ())
                     if time.monotonic() - noted >= _NOTE_SECONDS or answers is None:
                         noted = time.monotonic()
-                        advance(steps, note=self._note(noted - started))
+                        advance(steps, note=self.tally.note(noted - started, self.waiting()))
                         steps = 0
                     yield from answers or ()
         finally:
@@ -155,15 +156,6 @@ class RequestRun:
                 self._store.flush()
         if self._broken is not None:
             raise self._broken
-
-    def _note(self, seconds: float) -> str:
-        tally = self.tally
-        spent = f"{tally.usd:.2f} USD" if not tally.unpriced else "price unknown"
-        waiting = self._waiting()
-        return (
-            f"{tally.failed:,} failed, {tally.from_store:,} from store, "
-            f"{tally.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}{waiting and f'; {waiting}'}"
-        )
 
     def _end(self, work: asyncio.Task[None]) -> None:
         """Mark the end of the answers, whatever happened."""
@@ -188,7 +180,7 @@ class RequestRun:
             others = f"{work.asked_elsewhere:,} asked by another run" if work.asked_elsewhere else ""
             return caller.note(self.tally.models) or others
 
-        self._waiting = waiting
+        self.waiting = waiting
         if self._instead is not None:
             await work.hand_over(self._requests, self._instead)
         elif self._offline:

@@ -80,6 +80,21 @@ class Tally:
     unpriced: int = 0
     """Replies whose cost is not known."""
 
+    def note(self, seconds: float, waiting: str = "") -> str:
+        """Return the counts after some seconds in a few words, and what the requests wait for."""
+        spent = f"{self.usd:.2f} USD" if not self.unpriced else "price unknown"
+        return (
+            f"{self.failed:,} failed, {self.from_store:,} from store, "
+            f"{self.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}{waiting and f'; {waiting}'}"
+        )
+
+
+def summed(tallies: Iterable[Tally]) -> Tally:
+    """Return the counts of several runs; not who was asked, and what was lost."""
+    every = tuple(tallies)
+    names = ("done", "failed", "from_store", "calls", "usd", "unpriced")
+    return Tally(**{name: sum(getattr(tally, name) for tally in every) for name in names})
+
 
 @dataclass(slots=True)
 class _Item:
@@ -95,7 +110,11 @@ class _Item:
     @property
     def next(self) -> Request:
         """The attempt that is due."""
-        return self.request.again(len(self.replies))
+        return self.attempt(len(self.replies))
+
+    def attempt(self, number: int) -> Request:
+        """Return an attempt; the first is the one that was given."""
+        return self.request.again(self.request.attempt + number)
 
 
 class Work:
@@ -252,7 +271,7 @@ class Work:
     def _answer(self, item: _Item) -> Answer:
         self._tally.done += 1
         self._tally.failed += not item.usable
-        last = item.request.again(len(item.replies) - 1).key
+        last = item.attempt(len(item.replies) - 1).key
         error = item.replies[-1].error
         unsent = error is not None and error.kind == "budget"
         self._tally.from_store += not (item.asked or unsent or last in self._sent)

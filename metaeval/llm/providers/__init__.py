@@ -48,6 +48,8 @@ class Provider(NamedTuple):
     """None if it takes no batches."""
     raw: bool = False
     """Whether it takes one text in a family's markup, and no messages."""
+    gpus: bool = False
+    """Whether the process that asks runs the model."""
 
     @property
     def remote(self) -> bool:
@@ -135,6 +137,7 @@ PROVIDERS: dict[str, Provider] = {
         top_logprobs=5,
         raw=True,
     ),
+    "vllm-offline": Provider(f"{_HERE}.vllm_offline:VllmOfflineClient", "", gpus=True),
     "simulated": Provider(f"{_HERE}.simulated:SimulatedClient", ""),
 }
 

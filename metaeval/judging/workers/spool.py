@@ -1,0 +1,94 @@
+"""Requests on their way to workers: kept in a file, dealt in shards of the same first messages."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from metaeval.llm.calls.request import Request
+
+_AT_ONCE = 64  # requests of a prefix that are written together
+_WAITING = 4_096  # requests in memory before all of them are written
+
+
+class _Part(NamedTuple):
+    """Requests with the same model and the same messages but the last, in the file."""
+
+    prefix: int
+    """Number of the prefix, in the order in which they came."""
+    start: int
+    size: int
+
+
+class Spool:
+    """Takes requests one by one, and gives them back in shards."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this
+        self._prefixes: dict[int, int] = {}
+        self._waiting: dict[int, list[Request]] = {}
+        self._in_memory = 0
+        self._parts: list[_Part] = []
+        self.total = 0
+        """How many requests it holds."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, request: Request) -> None:
+        """Take a request."""
+        same = hash((request.provider, request.model, request.address, request.messages[:-1]))
+        prefix = self._prefixes.setdefault(same, len(self._prefixes))
+        of_prefix = self._waiting.setdefault(prefix, [])
+        of_prefix.append(request)
+        self.total += 1
+        self._in_memory += 1
+        if len(of_prefix) == _AT_ONCE:
+            self._write(prefix)
+        elif self._in_memory == _WAITING:
+            self._write_all()
+
+    def shards(self, least: int) -> Iterator[list[Request]]:
+        """Yield all requests, those of a prefix together.
+
+        Parameters
+        ----------
+        least
+            Requests of a shard, if there are so many; a prefix with more than four times as many is split.
+        """
+        self._write_all()
+        most = 4 * least
+        shard: list[Request] = []
+        before = -1
+        for prefix, start, size in sorted(self._parts):
+            if prefix != before and len(shard) >= least:
+                yield shard
+                shard = []
+            before = prefix
+            self._file.seek(start)
+            shard += pickle.loads(self._file.read(size))  # noqa: S301 - written by this object
+            while len(shard) >= most:
+                yield shard[:most]
+                shard = shard[most:]
+        if shard:
+            yield shard
+
+    def _write_all(self) -> None:
+        for prefix in list(self._waiting):
+            self._write(prefix)
+
+    def _write(self, prefix: int) -> None:
+        requests = self._waiting.pop(prefix)
+        written = pickle.dumps(requests, pickle.HIGHEST_PROTOCOL)
+        start = self._parts[-1].start + self._parts[-1].size if self._parts else 0
+        self._file.seek(start)
+        self._file.write(written)
+        self._parts.append(_Part(prefix, start, len(written)))
+        self._in_memory -= len(requests)
