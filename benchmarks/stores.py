@@ -21,36 +21,28 @@ if TYPE_CHECKING:
 
     from metaeval.llm.store.database import StoreConnection
 
-_AT_MOST = 2_600  # bytes per reply
+_AT_MOST = 2_700  # bytes per reply
 _AT_ONCE = 500  # replies per transaction
 _SAID = '{"persuasiveness": 3, "transparency": 4, "accuracy": 4, "satisfaction": 2}'
 
 
 def _reply(number: int) -> Reply:
     """Return a reply with a body as OpenAI sends it."""
-    name, model = f"chatcmpl-{number:029x}", "gpt-6-luna-2026-09-30"
-    message: dict[str, object] = {"role": "assistant", "content": _SAID, "refusal": None, "annotations": []}
-    of_prompt, of_reply = (
-        {"cached_tokens": 0, "audio_tokens": 0},
-        {
-            "reasoning_tokens": 0,
-            "audio_tokens": 0,
-            "accepted_prediction_tokens": 0,
-            "rejected_prediction_tokens": 0,
-        },
-    )
+    model = "gpt-6-luna-2026-09-30"
+    message: dict[str, Any] = {"role": "assistant", "content": _SAID, "refusal": None, "annotations": []}
+    tokens = {"prompt_tokens": 376, "completion_tokens": 27}
+    guessed = {"accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0}
     body = {
-        "id": name,
+        "id": f"chatcmpl-{number:029x}",
         "object": "chat.completion",
         "created": 1_795_000_000 + number,
         "model": model,
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
         "usage": {
-            "prompt_tokens": 376,
-            "completion_tokens": 27,
+            **tokens,
             "total_tokens": 403,
-            "prompt_tokens_details": of_prompt,
-            "completion_tokens_details": of_reply,
+            "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0, **guessed},
         },
         "service_tier": "default",
         "system_fingerprint": None,
@@ -62,7 +54,6 @@ def _reply(number: int) -> Reply:
         prompt_tokens=376,
         completion_tokens=27,
         cached_tokens=0,
-        service_seconds=1.25,
         raw=json.dumps(body),
     )
 

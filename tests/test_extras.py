@@ -9,8 +9,12 @@ import pytest
 
 from metaeval.base.errors import MissingExtraError
 from metaeval.cli import cli
+from metaeval.judging.settings import JudgingOptions
+from metaeval.judging.workers.options import workers_of
 from metaeval.kinds.explanations.text.tokenizers import check_tokenizer
 from metaeval.kinds.known.similarity import text_vectors
+from metaeval.llm.calls.client import client_for
+from metaeval.llm.providers import Connection
 from metaeval.llm.store.database import database_at
 from metaeval.reports.drawing import check_drawing
 from tests.docs.commands import EXTRAS
@@ -45,6 +49,8 @@ NEEDS: dict[str, tuple[str, str, Callable[[Path, Path], object]]] = {
     "ja": ("MeCab", "tokenize='ja-mecab'", lambda *_: check_tokenizer("ja-mecab")),
     "ko": ("mecab_ko", "tokenize='ko-mecab'", lambda *_: check_tokenizer("ko-mecab")),
     "postgres": ("psycopg", "a store in PostgreSQL", lambda *_: database_at("postgresql://h/d")),
+    "ray": ("ray", "engine 'ray'", lambda *_: workers_of(JudgingOptions(), "ray")),
+    "vllm": ("vllm", "a model of 'vllm-offline'", lambda *_: client_for(Connection("vllm-offline", ""))),
 }
 """A library of each extra, what needs it in words, and how that is done."""
 

@@ -25,6 +25,7 @@ APP = (
     "route",
     "theme",
     "controls",
+    "download",
     "table",
     "data_table",
     "axis",

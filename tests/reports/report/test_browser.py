@@ -382,3 +382,36 @@ def test_an_unknown_address_shows_the_leaderboard(show: Show) -> None:
     assert page.get_by_role("heading", name="Leaderboard").is_visible()
     page = show(payload(), "#/unit?unit=constructor")
     assert page.get_by_role("heading", name="No such unit").is_visible()
+
+
+def test_the_calls_of_many_judges_are_searched_and_all_opened(show: Show) -> None:
+    page = show(payload(units=9, evaluators=20), "#/unit?unit=0")
+    calls = page.locator("details.call")
+    judges = calls.count()
+    assert judges > 3
+    name = calls.last.locator("summary .words").first.inner_text()
+    opened = page.locator("details.call[open]")
+    assert opened.count() == 0
+    calls.first.locator("summary").click()
+    page.get_by_role("button", name="Expand all").click()
+    page.wait_for_function("n => document.querySelectorAll('details.call[open]').length === n", arg=judges)
+    field(page, "Search judges").fill(name.upper())
+    assert page.get_by_role("status").inner_text() == f"1 of {judges} judges"
+    assert calls.count() == opened.count() == 1
+    field(page, "Search judges").fill("")
+    page.get_by_role("button", name="Fold all").click()
+    page.wait_for_function("n => !document.querySelector('details.call[open]')")
+    page.get_by_role("link", name="next unit").click()
+    assert calls.count() == judges
+
+
+def test_what_a_phone_cuts_can_be_scrolled_and_says_so(show: Show) -> None:
+    page = show(payload(), width=390)
+    said = page.get_by_text("There is more to the right")
+    assert said.is_visible()
+    region = page.get_by_role("region", name="the leaderboard")
+    region.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.activeElement.scrollLeft > 0")
+    page.set_viewport_size({"width": 2400, "height": 900})
+    said.wait_for(state="detached")

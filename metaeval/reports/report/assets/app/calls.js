@@ -16,23 +16,40 @@ function repliesOf({ calls, units }, e, u) {
   return [...replies.values()]
 }
 
+/** More judges than these can be searched. */
+const MANY_JUDGES = 3
+
 /** One folded call below the other; those of the evaluator that the reader comes from are open. */
 function UnitCalls({ study, u, chosen }) {
+  const [q, setQ] = useState('')
+  const [open, setOpen] = useState({ times: 0 })
+  const all = (open) => setOpen(({ times }) => ({ all: open, times: times + 1 }))
   const judges = study.evaluators.map((_, e) => e).filter((e) => study.calls.of[e])
   if (!judges.length) return null
+  const words = q.toLowerCase().split(/\s+/)
+  const found = judges.filter((e) => words.every((w) => study.evaluators[e].name.toLowerCase().includes(w)))
   return html`<div class="unit-calls"><h3>What the judges were asked and answered</h3>
     <${Notes} notes=${[study.calls.note]} />
-    ${judges.flatMap((e) => {
+    <div class="controls" role="group" aria-label="Which calls are shown">
+      ${
+        judges.length > MANY_JUDGES &&
+        html`<${Search} label="Search judges" value=${q} onInput=${setQ} />
+        <span role="status" class="rows">${count(found.length)} of ${plural(judges.length, 'judge')}</span>`
+      }
+      <button type="button" onClick=${() => all(true)}>Expand all</button>
+      <button type="button" onClick=${() => all(false)}>Fold all</button>
+    </div>
+    ${found.flatMap((e) => {
       const replies = repliesOf(study, e, u)
       if (!replies.length)
         return html`<p class="note"
           key=${e}><${Words}>${study.evaluators[e].name}</${Words}>: no call about this unit.</p>`
       return replies.map(
         (
-          found,
+          call,
           i,
-        ) => html`<${Call} key=${`${u} ${e} ${i}`} lines=${study.calls.lines} units=${study.units}
-        evaluator=${study.evaluators[e]} open=${study.evaluators[e].name === chosen} ...${found} />`,
+        ) => html`<${Call} key=${`${u} ${e} ${i} ${open.times}`} lines=${study.calls.lines} units=${study.units}
+        evaluator=${study.evaluators[e]} open=${open.all ?? study.evaluators[e].name === chosen} ...${call} />`,
       )
     })}</div>`
 }

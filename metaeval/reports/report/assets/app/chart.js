@@ -62,8 +62,8 @@ function Chart({ spec, rows, label }) {
       view?.finalize()
     }
   }, [spec, rows, label])
-  return html`<div class="wide">
+  return html`<${Wide} label=${label}>
     ${problem && html`<p class="note">This chart cannot be drawn (${problem}); its data are below.</p>`}
     <div class="chart" ref=${box}></div>
-  </div>`
+  </${Wide}>`
 }

@@ -59,6 +59,21 @@ function LongText({ text, what }) {
   </div>`
 }
 
+/** What scrolls sideways where the window is too narrow for it, by keyboard too; it says so. */
+function Wide({ label, children }) {
+  const box = useRef(null)
+  const [cut, setCut] = useState(false)
+  useEffect(() => {
+    const wide = box.current
+    const observer = new ResizeObserver(() => setCut(wide.scrollWidth > wide.clientWidth + 1))
+    for (const part of [wide, ...wide.children]) observer.observe(part)
+    return () => observer.disconnect()
+  }, [])
+  return html`${cut && html`<p class="rows cut">There is more to the right: scroll sideways ⇢</p>`}
+    <div class="wide" ref=${box} tabindex=${cut ? 0 : undefined} role=${cut ? 'region' : undefined}
+      aria-label=${cut ? label : undefined}>${children}</div>`
+}
+
 /** What marks an evaluator (or data) that is no model of anything. */
 const Simulated = () => html`<span class="badge">simulated</span>`
 

@@ -71,10 +71,11 @@ function DataTable({ found, caption, label, noun, rowHeader, onSort, onPage, row
   }
   return html`<div class="table">
     <div class="above">
-      <p role="status" class="rows">${count(ordered.length)} of ${plural(total, noun)}</p>
+      <p class="rows"><span role="status">${count(ordered.length)} of ${plural(total, noun)}</span>
+        ${' '}<${Download} name=${label.replace(/^the /, '')} table=${() => exported(found)} /></p>
       <${Pager} page=${page} pages=${pages} onPage=${onPage} label=${label} />
     </div>
-    <div class="wide">
+    <${Wide} label=${label}>
       <table>
         <caption><span>${caption}</span></caption>
         <${TableHead} columns=${columns} sort=${sort} onSort=${onSort} />
@@ -85,7 +86,7 @@ function DataTable({ found, caption, label, noun, rowHeader, onSort, onPage, row
             Nothing is left: change the search or the filters.</td></tr>`}
         </tbody>
       </table>
-    </div>
+    </${Wide}>
     ${pages > 1 && html`<div class="below"><${Pager} page=${page} pages=${pages} onPage=${onPage}
       label=${`${label}, below`} /></div>`}
   </div>`

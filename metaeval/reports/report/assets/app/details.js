@@ -9,7 +9,7 @@ function RowName({ study, text }) {
 function SheetTable({ study, sheet }) {
   const side = ({ form }) => (form === 'text' ? 'text' : '')
   return html`<section class="sheet" id=${`sheet-${sheet.name}`}>
-    <div class="wide" tabindex="0" role="region" aria-label=${sheet.title}><table>
+    <${Wide} label=${sheet.title}><table>
       <caption><span>${sheet.title}</span></caption>
       <thead><tr>${sheet.columns.map((column, c) => html`<th scope="col" key=${c}
         class=${side(column)}>${column.title}</th>`)}</tr></thead>
@@ -22,7 +22,9 @@ function SheetTable({ study, sheet }) {
               : html`<td key=${c} class=${side(sheet.columns[c])}>${text}</td>`,
           )}</tr>`,
       )}</tbody>
-    </table></div>
+    </table></${Wide}>
+    <p class="rows"><${Download} name=${sheet.title}
+      table=${() => [sheet.columns.map((column) => column.title), ...sheet.rows]} /></p>
     <${Notes} notes=${sheet.notes} />
   </section>`
 }

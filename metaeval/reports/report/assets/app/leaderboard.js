@@ -48,6 +48,10 @@ const nameColumn = {
   id: 'evaluator',
   title: 'evaluator',
   text: true,
+  csv: {
+    evaluator: ({ evaluator }) => evaluator.name,
+    simulated: ({ evaluator }) => (evaluator.simulated ? 'yes' : ''),
+  },
   className: 'evaluator',
   value: ({ evaluator }) => evaluator.name,
   cell: ({ evaluator }) =>

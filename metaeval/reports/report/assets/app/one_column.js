@@ -18,6 +18,7 @@ function testColumns(study, view) {
       className: 'cluster',
       hint: 'Who cannot be told from the best of a cluster is in it',
       value: ({ e }) => (tests.cluster[e] ? clusters.indexOf(tests.cluster[e]) : null),
+      csv: { cluster: ({ e }) => tests.cluster[e] },
       cell: ({ e }) => {
         const cluster = tests.cluster[e]
         return html`<span
@@ -29,6 +30,7 @@ function testColumns(study, view) {
       title: 'against the best',
       className: 'nowrap',
       value: ({ e }) => (e === tests.best ? 2 : tests.pBest[e]),
+      csv: { 'p against the best': ({ e }) => tests.pBest[e] },
       cell: verdict,
     },
   ]
@@ -64,6 +66,7 @@ function columnsOf(study, view, axis, people) {
     hint: 'Sorts by the lower end',
     className: 'nowrap',
     value: (row) => cell(row)?.low,
+    csv: { 'interval, low': (row) => cell(row)?.low, 'interval, high': (row) => cell(row)?.high },
     cell: (row) =>
       cell(row)?.low == null ? NOTHING : `[${board.print(cell(row).low)}, ${board.print(cell(row).high)}]`,
   }
@@ -88,6 +91,7 @@ function columnsOf(study, view, axis, people) {
     {
       id: 'estimate',
       title: board.head(board.estimate, board.form, view),
+      csv: { [board.head(board.estimate, '', view)]: (row) => cell(row)?.estimate },
       ascending: !board.higherIn(view),
       className: 'estimate',
       value: (row) => cell(row)?.estimate,

@@ -63,7 +63,7 @@ function UnitScores({ study, u, chosen }) {
     return given === null ? html`<td class="status">${status}</td>` : html`<td>${score(given)}</td>`
   }
   return html`<div class="unit-scores"><h3>Truth and scores</h3>
-    <div class="wide"><table class="scores">
+    <${Wide} label="Truth and scores"><table class="scores">
       <caption class="hidden">Truth and scores of this unit</caption>
       <thead><tr><th scope="col" class="text">evaluator</th>
         ${units.rated.map(({ name, statement }) => html`<th scope="col" key=${name}
@@ -79,5 +79,5 @@ function UnitScores({ study, u, chosen }) {
           ${units.rated.map((_, a) => cell(e, a))}</tr>`,
         )}
       </tbody>
-    </table></div></div>`
+    </table></${Wide}></div>`
 }

@@ -39,6 +39,7 @@ function unitColumns({ units, evaluators }, e, a) {
       id: 'score',
       title: 'score',
       value: ({ u }) => units.scoreOf(e, a, u),
+      csv: { score: ({ u }) => units.scoreOf(e, a, u), status: ({ u }) => units.statusOf(e, a, u) },
       cell: ({ u }) =>
         units.scoreOf(e, a, u) === null
           ? html`<${Status}>${units.statusOf(e, a, u)}</${Status}>`
