@@ -33,6 +33,8 @@ NOT_RUN = {
     "metaeval off-policy data/men-random": "it is made of those files",
     "metaeval data import collection --qrels human=interest.qrels": "its owners give it to researchers",
     "metaeval view": "it serves until it is stopped",
+    "metaeval golden label": "it serves until it is stopped",
+    "metaeval disagreements results/panel --label": "it serves until it is stopped",
     "hf upload": "there is no network",
     "promptfoo": "it is no Python package; docs/examples has what it wrote",
 }
