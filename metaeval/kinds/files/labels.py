@@ -69,6 +69,10 @@ class LabelTable:
     showing: str = ""
     people: bool = True
 
+    def is_in(self, folder: Path) -> bool:
+        """Say whether a folder has the table."""
+        return self._path(folder).is_file()
+
     def given(
         self, folder: Path, keys: Sequence[str], aspect: str
     ) -> dict[str, dict[tuple[str, ...], float]]:

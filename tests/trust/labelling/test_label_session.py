@@ -7,16 +7,21 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
+from metaeval.base.records import Scale
+from metaeval.kinds.explanations.data.loading import from_frames, save
+from metaeval.kinds.kind import KINDS
 from metaeval.trust.labelling.golden_files import export_labels
 from metaeval.trust.labelling.golden_import import import_labels
 from metaeval.trust.labelling.label_set import label_set
 from tests.conftest import ROOT
+from tests.kinds.toy import YES_NO
 from tests.trust.saving import read_rows, save_rows
 
 if TYPE_CHECKING:
@@ -279,3 +284,20 @@ def test_what_is_wrong_is_said_first(tiny: Path, folder: str, options: Any, mess
     shutil.copytree(ROOT / "data" / "slates", "slates")
     with pytest.raises(MetaevalError, match=message):
         label_set(folder, **options)
+
+
+def test_a_kind_of_its_own_says_where_its_labels_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "yes-no", YES_NO)
+    (tmp_path / "dataset.yaml").write_text("kind: yes-no\n", encoding="utf-8")
+    text = "asker,question,answer\nann,Is nine prime?,0\ncat,Is Oslo in Norway?,1\n"
+    (tmp_path / "answers.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(MetaevalError, match="has no table 'ratings' for people's labels; another table"):
+        label_set(tmp_path, rater="anna")
+
+
+def test_a_data_set_without_texts_has_nothing_to_label(tmp_path: Path) -> None:
+    keys = pd.DataFrame({"user_id": ["u"], "item_id": ["i"], "generator": ["g"]})
+    ratings = keys.assign(rater="user", aspect="a", rating=1.0)
+    folder = save(from_frames(keys, ratings, aspects={"a": "A"}, scale=Scale(1, 5)), tmp_path / "set", "csv")
+    with pytest.raises(MetaevalError, match="has no texts, so there is nothing to label"):
+        label_set(folder, rater="anna")
