@@ -79,7 +79,11 @@ class Shown:
             labels = list(names)  # in their order
         digits = all(0 <= label < _MOST for label in labels)
         choices = [
-            {"label": label, "key": f"{label if digits else number:g}", "name": names.get(label, "")}
+            {
+                "label": label,
+                "key": f"{label if digits else number:g}",
+                "name": names.get(label, "" if digits else f"{label:g}"),
+            }
             for number, label in enumerate(labels, 1)
         ]
         return {**ends, "choices": choices}

@@ -208,6 +208,21 @@ def test_sides_are_shuffled_per_rater_and_what_was_first_is_recorded(tmp_path: P
     assert [part["title"] for part in state["unit"]["parts"]][:2] == ["shown first", "shown second"]
 
 
+@pytest.mark.parametrize("kind", ["slates", "exposure"])
+def test_scores_of_other_tools_stay_whatever_their_columns(tmp_path: Path, kind: str) -> None:
+    folder = shutil.copytree(ROOT / "data" / kind, tmp_path / kind)
+    keys = me.load(folder).units.iloc[:1].astype(str)
+    given_ = {"evaluator": "tool", "score": "1", **({"aspect": "preference"} if kind == "slates" else {})}
+    keys.assign(**given_, confidence="0.9").to_csv(folder / "scores.csv", index=False)
+    before = (folder / "scores.csv").read_text(encoding="utf-8").splitlines()[1]
+    session = label_set(folder, rater="anna")
+    say(session, "label", 0, aspect="preference", label=-1)
+    assert before in (folder / "scores.csv").read_text(encoding="utf-8")
+    scores = me.load(folder).scores
+    assert scores["evaluator"].tolist() == ["tool", "anna"]
+    assert scores["score"].tolist() == [1, -1]
+
+
 def test_labels_of_relevance_have_their_names(tmp_path: Path) -> None:
     folder = shutil.copytree(ROOT / "data" / "relevance", tmp_path / "relevance")
     session = label_set(folder, rater="anna")
@@ -241,6 +256,19 @@ def test_scales_without_keys_are_typed(tiny: Path) -> None:
     }  # fmt: skip
     say(session, "label", 0, aspect="clear", label=2.25)
     assert labels(tiny, "anna") == {(*session.units[0], "clear"): 2.25}
+
+
+def test_a_label_that_is_no_digit_has_a_key_and_its_name(tiny: Path) -> None:
+    path = tiny / "dataset.yaml"
+    text = path.read_text(encoding="utf-8").replace("{min: 1,", "{min: -1,")
+    path.write_text(text, encoding="utf-8")
+    choices = say(label_set("tiny", rater="anna"), "show")["scale"]["choices"]
+    assert [(c["label"], c["key"], c["name"]) for c in choices[:3]] == [
+        (-1, "1", "-1"),
+        (0, "2", "0"),
+        (1, "3", "1"),
+    ]
+    assert len(choices) == 7
 
 
 @pytest.mark.parametrize(
