@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from metaeval.cli.group import tell
-from metaeval.cli.options import PATH, aspects, judges, resampled, run_argument, several
+from metaeval.cli.group import tell, tell_address
+from metaeval.cli.options import PATH, aspects, judges, resampled, run_argument, served, several
 from metaeval.cli.sheets import Sheets, prints_sheets
 
 
@@ -20,7 +20,12 @@ from metaeval.cli.sheets import Sheets, prints_sheets
 @several("--level", "levels", help="The gain at this level only; may be given again.")
 @click.option("--labels", type=PATH, metavar="FILE.csv", help="Write these units for people to label, too.")
 @click.option("--show-scores", is_flag=True, help="With the judges' scores in the table to label.")
-@click.option("--data", type=PATH, help="The run's data set, if not where its study says; for --labels.")
+@click.option(
+    "--data", type=PATH, help="The run's data set, if not where its study says; for people's labels."
+)
+@click.option("--label", is_flag=True, help="Label these units on a page in a browser instead.")
+@click.option("--rater", metavar="NAME", default="", help="Whose labels they are; for --label.")
+@served
 @resampled(1_000)
 @prints_sheets(uncalibrated=True)
 def disagreements(
@@ -30,13 +35,28 @@ def disagreements(
     labels: Path | None,
     show_scores: bool,
     data: Path | None,
+    label: bool,
+    rater: str,
+    port: int,
+    no_browser: bool,
     **options: Any,
 ) -> Sheets:
     """List the units of the finished run in the folder RUN on which a panel of judges splits most.
 
     How far the panel agrees; and what its mean, median and majority gain over its best member, which is
-    chosen on some users and judged on others. `metaeval golden import` takes back what people labelled.
+    chosen on some users and judged on others. `metaeval golden import` takes back what people labelled: the
+    file of --labels, or labels.csv in the run folder, into which --label writes.
     """
+    if label:
+        from metaeval.runs.labeller import label_units
+        from metaeval.study.commands.disagreements import session_of_disagreements
+
+        session = session_of_disagreements(
+            run_folder, options["judges"], rater=rater, aspects=aspects, n=options["n"], data=data
+        )
+        label_units(session, port=port, browser=not no_browser, ready=tell_address)
+        tell(session.line())
+        click.get_current_context().exit()
     from metaeval.study.commands.disagreements import disagreements_of, labels_of_disagreements
 
     found = disagreements_of(run_folder, aspects=aspects, **options)

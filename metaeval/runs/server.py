@@ -148,7 +148,6 @@ class _Handler(BaseHTTPRequestHandler):
         return self._misdirected() or self.server.site(self.path.partition("?")[0])
 
     def _posted(self, post: Callable[[str, bytes], Page]) -> Page:
-        self.close_connection = True  # what is left of a body that is not read is no request
         origins = self.headers.get_all("Origin") or []
         length = self.headers.get("Content-Length", "")
         if refused := self._misdirected():

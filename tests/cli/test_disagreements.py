@@ -12,7 +12,9 @@ from click.testing import CliRunner
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.cli.disagreements import disagreements
+from metaeval.study.commands.disagreements import session_of_disagreements
 from metaeval.trust.labelling.golden_import import import_labels
+from tests.cli.labelling import labelling
 from tests.study.runs import tiny_run
 
 JUDGES = ["Judge('simulated/one,noise=0.2')", "Judge('simulated/two,noise=0.5')", "Annotator('1')"]
@@ -77,6 +79,43 @@ def test_people_label_the_units_and_the_labels_come_back(run: Path) -> None:
     assert set(ratings.query("aspect == 'clear'")["rating"]) == {4}
 
 
+def test_people_label_the_units_on_a_page(run: Path) -> None:
+    found = json.loads(typed(str(run), *PANEL, "--n", "6", "--json"))["disagreements"]
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    with labelling("disagreements", str(run), *PANEL, "--n", "6", "--label", "--rater", "anna") as page:
+        shown = page.ask({"do": "show"})
+        units = shown["total"]
+        assert "score" not in json.dumps(shown)
+        for at in range(units):
+            for aspect in page.ask({"do": "show", "at": at})["unit"]["aspects"]:
+                page.ask({"do": "label", "at": at, "aspect": aspect["name"], "label": 4})
+        assert page.ended() == (0, f"labels of 'anna': {units} of {units} units\n")
+    made = {path.name: path.read_bytes() for path in run.iterdir()}
+    assert set(made) - set(before) == {"labels.csv", "labelling.jsonl", ".labelling.lock"}
+    assert {name: made[name] for name in before} == before
+    header, *rows = csv.reader((run / "labels.csv").read_text(encoding="utf-8").splitlines())
+    names = ["user_id", "item_id", "generator", "aspect"]
+    assert header == ["user_id", "item_id", "generator", "rater", "aspect", "rating"]
+    assert {(*r[:3], r[4]) for r in rows} == {tuple(u[k] for k in names) for u in found}
+    # The run is opened as before, and the labels go where a spreadsheet's do.
+    assert json.loads(typed(str(run), *PANEL, "--n", "6", "--json"))["disagreements"] == found
+    import_labels("tiny", run / "labels.csv", rater="anna")
+    ratings = me.load("tiny").ratings.query("rater == 'anna'")
+    assert sorted(map(tuple, ratings[names].to_numpy())) == sorted((*r[:3], r[4]) for r in rows)
+
+
+def test_duels_are_labelled_on_a_page_too(tmp_path: Path) -> None:
+    study = tmp_path / "slates.yaml"
+    keys = "kind: slates\ndataset: data/slates\ntests: null\ndetails: false\n"
+    study.write_text(keys + "evaluators: [\"Recorded('sharp')\", \"Recorded('noisy')\"]\n", encoding="utf-8")
+    run = me.run(study, tmp_path / "duels").folder
+    session = session_of_disagreements(run, ["Recorded('sharp')", "Recorded('noisy')"], rater="anna", n=8)
+    session.answer({"do": "label", "at": 0, "aspect": "preference", "label": -1})
+    header, row = (run / "labels.csv").read_text(encoding="utf-8").splitlines()
+    assert header == "user_id,duel,order,rater,aspect,rating"
+    assert row == ",".join((*session.units[0], "anna", "preference", "-1"))
+
+
 def test_scores_are_shown_to_people_only_if_that_is_wanted(run: Path) -> None:
     typed(str(run), *PANEL, "--n", "3", "--labels", "with.csv", "--show-scores", "--aspect", "clear")
     header = Path("with.csv").read_text(encoding="utf-8-sig").splitlines()[0]
@@ -95,6 +134,8 @@ def test_scores_are_shown_to_people_only_if_that_is_wanted(run: Path) -> None:
         (["--judge", JUDGES[0]], "an ensemble takes two or more"),
         (["--aspect", "claer"], "did you mean 'clear'"),
         (["--labels", "l.csv", "--data", "nowhere"], "there is no data set 'nowhere'"),
+        (["--label", "--rater", "anna", "--data", "nowhere"], "there is no data set 'nowhere'"),
+        (["--label"], "the rater has no name"),
     ],
 )
 def test_what_is_wrong_is_said(run: Path, arguments: list[str], message: str) -> None:

@@ -12,6 +12,7 @@ import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.cli import main
 from metaeval.cli.golden import golden
+from tests.cli.labelling import labelling
 from tests.trust.saving import fill, read_rows
 
 
@@ -39,6 +40,16 @@ def test_sample_export_import(tiny: Path) -> None:
     said = json.loads(done.stdout)
     assert said["labelled"] == {"clear": 6}
     assert (said["new"], said["replaced"], said["same"]) == (6, 0, 0)
+
+
+def test_label_serves_a_page_and_goes_on_after_a_kill(tiny: Path) -> None:
+    with labelling("golden", "label", "tiny", "--rater", "anna", "--aspect", "clear") as page:
+        assert page.ask({"do": "label", "at": 0, "aspect": "clear", "label": 4})["labelled"] == 1
+    with labelling("golden", "label", "tiny", "--rater", "anna", "--aspect", "clear") as page:
+        assert page.ask({"do": "show"})["unit"]["at"] == 1
+        page.ask({"do": "skip", "at": 1})
+        assert page.ended() == (0, "labels of 'anna': 1 of 18 units, 1 skipped\n")
+    assert (me.load("tiny").ratings["rater"] == "anna").sum() == 1
 
 
 def test_labels_may_go_into_a_new_data_set(tiny: Path) -> None:

@@ -34,6 +34,8 @@ NOT_RUN = {
     "metaeval data import collection --qrels human=interest.qrels": "its owners give it to researchers",
     "metaeval run judged.yaml --engine ray --workers 32": "there is no cluster",
     "metaeval view": "it serves until it is stopped",
+    "metaeval golden label": "it serves until it is stopped",
+    "metaeval disagreements results/panel --label": "it serves until it is stopped",
     "hf upload": "there is no network",
     "docker": "there are no containers; test_compose.py runs what they would",
     "promptfoo": "it is no Python package; docs/examples has what it wrote",

@@ -69,6 +69,10 @@ class LabelTable:
     showing: str = ""
     people: bool = True
 
+    def is_in(self, folder: Path) -> bool:
+        """Say whether a folder has the table."""
+        return self._path(folder).is_file()
+
     def given(
         self, folder: Path, keys: Sequence[str], aspect: str
     ) -> dict[str, dict[tuple[str, ...], float]]:
@@ -107,6 +111,8 @@ class LabelTable:
         if frame is None:
             columns = [*keys, self.rater, *([self.aspect] if self.aspect else []), self.label]
             frame = pd.DataFrame(columns=columns, dtype=str)
+        for stale in folder.glob(f".{self.name}.*.tmp.*"):  # of a process that was killed while it wrote
+            stale.unlink(missing_ok=True)
         made = self.changed(frame, rater, keys, labels)
         # Without rows a JSONL file says nothing, not even its columns.
         target = path if len(made) or path.suffix != ".jsonl" else path.with_suffix(".csv")
@@ -159,7 +165,9 @@ class LabelTable:
         table, problems = read_table(path)
         if table is None or problems:
             raise DataError(problems)
-        return table.frame
+        frame = table.frame
+        # A table of one aspect may leave it out.
+        return frame.assign(**{self.aspect: ""}) if self.aspect and self.aspect not in frame else frame
 
 
 VERDICTS = LabelTable("scores", "evaluator", "score", showing="order", people=False)

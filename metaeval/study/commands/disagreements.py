@@ -10,10 +10,13 @@ from metaeval.analysis.agreement.distributions import on_scale
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import noun
 from metaeval.engine.alignment.policy import whole_number
+from metaeval.kinds.files.labels import LabelTable
+from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import open_run
 from metaeval.study.commands.analyses import judges_of
 from metaeval.study.commands.dataset import data_of
 from metaeval.trust.labelling.golden_files import TEXT, UNIT, column_of, shown_units
+from metaeval.trust.labelling.label_session import LabelSession
 from metaeval.trust.labelling.spreadsheet import write_sheet
 from metaeval.trust.panel.gain import COEFFICIENT, Fitting, panel_gains
 from metaeval.trust.panel.sheets import SCORE, agreement_sheet, disagreements_sheet, gain_sheet, split_units
@@ -102,6 +105,34 @@ def labels_of_disagreements(
         rows.append([*units[tuple(map(str, listed[:n]))], *("" for _ in asked), *given])
     write_sheet(path, [UNIT, *texts, *(column_of(found, a) for a in asked), *scores], rows)
     return len(rows)
+
+
+def session_of_disagreements(
+    folder: str | os.PathLike[str],
+    judges: Sequence[str] = (),
+    *,
+    rater: str,
+    aspects: Sequence[str] = (),
+    n: int = 50,
+    data: str | os.PathLike[str] | None = None,
+) -> LabelSession:
+    """Open what a panel splits on most for a person to label, the most disputed unit first.
+
+    The labels go into ``labels.csv`` of the run folder, so that the data set stays the one that was scored.
+
+    Raises
+    ------
+    MetaevalError
+        As of `disagreements_of`; if the data set is not there or is another one, or the rater has no name.
+    """
+    run = open_run(folder)
+    found, kind = data_of(run, data), kind_named(run.record.study.kind)
+    listed = _units(run, judges_of(run, judges), aspects).head(n)
+    asked: dict[tuple[str, ...], list[str]] = {}
+    for *key, aspect in listed[[*found.keys, "aspect"]].itertuples(index=False, name=None):
+        asked.setdefault(tuple(map(str, key)), []).append(aspect)
+    table = LabelTable("labels", showing=kind.labels.showing)
+    return LabelSession(kind, found, Path(folder), table, rater=rater, asked=asked)
 
 
 def _units(run: OpenRun, members: Sequence[str], aspects: Sequence[str]) -> pd.DataFrame:

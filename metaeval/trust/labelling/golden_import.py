@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import DataError, Problem, nearest
+from metaeval.base.errors import DataError, Problem, nearest, unknown
 from metaeval.base.formulas import unprotected
 from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.loading import load
@@ -27,7 +27,7 @@ from metaeval.trust.labelling.golden_files import (
     read,
     unit_names,
 )
-from metaeval.trust.labelling.spreadsheet import read_sheet
+from metaeval.trust.labelling.spreadsheet import Spreadsheet, read_sheet
 
 if TYPE_CHECKING:
     import os
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import Scale
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-    from metaeval.trust.labelling.spreadsheet import Spreadsheet
 
+_LONG = ("rater", "aspect", "rating")
+"""The columns of a table with a row per label, as the page writes it for a run."""
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}")
 
@@ -98,7 +99,7 @@ def import_labels(
         The data set; its file of ratings is replaced, unless ``out`` is given.
     path
         The table that `metaeval.trust.labelling.golden_files.export_labels` wrote, as a spreadsheet program
-        saved it.
+        saved it; or one with a row per label: ``rater``, ``aspect``, ``rating``.
     rater
         The name of the rater.
     replace
@@ -118,7 +119,7 @@ def import_labels(
     check_rater(rater)
     columns = {column_of(data, a): a for a in data.aspects}
     own = [UNIT, *map(str, data.explanations.columns)]
-    sheet = read_sheet(path, {*own, *columns})
+    sheet = _with_aspects(read_sheet(path, {*own, *columns, *_LONG}), rater, columns)
     aspects = {c: columns[c] for c in sheet.columns if c in columns}
     if not aspects:
         hint = next((h for c in sheet.columns if c not in own and (h := nearest(c, columns))), "")
@@ -162,6 +163,31 @@ def import_labels(
         replaced=len(differ),
         same=len(labels) - len(changes),
         unused=tuple(c for c in sheet.columns if c and c not in own and c not in columns),
+    )
+
+
+def _with_aspects(sheet: Spreadsheet, rater: str, columns: Mapping[str, str]) -> Spreadsheet:
+    """Return a table with a row per label as one with a column per aspect; any other as it is."""
+    if not set(sheet.columns).issuperset(_LONG) or not set(sheet.columns).isdisjoint(columns):
+        return sheet
+    who, what, label = (sheet.columns.index(c) for c in _LONG)
+    rest = [at for at in range(len(sheet.columns)) if at not in (who, what, label)]
+    names = {aspect: column for column, aspect in columns.items()}
+    units: dict[tuple[str, ...], tuple[int, dict[str, str]]] = {}
+    for number, row in zip(sheet.numbers, sheet.rows, strict=True):
+        if row[who] != rater:
+            continue
+        cells = units.setdefault(tuple(row[at] for at in rest), (number, {}))[1]
+        column = names.get(row[what], "")
+        if column in cells or not column:
+            wrong = "is labelled twice; keep one" if column else unknown("there is no", row[what], names)
+            raise DataError([Problem(sheet.name, number, "aspect", wrong)])
+        cells[column] = row[label]
+    return Spreadsheet(
+        sheet.name,
+        (*(sheet.columns[at] for at in rest), *columns),
+        tuple((*key, *(given.get(c, "") for c in columns)) for key, (_, given) in units.items()),
+        tuple(number for number, _ in units.values()),
     )
 
 

@@ -52,6 +52,11 @@ def label_set(
         raise DataError(f"there is no folder {str(place)!r}; labels are written into that of the data set")
     kind = kind_named(kind_of(place))
     data = kind.load(place.resolve())
+    if kind.labels.people and not kind.labels.is_in(place):
+        raise DataError(
+            f"{folder} has no table {kind.labels.name!r} for people's labels; another table is named in the "
+            f"code of the kind {kind.name!r}, as `labels`"
+        )
     for aspect in aspects:
         one_of(aspect, data.aspects, "there is no aspect", "allowed", error=DataError)
     own = [k for k in data.keys if k != kind.labels.showing]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.keys import author_key
+from metaeval.base.errors import DataError
+from metaeval.base.keys import compared_key
 from metaeval.trust.labelling.golden_files import keys_of
 
 if TYPE_CHECKING:
@@ -24,13 +25,20 @@ class Shown:
         The kind of study and the data set.
     rubric
         Its questions and anchors stand beside the aspects of its dimensions.
+
+    Raises
+    ------
+    DataError
+        If no unit has a text.
     """
 
     def __init__(self, kind: StudyKind, data: DataOfKind, rubric: Rubric | None) -> None:
         self._data, self._rubric = data, rubric
         self._view, self._names = kind.unit_view(data, list(data.aspects)), kind.label_names(data)
         self._rows = {key: row for row, key in enumerate(keys_of(data))}
-        self._hidden = {author_key(data.nouns), kind.labels.showing, self._view.heading}
+        self._hidden = {compared_key(data.keys), kind.labels.showing, self._view.heading}
+        if not any(part.blind and any(part.texts) for part in self._view.texts):
+            raise DataError(f"data set {data.name!r} has no texts, so there is nothing to label")
 
     def unit(self, key: tuple[str, ...]) -> dict[str, Any]:
         """Return the heading, the keys and the texts of a unit."""
@@ -71,7 +79,11 @@ class Shown:
             labels = list(names)  # in their order
         digits = all(0 <= label < _MOST for label in labels)
         choices = [
-            {"label": label, "key": f"{label if digits else number:g}", "name": names.get(label, "")}
+            {
+                "label": label,
+                "key": f"{label if digits else number:g}",
+                "name": names.get(label, "" if digits else f"{label:g}"),
+            }
             for number, label in enumerate(labels, 1)
         ]
         return {**ends, "choices": choices}

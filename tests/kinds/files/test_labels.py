@@ -65,6 +65,14 @@ def test_a_table_that_is_not_there_is_made(tmp_path: Path) -> None:
     assert made == ["user_id,item_id,order,evaluator,aspect,score", "u,i,second,anna,preference,-1"]
 
 
+def test_what_a_killed_process_left_is_cleared(tmp_path: Path) -> None:
+    left, other = tmp_path / ".ratings.0a1b2c3d.tmp.csv", tmp_path / ".scores.0a1b2c3d.tmp.csv"
+    for path in (left, other):
+        path.write_text("user_id\n", encoding="utf-8")
+    TABLE.put(tmp_path, "anna", KEYS, {("u", "i", "a"): 1})
+    assert (left.exists(), other.exists()) == (False, True)
+
+
 def test_a_broken_table_is_named(tmp_path: Path) -> None:
     (tmp_path / "ratings.csv").write_text('user_id\n"u\n', encoding="utf-8")
     with pytest.raises(DataError, match=r"ratings\.csv"):

@@ -309,3 +309,22 @@ def test_a_golden_set_is_labelled(sample: Path, tmp_path: Path) -> None:
         "persuasiveness": 4,
         "satisfaction": 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("007,0,g;2,anna,clear,5", "row 3, column 'aspect': is labelled twice"),
+        ('1-2,1,"g,1",anna,claer,5', "did you mean 'clear'"),
+        ('1-2,1,"g,1",anna,clear,9', "row 3, column 'clear': the label 9 is not on the scale"),
+    ],
+)
+def test_a_row_per_label_is_taken_too(tmp_path: Path, more: str, message: str) -> None:
+    folder, file = save(awkward(["one", "two"]), tmp_path / "set", "csv"), tmp_path / "long.csv"
+    rows = "user_id,item_id,generator,rater,aspect,rating\n007,0,g;2,anna,clear,4\n"
+    file.write_text(f"{rows}{more}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        import_labels(folder, file, rater="anna")
+    file.write_text(rows + "007,0,g;2,bert,clear,2\n", encoding="utf-8")
+    assert import_labels(folder, file, rater="anna").lines()[1].startswith("1 new, 0 replaced")
+    assert labels_of(load(folder), "anna") == {("007", "0", "g;2", "clear"): 4}

@@ -7,16 +7,21 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
+from metaeval.base.records import Scale
+from metaeval.kinds.explanations.data.loading import from_frames, save
+from metaeval.kinds.kind import KINDS
 from metaeval.trust.labelling.golden_files import export_labels
 from metaeval.trust.labelling.golden_import import import_labels
 from metaeval.trust.labelling.label_set import label_set
 from tests.conftest import ROOT
+from tests.kinds.toy import YES_NO
 from tests.trust.saving import read_rows, save_rows
 
 if TYPE_CHECKING:
@@ -203,6 +208,21 @@ def test_sides_are_shuffled_per_rater_and_what_was_first_is_recorded(tmp_path: P
     assert [part["title"] for part in state["unit"]["parts"]][:2] == ["shown first", "shown second"]
 
 
+@pytest.mark.parametrize("kind", ["slates", "exposure"])
+def test_scores_of_other_tools_stay_whatever_their_columns(tmp_path: Path, kind: str) -> None:
+    folder = shutil.copytree(ROOT / "data" / kind, tmp_path / kind)
+    keys = me.load(folder).units.iloc[:1].astype(str)
+    given_ = {"evaluator": "tool", "score": "1", **({"aspect": "preference"} if kind == "slates" else {})}
+    keys.assign(**given_, confidence="0.9").to_csv(folder / "scores.csv", index=False)
+    before = (folder / "scores.csv").read_text(encoding="utf-8").splitlines()[1]
+    session = label_set(folder, rater="anna")
+    say(session, "label", 0, aspect="preference", label=-1)
+    assert before in (folder / "scores.csv").read_text(encoding="utf-8")
+    scores = me.load(folder).scores
+    assert scores["evaluator"].tolist() == ["tool", "anna"]
+    assert scores["score"].tolist() == [1, -1]
+
+
 def test_labels_of_relevance_have_their_names(tmp_path: Path) -> None:
     folder = shutil.copytree(ROOT / "data" / "relevance", tmp_path / "relevance")
     session = label_set(folder, rater="anna")
@@ -236,6 +256,19 @@ def test_scales_without_keys_are_typed(tiny: Path) -> None:
     }  # fmt: skip
     say(session, "label", 0, aspect="clear", label=2.25)
     assert labels(tiny, "anna") == {(*session.units[0], "clear"): 2.25}
+
+
+def test_a_label_that_is_no_digit_has_a_key_and_its_name(tiny: Path) -> None:
+    path = tiny / "dataset.yaml"
+    text = path.read_text(encoding="utf-8").replace("{min: 1,", "{min: -1,")
+    path.write_text(text, encoding="utf-8")
+    choices = say(label_set("tiny", rater="anna"), "show")["scale"]["choices"]
+    assert [(c["label"], c["key"], c["name"]) for c in choices[:3]] == [
+        (-1, "1", "-1"),
+        (0, "2", "0"),
+        (1, "3", "1"),
+    ]
+    assert len(choices) == 7
 
 
 @pytest.mark.parametrize(
@@ -279,3 +312,20 @@ def test_what_is_wrong_is_said_first(tiny: Path, folder: str, options: Any, mess
     shutil.copytree(ROOT / "data" / "slates", "slates")
     with pytest.raises(MetaevalError, match=message):
         label_set(folder, **options)
+
+
+def test_a_kind_of_its_own_says_where_its_labels_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "yes-no", YES_NO)
+    (tmp_path / "dataset.yaml").write_text("kind: yes-no\n", encoding="utf-8")
+    text = "asker,question,answer\nann,Is nine prime?,0\ncat,Is Oslo in Norway?,1\n"
+    (tmp_path / "answers.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(MetaevalError, match="has no table 'ratings' for people's labels; another table"):
+        label_set(tmp_path, rater="anna")
+
+
+def test_a_data_set_without_texts_has_nothing_to_label(tmp_path: Path) -> None:
+    keys = pd.DataFrame({"user_id": ["u"], "item_id": ["i"], "generator": ["g"]})
+    ratings = keys.assign(rater="user", aspect="a", rating=1.0)
+    folder = save(from_frames(keys, ratings, aspects={"a": "A"}, scale=Scale(1, 5)), tmp_path / "set", "csv")
+    with pytest.raises(MetaevalError, match="has no texts, so there is nothing to label"):
+        label_set(folder, rater="anna")
