@@ -27,7 +27,10 @@ _ITEM = (
     r"item|movie|film|book|product|song|track|article|hotel|restaurant|story|place|game|asin|isbn"
     r"|物品|商品|电影"
 )
-_SYSTEM = r"generator|system|model|method|algorithm|llm|condition|variant|version|arm|模型|系统"
+_SYSTEM = (
+    r"generator|system|model|method|algorithm|llm|condition|variant|version|arm|author|writer"
+    r"|(written|generated)\W*by|模型|系统"
+)
 _REFERENCE = r"reference|review|own\W*words|ground\W*truth|gold\W*(text|standard)?|评论"
 _TEXT = r"explanation|text|justification|rationale|output|response|message|解释"
 _IGNORED = (
@@ -51,11 +54,11 @@ ROLES = (*(role for role, _ in _KEYS), "rating", "score")
 _VALUE = r"(.*\W)?(rating|score|value|stars?|points?|label|answer|mark|评分)s?"
 _SUFFIX = re.compile(r"(.+?)([\W_]+(?:score|rating|value|mark)s?)", re.IGNORECASE)
 _PERSON = re.compile(
-    rf"({_USER}|self|own|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"
-    r"|[arh](?=\W?\d))[\W_]?(\d+|[a-z])?",
+    rf"\(?({_USER}|me|self|own|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"
+    r"|[arh](?=\W?\d))[\W_]?(\d+|[a-z])?\)?",
     re.IGNORECASE,
 )
-_THE_USER = re.compile(rf"({_USER}|self|own)(\W*(rating|self|id))?", re.IGNORECASE)
+_THE_USER = re.compile(rf"\(?({_USER}|me|self|own)(\W*(rating|self|id))?\)?", re.IGNORECASE)
 TOOL = re.compile(
     r"gpt|llm|bleu|rouge|chr.?f|meteor|bert|comet|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|judge"
     r"|metric|eval|length|perplex|ppl|cosine|similar|readab|flesch|distinct|nli|\bmodel\b|\bauto",
@@ -198,25 +201,36 @@ def _sort_numbers(
             found.people.append(Cell(column, "" if whose else USER_RATER, "", column))
         columns = [c for c in columns if c not in values[:1]]
     cells: dict[str, Cell | None] = dict.fromkeys(columns)
+    is_tool = {
+        c: said.get(c) == "score" or (bool(TOOL.search(c)) and said.get(c) != "rating") for c in columns
+    }
     for column in columns:
-        if whose and not what and said.get(column) != "score" and not TOOL.search(column):
+        if is_tool[column]:
+            continue
+        if whose and not what:
             cells[column] = _whole(column, "")
-        elif said.get(column) != "score":
+        else:
             cells[column] = _split(column, lambda side, _: bool(_PERSON.fullmatch(side)))
     by_people = {c.aspect.casefold() for c in cells.values() if c}
     known = by_people | {c.casefold() for c in columns if _is_small(texts[c]) and not TOOL.search(c)}
-    for column in (c for c in columns if cells[c] is None):
-        tool = bool(TOOL.search(column)) and said.get(column) != "rating"
+    # People first: a tool's score is of an aspect that people rated.
+    for column in sorted((c for c in columns if cells[c] is None), key=lambda c: is_tool[c]):
+        tool = is_tool[column]
         cell = _split(column, lambda _, other: other.casefold() in known) or (
             None if tool or by_people else _split(column, lambda _, other: _is_aspect(other))
         )
         small = _is_small(texts[column]) or column in found.labels
-        if (cell is None and (tool or not small or what)) or said.get(column) == "score":
-            cell = cell or Cell(column, (m[1] if (m := _SUFFIX.fullmatch(column)) else column), "", column)
-            tool = True
-        cells[column] = cell or _whole(column, USER_RATER)
+        if cell is None and (tool or not small or what):
+            tool, cell = (
+                True,
+                Cell(column, (m[1] if (m := _SUFFIX.fullmatch(column)) else column), "", column),
+            )
+        cell = cell or _whole(column, USER_RATER)
+        known.add(cell.aspect.casefold())
         if tool:
-            found.tools.append(cells.pop(column) or cell)  # type: ignore[arg-type]  # it is there
+            found.tools.append(cell)
+        else:
+            cells[column] = cell
     found.people += [c for c in cells.values() if c]
 
 

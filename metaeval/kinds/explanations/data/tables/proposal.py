@@ -225,7 +225,7 @@ def map_text(made: Proposal, file: str, split: str | None, folder: str, name: st
         f"# Which column of {file} is what. Change it, and import the table again:",
         f"#   metaeval data import table {file} --map {folder}/map.yaml --out {folder}/data --force",
         f"name: {quoted(name)}",
-        "aspects:                    # name → the statement that raters saw, and how the columns call it",
+        "aspects:                    # name → what raters were asked (judges are told it), and its columns",
     ]
     for aspect in made.aspects:
         keys = {"statement": quoted(aspect.text if len(aspect.text.split()) > 1 else aspect.name)}
