@@ -23,6 +23,7 @@ COMPLETE = "_METAEVAL_COMPLETE"
 
 _MODULES = {
     "demo": "run",
+    "init": "init",
     "run": "run",
     "score": "steps",
     "correlate": "steps",

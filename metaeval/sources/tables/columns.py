@@ -65,6 +65,7 @@ def number_column(
     if read is not None:
         return read, []
     cells = _cells(values)
+    cells[[isinstance(c, str) and c.strip() in missing for c in cells]] = None
     kinds = {type(c) for c in cells} - {type(None)}
     if kinds <= {str}:
         numbers, problems = _parse(table, column, cells, missing)

@@ -94,9 +94,12 @@ class Entry(Strict):
                         f"{nearest(lacking[0], given)}"
                     )
         known = {name for pattern in self.columns for name in placeholders(pattern)}
+        known |= {x.column for x in (self.who, self.aspect) if isinstance(x, FromColumn)}
         if strange := [name for name in self.where if name not in known]:
             hint = nearest(strange[0], known)
-            raise ValueError(f"`where` names {strange[0]!r}, which is no placeholder here{hint}")
+            raise ValueError(
+                f"`where` names {strange[0]!r}, which is no placeholder and no column here{hint}"
+            )
         return self
 
     def named(self, column: str, values: Mapping[str, str]) -> str | FromColumn:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LONGEST = 50  # elements of a list, up to which each has its own column
 
 
-def flattened(table: Table, explode: Sequence[str] = ()) -> Table:
+def flattened(table: Table, explode: Sequence[str] = (), *, whole: bool = False) -> Table:
     """Return a table without nested values.
 
     Parameters
@@ -28,13 +28,16 @@ def flattened(table: Table, explode: Sequence[str] = ()) -> Table:
     explode
         Columns of lists, by their paths: each element becomes a row of its own. A row whose list is empty
         stays.
+    whole
+        Leave the other lists as they are.
 
     Raises
     ------
     DataError
         If one of ``explode`` is no column of lists.
     """
-    table = replace(table, frame=_flat(table.frame, explode))
+    keep = None if whole else explode
+    table = replace(table, frame=_flat(table.frame, keep))
     for path in explode:
         columns = [str(c) for c in table.frame.columns]
         if path not in columns or not any(_is_list(v) for v in table.frame[path]):
@@ -45,11 +48,23 @@ def flattened(table: Table, explode: Sequence[str] = ()) -> Table:
         at = np.repeat(np.arange(len(cells)), [max(1, len(c)) for c in cells])
         rows = table.frame.iloc[at].reset_index(drop=True)
         rows[path] = pd.Series([v for c in cells for v in c or [None]], dtype=object)
-        table = replace(table, frame=_flat(rows, explode), rows=table.rows[at])
+        table = replace(table, frame=_flat(rows, keep), rows=table.rows[at])
     return table
 
 
-def _flat(frame: pd.DataFrame, keep: Sequence[str]) -> pd.DataFrame:
+def object_lists(table: Table) -> list[str]:
+    """Return the columns to explode, from the outside in: lists of mappings, one within the other."""
+    found: list[str] = []
+    while True:
+        frame = flattened(table, found, whole=True).frame
+        lists = [c for c in map(str, frame.columns) if c not in found and any(map(_has_dicts, frame[c]))]
+        inner = [c for c in lists if not found or c.startswith(f"{found[-1]}.")]
+        if not inner:
+            return found
+        found.append(inner[0])
+
+
+def _flat(frame: pd.DataFrame, keep: Sequence[str] | None) -> pd.DataFrame:
     """Replace columns of mappings and of short lists by a column for each key or place."""
     if not any(_is_nested(frame[c]) for c in frame.columns):
         return frame
@@ -61,7 +76,12 @@ def _flat(frame: pd.DataFrame, keep: Sequence[str]) -> pd.DataFrame:
         if given and all(isinstance(v, dict) for v in given):
             keys = dict.fromkeys(k for v in given for k in v)
             parts = {f"{name}.{k}": [v.get(k) if isinstance(v, dict) else None for v in values] for k in keys}
-        elif given and name not in keep and all(_is_list(v) and len(v) <= _LONGEST for v in given):
+        elif (
+            given
+            and keep is not None
+            and name not in keep
+            and all(_is_list(v) and len(v) <= _LONGEST for v in given)
+        ):
             places = range(max(map(len, given)))
             parts = {
                 f"{name}.{i}": [v[i] if _is_list(v) and i < len(v) else None for v in values] for i in places
@@ -77,6 +97,10 @@ def _flat(frame: pd.DataFrame, keep: Sequence[str]) -> pd.DataFrame:
 
 def _is_nested(values: pd.Series[Any]) -> bool:
     return values.dtype == object and any(isinstance(v, dict) or _is_list(v) for v in values)
+
+
+def _has_dicts(value: object) -> bool:
+    return isinstance(value, list | np.ndarray) and any(isinstance(v, dict) for v in value)
 
 
 def _is_list(value: object) -> bool:

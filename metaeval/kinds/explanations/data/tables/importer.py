@@ -46,6 +46,8 @@ class _Source(NamedTuple):
     column: str
     who: str | FromColumn
     aspect: str | FromColumn
+    only: Mapping[str, list[str]]
+    """Values that the columns ``who`` and ``aspect`` may have."""
 
 
 def import_table(
@@ -93,7 +95,8 @@ def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> Tab
     if absent:
         raise DataError(absent)
     value_columns = [s.column for s in (*ratings, *scores)]
-    twice = next((c for c in value_columns if value_columns.count(c) > 1), None)
+    whole = [s.column for s in (*ratings, *scores) if not s.only]
+    twice = next((c for c in whole if value_columns.count(c) > 1), None)
     if twice is not None:
         message = f"the column {twice!r} fits more than one entry; narrow one of them with `where`"
         raise DataError([Problem(map_name, None, None, message)])
@@ -142,15 +145,16 @@ def sources_of(entry: Entry, table_map: TableMap, given: list[str], map_name: st
 
 def _source(entry: Entry, table_map: TableMap, column: str, values: dict[str, str], map_name: str) -> _Source:
     who = entry.named(column, values)
+    only = {name: words for name, words in entry.where.items() if name not in values}
     if isinstance(entry.aspect, FromColumn):
-        return _Source(column, who, entry.aspect)
+        return _Source(column, who, entry.aspect, only)
     given = values.get("aspect") or values.get("code")
     name = given if entry.aspect is None else fill(entry.aspect, values)
     names = table_map.aspect_names
     if name and name not in names:
         message = unknown("unknown aspect", name, table_map.aspects, "allowed")
         raise DataError([Problem(map_name, None, None, message)])
-    return _Source(column, who, names[name] if name else "")
+    return _Source(column, who, names[name] if name else "", only)
 
 
 def _renamed(table: Table, columns: Mapping[str, str]) -> pd.DataFrame:
@@ -208,12 +212,18 @@ class Stacker(NamedTuple):
                 labels["aspect"] = source.aspect.column
             if isinstance(source.who, FromColumn):
                 labels[who] = source.who.column
-            parts.append(self.keys.assign(**{who: names, "aspect": aspects, value: numbers}))
-        frame = pd.concat(parts, ignore_index=True)
-        value_labels = np.repeat(np.array([s.column for s in sources], dtype=object), len(self.keys))
-        said = ~((frame[who] == "") & frame[value].isna()).to_numpy(dtype=bool)  # else a row without a rating
-        rows = np.tile(table.rows, len(parts))[said]
-        return Table(table.name, frame[said].reset_index(drop=True), rows, labels, value_labels[said])
+            part = self.keys.assign(**{who: names, "aspect": aspects, value: numbers})
+            said = ~((part[who] == "") & part[value].isna())  # else a row without a rating
+            for name, words in source.only.items():
+                said &= pd.Series(sound(text_column(table, name))).isin(words)
+            if isinstance(source.who, str) and isinstance(source.aspect, str):
+                said &= ~part.duplicated()  # the rows of a unit say the same again in a long table
+            parts.append(part[said])
+        frame = pd.concat(parts)
+        columns = [s.column for s, part in zip(sources, parts, strict=True) for _ in range(len(part))]
+        rows = table.rows[frame.index.to_numpy()]
+        value_labels = np.array(columns, dtype=object)
+        return Table(table.name, frame.reset_index(drop=True), rows, labels, value_labels)
 
 
 def _refuse_same_name(table: Table, sources: list[_Source], who: str) -> None:

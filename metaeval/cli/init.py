@@ -1,0 +1,67 @@
+"""``metaeval init``: from a table to a study."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from metaeval.cli.group import is_on, talk, tell, tell_json
+from metaeval.cli.options import PATH, several
+
+_ROLES = (
+    *("user_id", "item_id", "generator", "explanation", "reference", "item_title"),
+    *("rater", "aspect", "rating", "score", "profile", "ignore"),
+)
+
+
+def _columns(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """Return what columns are said to be, given as ``NAME=ROLE``."""
+    found = {}
+    for text in given:
+        column, sign, role = text.rpartition("=")
+        if not sign or role.strip() not in _ROLES:
+            message = f"{text!r} is not a column and what it is, such as 'my text=explanation'"
+            raise click.BadParameter(f"{message}; it may be {', '.join(_ROLES)}", context, parameter)
+        found[column.strip()] = role.strip()
+    return found
+
+
+@click.command()
+@click.argument("table")
+@click.option("--out", type=PATH, help="The folder to write.  [default: as the table is called]")
+@click.option("--yes", "-y", is_flag=True, help="Take what is proposed; ask nothing.")
+@several(
+    "--column", "said", callback=_columns, metavar="NAME=ROLE", help=f"What a column is: {', '.join(_ROLES)}."
+)
+@click.option("--split", help="Of a data set on the hub, or the sheet of a workbook.")
+@click.option("--force", is_flag=True, help="Replace what an earlier call wrote.")
+@talk
+def init(
+    table: str, out: Path | None, *, yes: bool, said: dict[str, str], split: str | None, force: bool
+) -> None:
+    """Make a study of TABLE: people's ratings of explanations, and scores of tools.
+
+    TABLE is a CSV file (any separator and encoding), TSV, XLSX, JSON, JSONL or Parquet, a folder of the
+    datasets library, or hf://OWNER/NAME. Writes a map (which column is what), the data set and a study file,
+    each with comments, and says how to run it.
+    """
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError("there is no terminal to ask on; take what is proposed with --yes")
+    from metaeval.kinds.files.loading import summary
+    from metaeval.study.commands.start import STUDY, start
+
+    def ask(question: str, default: str) -> str:
+        if yes:
+            tell(f"{question} {default}")
+            return default
+        return str(click.prompt(question, default=default, err=is_on("json")))
+
+    folder = out or Path(Path(table.rstrip("/")).stem)
+    made = start(table, folder, said=said, ask=ask, tell=tell, split=split, force=force)
+    for note in made.notes:
+        tell(f"Note: {note}")
+    tell(f"Wrote {folder}: map.yaml, study.yaml and the data set ({summary(made.data)})")
+    tell(f"Next: metaeval run {folder / STUDY}")
+    tell_json({"folder": str(folder), "units": len(made.data), "notes": made.notes})

@@ -1,0 +1,108 @@
+"""What columns are taken for, by their names and values."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metaeval.kinds.explanations.data.tables.guess import (
+    SCALES,
+    Guess,
+    aspect_name,
+    guess,
+    scale_of,
+    scales_of,
+    the_user,
+)
+from metaeval.kinds.explanations.data.tables.labels import numbers_of, scale_of_labels
+from metaeval.sources.tables.table import from_frame
+
+
+def guessed(columns: dict[str, list[object]], **said: str) -> Guess:
+    return guess(from_frame(pd.DataFrame(columns).astype(object), "t"), said)
+
+
+def cells(found: Guess) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    return {(c.who, c.aspect) for c in found.people}, {(c.who, c.aspect) for c in found.tools}
+
+
+@pytest.mark.parametrize(
+    ("columns", "people", "tools"),
+    [
+        (["trust_user", "annotator_1_trust"], {("user", "trust"), ("annotator_1", "trust")}, set()),
+        (["Human 1 Clarity", "Human 2 Clarity"], {("Human 1", "Clarity"), ("Human 2", "Clarity")}, set()),
+        (["clarity anna", "clarity ben"], {("anna", "clarity"), ("ben", "clarity")}, set()),
+        (["helpful by user", "helpful by anna"], {("user", "helpful"), ("anna", "helpful")}, set()),
+        (["userTrust", "gpt-4o_Trust_score"], {("user", "Trust")}, {("gpt-4o", "Trust")}),
+        (["trust", "trust_gpt4", "BLEU"], {("user", "trust")}, {("gpt4", "trust"), ("BLEU", "")}),
+        (["trust", "gpt score"], {("user", "trust")}, {("gpt", "")}),
+        (["trust", "fun"], {("user", "trust"), ("user", "fun")}, set()),
+    ],
+)  # fmt: skip
+def test_who_and_what_are_parts_of_a_name(columns, people, tools) -> None:
+    scores = {c: [0.31, 0.5, 0.27] if "BLEU" in c else [1, 4, 5] for c in columns}
+    assert cells(guessed({"user": ["a", "b", "c"], **scores})) == (people, tools)
+
+
+def test_a_column_is_what_the_user_says() -> None:
+    table = {"who": ["a", "b"], "notes": ["x", "y"], "q1": [3, 4], "q2": [1, 2]}
+    found = guessed(table, who="user_id", notes="explanation", q1="score", q2="ignore")
+    assert found.roles == {"user_id": "who", "explanation": "notes"}
+    assert cells(found) == (set(), {("q1", "")})
+    assert found.left == ["q2"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "numbers"),
+    [
+        (["4 - Agree", "5 \u2013 Fully", "4 - Agree"], {"4 - Agree": 4, "5 \u2013 Fully": 5}),
+        (["Agree (4)", "No idea (1)", "n/a"], {"Agree (4)": 4, "No idea (1)": 1, "n/a": None}),
+        (["3 stars", "1 star"], {"3 stars": 3, "1 star": 1}),
+        (["★★", "★"], {"★★": 2, "★": 1}),
+        (["Agree", "strongly disagree"], {"Agree": 4, "strongly disagree": 1}),
+        (["Somewhat agree", "Agree"], {"Somewhat agree": 5, "Agree": 6}),
+        (["Yes", "No", "Not sure"], {"Yes": 1, "No": 0, "Not sure": None}),
+        (["3", "4.5", "n/a"], {}),
+        (["Film 1", "Film 2"], None),
+        (["2026/05/01", "red"], None),
+        ([], None),
+        (["n/a"], None),
+    ],
+)
+def test_answers_in_words_are_numbers(answers, numbers) -> None:
+    assert numbers_of(answers) == numbers
+
+
+def test_a_scale_of_labels_has_those_that_nobody_chose() -> None:
+    assert scale_of_labels(["Agree", "Disagree"]) == (1, 5)
+    assert scale_of_labels(["No"]) == (0, 1)
+    assert scale_of_labels(["4 - Agree"]) is None
+
+
+@given(st.lists(st.floats(-1000, 1000), min_size=1))
+def test_a_scale_holds_its_numbers_and_no_shorter_usual_one_does(numbers) -> None:
+    low, high = scale_of(numbers)
+    assert low <= min(numbers) <= max(numbers) <= high
+    assert low < high
+    fitting = [s for s in SCALES if s[0] <= min(numbers) and max(numbers) <= s[1]]
+    assert high - low <= min((s[1] - s[0] for s in fitting), default=math.inf) or (low, high) in fitting
+
+
+def test_an_aspect_has_a_scale_of_its_own_if_that_is_clear() -> None:
+    few = {"trust": [1.0, 5.0], "fun": [1.0, 2.0, 3.0]}
+    assert scales_of(few) == {"trust": (1, 5), "fun": (1, 5)}
+    many = {"trust": [1.0, 5.0], "fun": [1.0, 2.0, 3.0] * 10, "clear": [0.0, 1.0]}
+    assert scales_of(many) == {"trust": (1, 5), "fun": (1, 3), "clear": (0, 1)}
+
+
+def test_names_of_aspects_are_short_and_the_user_is_found() -> None:
+    assert aspect_name("I trust this recommendation.") == "trust"
+    assert aspect_name("How much do you agree? [It is easy to understand]") == "clarity"
+    assert aspect_name("ease of use") == "ease of use"
+    assert aspect_name("Would you see it again, my dear friend?") == "Would you see it"
+    assert the_user(["anna", "participant"]) == "participant"
+    assert not the_user(["anna", "ben"])
