@@ -160,9 +160,10 @@ class RequestRun:
         tally = self.tally
         spent = f"{tally.usd:.2f} USD" if not tally.unpriced else "price unknown"
         waiting = self._waiting()
+        # What is waited for comes first: a narrow terminal cuts the end.
         return (
-            f"{tally.failed:,} failed, {tally.from_store:,} from store, "
-            f"{tally.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}{waiting and f'; {waiting}'}"
+            f"{waiting and f'{waiting}; '}{tally.failed:,} failed, {tally.from_store:,} from store, "
+            f"{tally.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}"
         )
 
     def _end(self, work: asyncio.Task[None]) -> None:
