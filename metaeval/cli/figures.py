@@ -36,6 +36,7 @@ from metaeval.cli.options import run_argument, several
     show_default=True,
     help="Size of a PNG: pixels for each of the chart's.",
 )
+@click.option("--bare", is_flag=True, help="Without title and caption, for a paper that has its own.")
 @talk
 def figures(
     run_folder: Path,
@@ -44,6 +45,7 @@ def figures(
     out: Path | None,
     names: tuple[str, ...],
     scale: float,
+    bare: bool,
     **wanted: str | None,
 ) -> None:
     """Draw the figures of the finished run in the folder RUN, and write the data of each as CSV.
@@ -57,7 +59,7 @@ def figures(
 
     begin()
     first = {column: value for column, value in wanted.items() if value is not None}
-    paths = write_figures(run_folder, suffixes, out, names=names, first=first, scale=scale)
+    paths = write_figures(run_folder, suffixes, out, names=names, first=first, scale=scale, bare=bare)
     for path in paths:
         tell(str(path))
     tell_simulated(read_record(run_folder).simulation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -9,7 +10,7 @@ import click
 from metaeval.base.errors import MetaevalError
 from metaeval.cli.group import talk, tell_lost, tell_uncalibrated
 from metaeval.cli.options import PATH, several
-from metaeval.cli.sheets import sheet_options, tell_tables
+from metaeval.cli.sheets import said_options, sheet_options, tell_tables
 
 
 @click.command()
@@ -40,6 +41,8 @@ def leaderboard(
         raise MetaevalError("--by orders and tests the evaluators of one run; leave it out, or give one RUN")
     first, *others = run_folders
     board = read_boards(run_folders, coefficient) if others else read_board(first, coefficient, order)
+
+    board = replace(board, name="-".join([board.name, *said_options()]))
 
     def files(path: Path) -> dict[Path, str]:
         kind = path.suffix.lower().removeprefix(".")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
+from click.core import ParameterSource
 
 from metaeval.base.errors import nearest
 from metaeval.base.simulation import REAL, Simulation
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from metaeval.engine.sheet import Sheet
 
 Sheets: TypeAlias = "Sequence[Sheet]"
+_UNSEEN = {"suffix", "out", "data", "seed", "resamples"}
+"""Options that do not tell one table of a paper from another."""
 _SUFFIXES = ("txt", "md", "csv", "tex", "html", "json")
 
 
@@ -121,8 +124,21 @@ def _given() -> list[Path]:
 
 
 def _told_of() -> str:
-    """Return what a command was given, and its own name: no other table of a paper has both."""
-    return "-".join([*(path.resolve().name for path in _given()), str(click.get_current_context().info_name)])
+    """Return what a command was given, its own name and its options: no other table of a paper has all."""
+    given = [*(path.resolve().name for path in _given()), str(click.get_current_context().info_name)]
+    return "-".join([*given, *said_options()])
+
+
+def said_options() -> list[str]:
+    """Return the options that were typed and change what a table shows: a name and its values each."""
+    context, found = click.get_current_context(), []
+    for name, value in context.params.items():
+        typed = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        option = any(p.name == name and isinstance(p, click.Option) for p in context.command.params)
+        if typed and option and name not in _UNSEEN:
+            values = value if isinstance(value, list | tuple) else [] if value is True else [value]
+            found.append(" ".join([name, *map(str, values)]))
+    return found
 
 
 def written(

@@ -313,7 +313,7 @@ class ModelEvaluator(BaseEvaluator):
             attempts=self.attempts,
             offline=settings.offline,
             instead=settings.instead,
-            description=str(self.spec),
+            description=settings.names.get(str(self.spec), str(self.spec)),
             total=total,
         )
         thought_only, unweighed = 0, list[str]()

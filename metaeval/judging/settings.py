@@ -110,6 +110,8 @@ class Judging:
     """What each model is known to take."""
     at: dict[Where, Limits] = field(default_factory=dict)
     """The limits of addresses that have their own."""
+    names: dict[str, str] = field(default_factory=dict)
+    """The spec of each judge → what the study calls it."""
     tallies: list[Tally] = field(default_factory=list)
     """Counts so far, one entry per round of requests."""
 

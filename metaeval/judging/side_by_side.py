@@ -29,14 +29,18 @@ def asking(
     data: DataOfKind,
     aspects: Sequence[str],
     models: Mapping[str, NamedModel],
+    names: Mapping[str, str],
 ) -> Iterator[Ended]:
     """Have judges score for the length of a block; yield them with their scores as they end.
+
+    The progress of each has the name that ``names`` has for its spec.
 
     A block that is left early ends what is left of them. If an error ends it, calls under way may end, since
     they are paid for.
     """
     with current() as settings, ThreadPoolExecutor(len(judges), "metaeval judge") as pool:
         settings.at.update(limits_at(models.values(), settings.limits))
+        settings.names.update(names)
         asked = {pool.submit(copy_context().run, j.score, data, aspects): j for j in judges}
         try:
             yield _as_they_end(asked)

@@ -154,7 +154,8 @@ class Scoring:
             return nullcontext(iter(()))
         from metaeval.judging.side_by_side import asking  # most runs have no judge
 
-        return asking(judges, self.data, self.aspects, self._models)
+        names = {str(evaluator.spec): name for name, evaluator in self.named.items()}
+        return asking(judges, self.data, self.aspects, self._models, names)
 
     def table(self, name: str) -> ScoreTable:
         """Return the scores of an evaluator under its short name."""

@@ -19,7 +19,12 @@ _IDS = re.compile(r'(id="|url\(#|href="#)([a-zA-Z_-]+)(\d+)')
 
 
 def draw(
-    figure: Figure, suffix: str, chosen: Mapping[str, str] | None = None, *, scale: float = 2.0
+    figure: Figure,
+    suffix: str,
+    chosen: Mapping[str, str] | None = None,
+    *,
+    scale: float = 2.0,
+    bare: bool = False,
 ) -> bytes:
     """Return a file of a figure.
 
@@ -36,6 +41,8 @@ def draw(
         Column → value, as in the figure's choices.
     scale
         Pixels of a PNG for each of the chart's; the others are drawn with lines.
+    bare
+        Without title and caption.
 
     Raises
     ------
@@ -45,7 +52,7 @@ def draw(
         If a value is not to be chosen from.
     """
     convert = _library()
-    spec = figure.spec(chosen)
+    spec = figure.spec(chosen, bare=bare)
     # Nothing may be loaded from anywhere; no chart names an address, and none could be reached.
     closed: dict[str, Any] = {"allowed_base_urls": []}
     if suffix == "png":

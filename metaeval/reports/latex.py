@@ -1,14 +1,19 @@
-r"""What all LaTeX tables have in common: ``table*`` with booktabs rules, for ``\input`` into a paper."""
+r"""What all LaTeX tables have in common: ``table*`` with booktabs rules, for ``\input`` into a paper.
+
+All are set in 8-point type. A table that is too wide for a page is turned on its side; one that is too wide
+for that, too, is not turned but goes on in further tables, as one that is too long does.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.base.simulation import REAL
 from metaeval.reports import escapes
+from metaeval.reports.folding import fold, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +24,19 @@ HEAD = (
     r"% Needs \usepackage{booktabs,graphicx,textcomp} and \usepackage[T1]{fontenc};",
     "% names in other scripts than Latin need XeLaTeX or LuaLaTeX with a font that has them.",
 )
-_ROWS_A_PAGE = 45
+_POINTS = 8
+_ROOM, _TURNED_ROOM = 335.0, 525.0  # points; the text of LaTeX's own classes is 345 wide, and 550 high
+_ROWS, _TURNED_ROWS, _LEAST_ROWS = 45, 28, 5
+_TURNED_LINE = 105  # characters of the notes of a table on its side
+_GAP = 6.0  # twice \tabcolsep
+# Widths in ems of Computer Modern at 8 points, rounded up; any other character counts as the widest.
+_WIDTHS = {
+    **dict.fromkeys(" ijl.,:;'|!", 0.36),
+    **dict.fromkeys("frst()[]/I", 0.45),
+    **dict.fromkeys("0123456789abcdeghknopquvxyz*", 0.6),
+    **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ-+=", 0.88),
+}
+_MOST = 1.1
 # What sentences may hold beside the characters of names.
 _SIGNS = str.maketrans(
     {
@@ -42,13 +59,113 @@ _SIGNS = str.maketrans(
 )
 _APOSTROPHE = re.compile(r"(?<=[A-Za-z])'(?=s\b)")
 _PERCENT = re.compile(r"(?<=[0-9]) (?=\\%)")  # a line may not end between a number and its sign
-# A table wider than the page is made smaller, a narrow one is left as it is.
-_FIT = r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%"
 
 
-def rows_per_table(rows: int) -> int:
-    """Return how many rows each table has if as few tables as fit a page each share them evenly."""
-    return math.ceil(rows / math.ceil(rows / _ROWS_A_PAGE)) if rows else 1
+class Body(NamedTuple):
+    """What one ``tabular`` holds."""
+
+    alignment: str
+    """A letter per column."""
+    lines: list[str]
+    """Between the outer rules."""
+    turned: bool
+    """Whether it stands on its side."""
+
+
+def width_of(text: str) -> float:
+    """Return how wide a text comes out at most, in points."""
+    return _POINTS * sum(_WIDTHS.get(character, _MOST) for character in text)
+
+
+def bodies(
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Sequence[Sequence[str]],
+    texts: Sequence[bool],
+    *,
+    heads: Sequence[str],
+    said: int,
+) -> Iterator[Body]:
+    """Yield the parts of a table, each of which fits a page.
+
+    Parameters
+    ----------
+    rows
+        The cells, not escaped.
+    numbers
+        The cells as LaTeX sets them; those of columns with text are escaped here instead.
+    texts
+        Which columns hold text, which may be wrapped.
+    heads
+        Words above each row; empty for none.
+    said
+        Characters of the caption and the notes, which take room, too.
+    """
+    plain = {
+        turned: fold(titles, rows, texts, room=room - _GAP, measure=width_of, gap=_GAP)
+        for turned, room in ((False, _ROOM), (True, _TURNED_ROOM))
+    }
+    turned = len(plain[False]) > 1 and len(plain[True]) == 1
+    for part in plain[turned]:
+        of = [*zip(part.columns, part.widths, strict=True)]
+        title = _lines([wrapped(titles[j], w, width_of, words=True) for j, w in of], down=True)
+        found = [
+            _lines(
+                [wrapped(rows[i][j], w, width_of) if texts[j] else [numbers[i][j]] for j, w in of],
+                escape=[texts[j] for j, _ in of],
+            )
+            for i in part.rows
+        ]
+        # A word above rows takes a line, too; the first one is counted with the titles.
+        above = [k > 0 and heads[i] != heads[part.rows[k - 1]] for k, i in enumerate(part.rows)]
+        heights = [len(row) + head for row, head in zip(found, above, strict=True)]
+        most = max(_LEAST_ROWS, _TURNED_ROWS - round(said / _TURNED_LINE)) if turned else _ROWS
+        for chunk in _chunks(heights, most):
+            lines = title + ([] if found else [r"    \midrule"])
+            before = None
+            for k in chunk:
+                head = heads[part.rows[k]]
+                if head != before:
+                    lines.append(r"    \midrule")
+                    if head:
+                        lines.append(rf"    \multicolumn{{{len(of)}}}{{l}}{{\textit{{{escaped(head)}}}}} \\")
+                before = head
+                lines += found[k]
+            yield Body("".join("l" if texts[j] else "r" for j, _ in of), lines, turned)
+
+
+def _lines(
+    cells: Sequence[Sequence[str]], *, down: bool = False, escape: Sequence[bool] | None = None
+) -> list[str]:
+    """Return the lines of a row whose cells have several lines each, at the top or ``down`` at the foot."""
+    high = max(map(len, cells))
+    texts = [
+        [escaped(t) for t in cell] if escape is None or escape[j] else [*cell] for j, cell in enumerate(cells)
+    ]
+    full = [[""] * (high - len(t)) + t if down else t + [""] * (high - len(t)) for t in texts]
+    return [rf"    {' & '.join(line)} \\" for line in zip(*full, strict=True)]
+
+
+def _chunks(heights: Sequence[int], most: int) -> Iterator[range]:
+    """Yield ranges of rows for as few tables as fit a page each, which share the rows evenly."""
+    total = sum(heights)
+    even = math.ceil(total / math.ceil(total / most)) if total else 1
+    first = high = 0
+    for i, height in enumerate(heights):
+        if high and high + height > even:
+            yield range(first, i)
+            first, high = i, 0
+        high += height
+    yield range(first, len(heights))
+
+
+def labels(of: str, names: Sequence[str]) -> list[str]:
+    """Return a label for each of several tables; no two are the same."""
+    found: list[str] = []
+    for name in names:
+        label = label_of(of, name)
+        found.append(f"{label}-{len(found) + 1}" if label in found else label)
+    return found
 
 
 def label_of(*names: str) -> str:
@@ -78,8 +195,7 @@ def environment(
     *,
     caption: str,
     label: str,
-    alignment: str,
-    body: Sequence[str],
+    body: Body,
     notes: str = "",
     continued: bool = False,
     simulated: Simulation = REAL,
@@ -92,10 +208,6 @@ def environment(
         Sentences above and below, not yet escaped.
     label
         What ``\ref`` calls it, behind ``tab:``.
-    alignment
-        A letter per column.
-    body
-        The lines between the outer rules.
     continued
         Whether it goes on with the table before it, so that it has the same number.
     simulated
@@ -103,22 +215,26 @@ def environment(
     """
     loud = rf"\textbf{{{simulated.loud}}} " if simulated else ""
     yield ""
-    yield r"\begin{table*}"
+    yield r"\begin{table*}" + ("[p]" if body.turned else "")
     yield r"  \centering"
+    if body.turned:
+        yield rf"  \rotatebox{{90}}{{\begin{{minipage}}{{{_TURNED_ROOM:g}pt}}\centering"
     if continued:
         yield r"  \addtocounter{table}{-1}"
     yield f"  \\caption{{{loud}{prose(caption)}}}"
     if not continued:
         yield f"  \\label{{tab:{label}}}"
     yield r"  \smallskip"
-    yield r"  \setlength{\tabcolsep}{4pt}"
-    yield f"  {_FIT}"
-    yield f"  \\begin{{tabular}}{{{alignment}}}"
+    yield rf"  \fontsize{{{_POINTS}}}{{{_POINTS * 1.2:g}}}\selectfont"
+    yield rf"  \setlength{{\tabcolsep}}{{{_GAP / 2:g}pt}}"
+    yield f"  \\begin{{tabular}}{{{body.alignment}}}"
     yield r"    \toprule"
-    yield from body
+    yield from body.lines
     yield r"    \bottomrule"
-    yield r"  \end{tabular}}"
+    yield r"  \end{tabular}"
     if notes:
         yield r"  \par\smallskip"
-        yield f"  \\parbox{{\\textwidth}}{{\\footnotesize {prose(notes)}}}"
+        yield f"  \\parbox{{\\linewidth}}{{\\footnotesize {prose(notes)}}}"
+    if body.turned:
+        yield r"  \end{minipage}}"
     yield r"\end{table*}"

@@ -84,12 +84,14 @@ class Leaderboard:
             lines.append(f"% {self.simulated.loud}")
         if self.lost:
             lines.append(f"% {words.LOST}")
+        ranked = [self.ranking] if self.ranking else []
         of = self.name or self.dataset
-        if self.ranking is not None:
-            lines += latex_tables(self.ranking, of)
-        for table in self.tables:
+        labels = latex.labels(of, [sheet.name for sheet in (*ranked, *self.tables)])
+        for table, label in zip(ranked, labels, strict=False):
+            lines += latex_tables(table, label)
+        for table, label in zip(self.tables, labels[len(ranked) :], strict=True):
             told = replace(table, notes=(*table.notes, *self.policy), simulated=self.simulated)
-            lines += latex_tables(told, of, self.lost, comment=False)
+            lines += latex_tables(told, label, self.lost, comment=False)
         return "\n".join(lines) + "\n"
 
     def to_csv(self) -> str:

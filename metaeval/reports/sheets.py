@@ -122,7 +122,9 @@ def sheet_to_csv(sheet: Sheet) -> str:
 
 
 def _latex(sheets: Sequence[Sheet], of: str = "") -> str:
-    return "\n".join([*latex.HEAD, *(line for sheet in sheets for line in latex_tables(sheet, of))]) + "\n"
+    labels = latex.labels(of, [sheet.name for sheet in sheets])
+    tables = [line for of_one in zip(sheets, labels, strict=True) for line in latex_tables(*of_one)]
+    return "\n".join([*latex.HEAD, *tables]) + "\n"
 
 
 def _latex_number(text: str) -> str:
@@ -130,37 +132,28 @@ def _latex_number(text: str) -> str:
 
 
 def latex_tables(
-    sheet: Sheet, of: str = "", more: Sequence[str] = (), *, comment: bool = True
+    sheet: Sheet, label: str, more: Sequence[str] = (), *, comment: bool = True
 ) -> Iterator[str]:
-    """Yield the lines of ``table*`` environments; a long table goes on in further ones.
+    """Yield the lines of ``table*`` environments; one that is too long or too wide goes on in further ones.
 
-    Labels begin with ``of``, the run or study that the sheet is about. Sentences ``more`` come after the
-    notes. A ``comment`` above says what is simulated.
+    Sentences ``more`` come after the notes. A ``comment`` above says what is simulated.
     """
-    rows = [" & ".join(row) for row in cells(sheet, latex.escaped, _latex_number, _LATEX)]
-    titles = " & ".join(latex.escaped(c.title) for c in sheet.columns)
-    heads = sheet.frame[sheet.heads].tolist() if sheet.heads else [""] * len(rows)
+    texts, titles = [_is_text(c) for c in sheet.columns], [c.title for c in sheet.columns]
+    numbers = cells(sheet, number=_latex_number, marks=_LATEX)
+    heads = sheet.frame[sheet.heads].tolist() if sheet.heads else [""] * len(numbers)
     title = sheet.title.rstrip(".")
     told = [sheet.simulated.sentence] if sheet.simulated else []
+    caption, notes = sheet.caption or f"{title}.", " ".join([*sheet.notes, *told, *more])
     if sheet.simulated and comment:
         yield f"% {sheet.simulated.loud}"
-    step = latex.rows_per_table(len(rows))
-    for first in range(0, max(1, len(rows)), step):
-        body = [rf"    {titles} \\"] + ([] if rows else [r"    \midrule"])
-        for i in range(first, min(first + step, len(rows))):
-            if i == first or heads[i] != heads[i - 1]:
-                body.append(r"    \midrule")
-                if heads[i]:
-                    words = rf"\textit{{{latex.escaped(heads[i])}}}"
-                    body.append(rf"    \multicolumn{{{len(sheet.columns)}}}{{l}}{{{words}}} \\")
-            body.append(rf"    {rows[i]} \\")
+    said = len(caption + notes)
+    for i, body in enumerate(latex.bodies(titles, cells(sheet), numbers, texts, heads=heads, said=said)):
         yield from latex.environment(
-            caption=f"{title} (continued)." if first else sheet.caption or f"{title}.",
-            label=latex.label_of(of, sheet.name),
-            alignment="".join("l" if _is_text(c) else "r" for c in sheet.columns),
+            caption=f"{title} (continued)." if i else caption,
+            label=label,
             body=body,
-            notes="" if first else " ".join([*sheet.notes, *told, *more]),
-            continued=first > 0,
+            notes="" if i else notes,
+            continued=i > 0,
             simulated=sheet.simulated,
         )
 

@@ -76,9 +76,13 @@ def write_outputs(
     board = board_of(found.board, record, by=found.order, tests=found.tests, costs=costs)
     # Seconds differ from run to run; these files are to depend on the scores alone.
     steady = replace(board, ranking=board.ranking and board.ranking.without("seconds_per_text"))
-    with progress("report"):
+    with progress("report", 3) as advance:
         report = report_of(kind, data, scored, found, record, board=board, costs=costs, sheets=sheets)
-        page = report_page(report.payload(), static=board.to_html())
+        advance()
+        payload = report.payload()
+        advance()
+        page = report_page(payload, static=board.to_html())
+        advance()
     told = notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
     table = found.board.frame if found.table is None else found.table
     files: dict[str, pd.DataFrame | str] = {

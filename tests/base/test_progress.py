@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import ROOT
+from tests.llm.server import ANSWER, Server, error
 from tests.study.runs import QUICK
 from tests.tiny import write_study
 
@@ -90,6 +91,7 @@ def test_every_phase_is_shown(tiny: Path) -> None:
     phases = ("scoring", "correlating", "testing", "details", "figures", "report")
     for phase in ("metaeval run s.yaml", "loading the data", "Judge('simulated/a", *phases):
         assert any(phase in line for line in lines), phase
+    assert any(re.search(r"report .* \d/3 ", line) for line in lines)
     assert "Report: out/report.html" in lines
     assert lines[-1].startswith("SIMULATED DATA AND JUDGES.")
 
@@ -130,3 +132,23 @@ def test_judges_that_ask_at_once_have_a_line_each(tiny: Path) -> None:
     counts = {line.split("model-")[1][0]: line for line in lines if "/18" in line or "/9" in line}
     assert sorted(counts) == ["a", "b", "c"]
     assert {line.split("model-")[1][0] for line in lines if "failed" in line} == {"a", "b", "c"}
+
+
+def test_a_wait_that_the_server_asks_for_is_said_by_the_name_of_the_study(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a terminal of 80 characters, with the model's long spec, while another judge goes on."""
+    busy = error(429, "rate_limit_exceeded", "slow down", Retry_After="3")
+    with Server(lambda body, before: busy if not before else ANSWER) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        judge = f"Judge('openai/gpt-4o-2024-08-06', base_url='{server.openai}')"
+        evaluators = json.dumps({"zero-shot": judge, "mini": "Judge('simulated/b,latency=0.3')"})
+        write_study(tiny.parent / "s.yaml", **{**QUICK, "evaluators": evaluators})
+        lines = lines_of([sys.executable, "-m", "metaeval", "run", "s.yaml", "--out", "out"])
+    waits = [line for line in lines if "server asks to wait" in line]
+    assert any(re.search(r"zero-shot: server asks to wait [123] s; ", line) for line in waits)
+    named = [line for line in lines if re.search(r" \d+/\d+ \d:\d\d:\d\d", line)]
+    assert any(line.split()[1] == "zero-shot" for line in named)
+    assert any(line.split()[1] == "mini" for line in named)
+    assert not any("gpt-4o" in line for line in named)
+    assert "Report: out/report.html" in lines

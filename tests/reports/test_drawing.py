@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from metaeval.base.simulation import REAL
 from metaeval.engine.figures.figure import Figure, figure_payload
 from metaeval.kinds.explanations.figures.catalogue import CATALOGUE
 from metaeval.reports.drawing import FIGURE_FORMATS, draw
@@ -99,3 +100,25 @@ def test_another_choice_draws_other_numbers(figures: dict[str, Figure]) -> None:
     other = {"coefficient": "kendall", "aspect": "clear", "level": "user"}
     assert "Kendall's τ-b × 100" in texts(ranking, other)
     assert "aspect: clear · level: user" in texts(ranking, other)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_bare_figures_have_neither_title_nor_caption(figures: dict[str, Figure], name: str) -> None:
+    figure = figures[name]
+    whole, bare = (unescape(draw(figure, "svg", bare=b).decode()) for b in (False, True))
+    caption, loud = " ".join(figure.sheet.notes[-1].split()[:5]), figure.sheet.simulated.loud
+    shown = [" ".join(re.sub("<[^>]*>", " ", svg).split()) for svg in (whole, bare)]
+    assert figure.sheet.title in shown[0]
+    assert figure.sheet.title not in shown[1]
+    assert caption in shown[0]
+    assert caption not in shown[1]
+    assert loud in shown[1]
+    heights = [float(svg.split('height="')[1].split('"')[0]) for svg in (whole, bare)]
+    assert heights[1] < heights[0]
+
+
+def test_bare_figures_of_real_data_say_nothing_of_simulation(figures: dict[str, Figure]) -> None:
+    figure = figures["ranking"]
+    real = replace(figure, sheet=replace(figure.sheet, simulated=REAL))
+    assert "title" not in real.spec(bare=True)
+    assert "title" not in real.spec(bare=True)["vconcat"][0]

@@ -13,11 +13,13 @@ import pandas as pd
 import pytest
 
 import metaeval as me
+from metaeval.base.records import Kind
 from metaeval.base.simulation import Simulation
 from metaeval.cli import main
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.reports import latex
 from metaeval.reports.sheets import render
+from tests.engine.test_standings import correlations
 from tests.tiny import write_study
 
 PDFLATEX = shutil.which("pdflatex")
@@ -83,6 +85,9 @@ def test_no_two_tables_of_a_paper_have_one_label(tiny: Path, tmp_path: Path) -> 
         ["compare", str(runs[0])],
         ["compare", str(runs[0]), str(runs[1])],
         ["power", str(runs[0]), "--studies", "100"],
+        ["power", str(runs[0]), "--studies", "100", "--aspect", "clear"],
+        ["leaderboard", str(runs[0]), "--by", "clear,user,pearson"],
+        ["leaderboard", str(runs[0]), "--by", "average,user,pearson"],
     ]
     texts = [
         (tmp_path / run / "leaderboard.tex").read_text(encoding="utf-8") for run in ("first run", "last")
@@ -114,6 +119,45 @@ def test_the_leaderboard_of_a_run_compiles_as_it_is(tiny: Path, tmp_path: Path, 
     if words:
         assert "Mean(Annotator('1'), Length())" in words
         assert re.search("Pearson.s r", words)  # some fonts do not say what their apostrophe is
+
+
+@needs_latex
+@pytest.mark.parametrize("options", ["a4paper", "letterpaper,12pt", "a4paper,twocolumn"])
+def test_a_wide_board_is_split_in_readable_type(tmp_path: Path, options: str) -> None:
+    judges = [f"Judge('provider/model-{i}', examples='personalized')" for i in range(12)]
+    panel = f"Mean({', '.join(judges[:3])})"
+    aspects = ["persuasiveness", "transparency", "accuracy", "satisfaction", "average"]
+    estimates = {j: {a: [0.2531, -0.3, 0.4444] for a in aspects} for j in [*judges, panel]}
+    board = me.leaderboard(
+        correlations(
+            estimates,
+            dict.fromkeys(judges, Kind.JUDGE),
+            levels=("dataset", "user", "pair"),
+            coefficients=("pearson", "spearman", "kendall"),
+        )
+    )
+    text = board.to_latex()
+    assert text.count("(continued)") == 3 * 2  # two aspects fit beside each other
+    assert not re.search(r"\\(resizebox|scalebox|tiny|scriptsize)", text)
+    assert set(re.findall(r"\\fontsize\{(\d+)\}", text)) == {"8"}
+    (tmp_path / "board.tex").write_text(text, encoding="utf-8")
+    log, words = set_in_type(tmp_path, "board.tex", options)
+    for complaint in ("Overfull", "Float too large", "multiply defined", "Warning: Reference"):
+        assert complaint not in log
+    for aspect in aspects if words else ():
+        assert words.count(aspect) >= 3
+
+
+@needs_latex
+def test_the_demo_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["-q", "demo", "--out", "demo"]) == 0
+    for command in ("leaderboard", "details"):
+        assert main(["-q", command, "demo", "--out", f"{command}.tex"]) == 0
+        assert r"\rotatebox{90}" in Path(f"{command}.tex").read_text(encoding="utf-8")
+        log, _ = set_in_type(tmp_path, f"{command}.tex", "a4paper")
+        assert "Overfull" not in log
+        assert "Float too large" not in log
 
 
 @needs_latex

@@ -69,7 +69,9 @@ class Figure:
             found[column] = value
         return found
 
-    def spec(self, chosen: Mapping[str, str] | None = None, *, width: int = WIDTH) -> dict[str, Any]:
+    def spec(
+        self, chosen: Mapping[str, str] | None = None, *, width: int = WIDTH, bare: bool = False
+    ) -> dict[str, Any]:
         """Return the chart with the rows of the chosen values, a title and a caption, in light colours.
 
         Parameters
@@ -78,6 +80,9 @@ class Figure:
             Column → value, as in ``choices``; those left out are as there.
         width
             Of a chart that else fills its container, in pixels.
+        bare
+            Leave title and caption out, as a paper has its own. That data or judges are simulated is said
+            all the same, in two or three words.
 
         Raises
         ------
@@ -95,14 +100,20 @@ class Figure:
             chart["width"] = width
             chart.pop("autosize", None)  # only of what stands alone
         description = chart.pop("description", self.sheet.title)
-        # Two charts, one in the other, since each has a single title: the inner one's is the caption.
-        return {
+        whole = {
             "$schema": SCHEMA,
             "description": description,
             "data": {"name": DATA, "values": rows},
+            "config": LIGHT,
+        }
+        if bare:
+            loud = {"title": {"text": self.sheet.simulated.loud, **_CAPTION}} if self.sheet.simulated else {}
+            return {**whole, "vconcat": [{**loud, **chart}]}
+        # Two charts, one in the other, since each has a single title: the inner one's is the caption.
+        return {
+            **whole,
             "title": {"text": self.sheet.title, "subtitle": list(self._below_title(shown))},
             "vconcat": [{"title": {"text": list(self._caption()), **_CAPTION}, **chart}],
-            "config": LIGHT,
         }
 
     def _below_title(self, shown: Mapping[str, str]) -> Iterator[str]:

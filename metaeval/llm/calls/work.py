@@ -83,9 +83,10 @@ class Tally:
     def note(self, seconds: float, waiting: str = "") -> str:
         """Return the counts after some seconds in a few words, and what the requests wait for."""
         spent = f"{self.usd:.2f} USD" if not self.unpriced else "price unknown"
+        # What is waited for comes first: a narrow terminal cuts the end.
         return (
-            f"{self.failed:,} failed, {self.from_store:,} from store, "
-            f"{self.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}{waiting and f'; {waiting}'}"
+            f"{waiting and f'{waiting}; '}{self.failed:,} failed, {self.from_store:,} from store, "
+            f"{self.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}"
         )
 
 

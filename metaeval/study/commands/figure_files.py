@@ -44,6 +44,7 @@ def write_figures(
     names: Sequence[str] = (),
     first: Mapping[str, str] | None = None,
     scale: float = 2.0,
+    bare: bool = False,
 ) -> list[Path]:
     """Write the figures of a finished run, and the data of each as CSV; return the paths.
 
@@ -59,6 +60,8 @@ def write_figures(
         As in `figures_of_run`.
     scale
         Pixels of a PNG for each of the chart's.
+    bare
+        Without title and caption.
 
     Raises
     ------
@@ -81,7 +84,7 @@ def write_figures(
     for figure in figures:
         for suffix in dict.fromkeys(suffixes):
             path = target / f"{figure.sheet.name}.{suffix}"
-            content = draw(figure, suffix, scale=scale)
+            content = draw(figure, suffix, scale=scale, bare=bare)
             with replacing(path) as temporary:
                 temporary.write_bytes(content)
             written.append(path)
