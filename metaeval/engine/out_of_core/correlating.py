@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _BLOCK = 2**21  # scores worked through at a time by each thread
+_AHEAD = 16  # blocks that are begun before the first of them is taken
 
 
 class Blocks:
@@ -66,9 +67,11 @@ class Blocks:
     def worked(self, description: str, work: Callable[[Sequence[int]], T]) -> Iterator[tuple[slice, T]]:
         """Yield what is made of each part, several at a time, with the evaluators that it is."""
         with progress(description, len(self.parts)) as advance:
-            for part, found in zip(self.parts, in_threads(work, self.parts), strict=True):
-                yield slice(part[0], part[-1] + 1), found
-                advance()
+            for at in range(0, len(self.parts), _AHEAD):  # what is made and not taken yet is in memory
+                parts = self.parts[at : at + _AHEAD]
+                for part, found in zip(parts, in_threads(work, parts), strict=True):
+                    yield slice(part[0], part[-1] + 1), found
+                    advance()
 
     def own(self, part: Sequence[int]) -> Prepared:
         """Return some evaluators, each on the units that it scored."""
