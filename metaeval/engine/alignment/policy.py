@@ -261,9 +261,11 @@ def under(policy: Policy, data: Aligned) -> Prepared:
     else:
         scores = data.scores
     if policy.common and mask is not None and len(data.evaluators) > 1:
-        common = Common(data.aspects, mask.shape[2])
-        common.meet(mask, data.evaluators)
-        mask = common.narrowed(mask)
+        n_units = mask.sum(axis=2)
+        common = Common(*data.truth.shape)
+        common.meet(mask, n_units > 0)
+        refuse_nothing_common(data.aspects, data.evaluators, n_units, common.shared.sum(axis=1))
+        mask &= common.shared
     return Prepared(
         policy,
         data.evaluators,
@@ -282,30 +284,26 @@ def under(policy: Policy, data: Aligned) -> Prepared:
 class Common:
     """The units that all evaluators with any score for an aspect have, found some evaluators at a time."""
 
-    def __init__(self, aspects: Sequence[str], n_units: int) -> None:
-        self.shared = np.ones((len(aspects), n_units), dtype=bool)
-        self.entering = np.zeros((len(aspects), n_units), dtype=bool)
+    def __init__(self, n_aspects: int, n_units: int) -> None:
+        self.shared = np.ones((n_aspects, n_units), dtype=bool)
+        self.entering = np.zeros((n_aspects, n_units), dtype=bool)
         """Units of any evaluator."""
-        self._aspects = aspects
-        self._fewest: list[tuple[int, str] | None] = [None] * len(aspects)
 
-    def meet(self, mask: Bools, evaluators: Sequence[str]) -> None:
-        """Narrow the units down to those of these evaluators, too; the mask has shape (E, A, U)."""
-        n_units = mask.sum(axis=2)  # evaluators × aspects
-        self.shared &= np.logical_and.reduce(mask | (n_units == 0)[:, :, None], axis=0)
+    def meet(self, mask: Bools, scored: Bools) -> None:
+        """Narrow the units down to those of more evaluators; shapes (E, A, U), and (E, A): with any unit."""
+        self.shared &= np.logical_and.reduce(mask | ~scored[:, :, None], axis=0)
         self.entering |= np.logical_or.reduce(mask, axis=0)
-        for a in range(len(self._aspects)):
-            for e in np.flatnonzero(n_units[:, a]).tolist():
-                least = self._fewest[a]
-                if least is None or n_units[e, a] < least[0]:
-                    self._fewest[a] = int(n_units[e, a]), evaluators[e]
 
-    def narrowed(self, mask: Bools) -> Bools:
-        """Return the mask of evaluators that were met on the units that all have; `DataError` if none is."""
-        for aspect, shared, fewest in zip(self._aspects, self.shared, self._fewest, strict=True):
-            if fewest is not None and not shared.any():
-                raise DataError(
-                    f"no unit has a score for {aspect!r} from every evaluator ({fewest[1]!r} has "
-                    f"only {fewest[0]}); leave it out, fill missing scores, or say units: own"
-                )
-        return mask & self.shared
+
+def refuse_nothing_common(
+    aspects: Sequence[str], evaluators: Sequence[str], n_units: Ints, n_shared: Ints
+) -> None:
+    """Raise `DataError` if evaluators with units, shape (E, A), share none for an aspect, shape (A,)."""
+    for a, aspect in enumerate(aspects):
+        scored = np.flatnonzero(n_units[:, a]).tolist()
+        if scored and not n_shared[a]:
+            fewest = min(scored, key=lambda e: int(n_units[e, a]))
+            raise DataError(
+                f"no unit has a score for {aspect!r} from every evaluator ({evaluators[fewest]!r} has "
+                f"only {int(n_units[fewest, a])}); leave it out, fill missing scores, or say units: own"
+            )

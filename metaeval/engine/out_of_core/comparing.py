@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.base.errors import MetaevalError
-from metaeval.base.progress import progress
 from metaeval.engine.comparison import aspects_of, comparisons, scored_alike
 from metaeval.engine.out_of_core.correlating import Blocks
 from metaeval.engine.out_of_core.database import database
 from metaeval.engine.out_of_core.loading import load
 from metaeval.stats.resampling.paired import paired_statistics
-from metaeval.stats.resampling.threads import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,11 +61,8 @@ def compare_files(
         ]
 
     def test(swaps: Swaps) -> tuple[Paired, Floats]:
-        of_evaluators: list[list[Statistic]] = []
-        with progress("summing by cluster", len(blocks.parts)) as advance:
-            for part in in_threads(statistics, blocks.parts):
-                of_evaluators += part
-                advance()
+        summed = blocks.worked("summing by cluster", statistics)
+        of_evaluators = [of for _, part in summed for of in part]
         found = paired_statistics([list(aspect) for aspect in zip(*of_evaluators, strict=True)], swaps)
         if found is None:
             size = 8 * loaded.cube.size * len(loaded.evaluators) / 1e9

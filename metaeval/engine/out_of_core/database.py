@@ -27,7 +27,7 @@ ROW = "metaeval_row"
 """The column of a view that orders its rows as the files do."""
 _SHARE = 4
 """DuckDB gets one part in so many of the memory that is available."""
-_PREFIX, _LOCK = "metaeval-duckdb-", "lock"
+_LOCK = "lock"
 _ROWS = 2**20  # handed over at a time
 
 
@@ -124,12 +124,14 @@ def _first_line(error: Exception) -> str:
 @contextlib.contextmanager
 def _temporary_folder() -> Iterator[Path]:
     """Yield a folder that is removed afterwards; those that killed processes left are removed before."""
-    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        lock = FileLock(left / _LOCK)
-        with contextlib.suppress(Timeout, OSError), lock.acquire(blocking=False):
-            shutil.rmtree(left, ignore_errors=True)
-    with (
-        tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name,
-        FileLock(Path(name) / _LOCK),
-    ):
-        yield Path(name)
+    base = Path(tempfile.gettempdir())
+    prefix = f"metaeval-duckdb-{getattr(os, 'getuid', int)()}"
+    with FileLock(base / f"{prefix}.{_LOCK}"):  # no folder of a living process is without its lock meanwhile
+        for left in base.glob(f"{prefix}-*"):
+            lock = FileLock(left / _LOCK)
+            with contextlib.suppress(Timeout, OSError), lock.acquire(blocking=False):
+                shutil.rmtree(left, ignore_errors=True)
+        folder = tempfile.TemporaryDirectory(prefix=f"{prefix}-", ignore_cleanup_errors=True)
+        held = FileLock(Path(folder.name) / _LOCK).acquire()
+    with folder, held:
+        yield Path(folder.name)

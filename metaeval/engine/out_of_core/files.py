@@ -26,6 +26,8 @@ FILE = 2**40
 """More rows than a file has: rows are numbered on from a multiple of it."""
 BYTES_PER_ROW = 200
 """Memory that a row of scores takes in the engine of frames: its columns, and what matching them takes."""
+BYTES_PER_RATING = 500
+"""Memory that a row of the truth takes while it is worked with, its units and groups included."""
 _SUFFIXES = (".parquet", ".pq")
 _HIVE = re.compile(r"([^/=]+)=([^/]*)/")
 
@@ -86,6 +88,11 @@ class Parquet:
             except (pa.ArrowException, OSError) as error:
                 raise DataError(f"{self.name}: {file} cannot be read: {error}") from error
         return total
+
+    @property
+    def parts(self) -> int:
+        """In how many parts a truth is worked with; each takes half of the available memory at most."""
+        return max(1, -(-2 * self.rows * BYTES_PER_RATING // max(1, available_memory())))
 
     def row_text(self, row: int) -> str:
         """Return where a row is, of a number that counts on from file to file as those of DuckDB do."""

@@ -51,6 +51,8 @@ class Loaded:
     cube: Cube
     complete: bool
     """Whether every evaluator gave every unit a score."""
+    matched: bool
+    """Whether any row of the scores is of a unit of the truth."""
 
     def of(self, evaluators: Sequence[int]) -> Aligned:
         """Return the scores of some evaluators and the truth."""
@@ -85,10 +87,19 @@ def load(
     names of the evaluators. Errors are those of `metaeval.engine.alignment.aligned.align`.
     """
     source = Source.of(db, scores, truth, text_keys=text_keys)
-    of_truth = source.truth_alone(levels)
+    source.truth_alone(levels)  # what is wrong with it is said before the scores are read
     counted = source.counted()
     if check:
         check(counted.evaluators)
+    loaded = read(source, counted, levels)
+    if not loaded.matched:
+        source.check_matches()
+    return loaded
+
+
+def read(source: Source, counted: Counted, levels: Sequence[str]) -> Loaded:
+    """Lay the scores of a source out over the units of its truth."""
+    of_truth = source.truth_alone(levels)
     aspects_of_scores(pd.DataFrame({"aspect": counted.aspects}), of_truth.aspects)
     n_aspects, n_units = of_truth.truth.shape
     cube = Cube(n_aspects, n_units, counted.low)
@@ -102,9 +113,7 @@ def load(
             complete = complete and cube.all_scored(codes)
             cube.append(codes)
             advance(min(step, n - start))
-    if not matched:
-        source.check_matches()
-    return Loaded(of_truth, counted.evaluators, cube, complete)
+    return Loaded(of_truth, counted.evaluators, cube, complete, matched)
 
 
 @dataclass(frozen=True)
@@ -119,6 +128,8 @@ class Source:
     keys: list[str]
     columns: dict[str, str]
     """Column of the scores → how SQL reads it."""
+    where: str = "true"
+    """The scores that are read, if the truth is of some units only."""
 
     @classmethod
     def of(cls, db: Database, files: Parquet, truth: pd.DataFrame, *, text_keys: bool) -> Source:
@@ -136,7 +147,7 @@ class Source:
         for key in keys:
             if not text_keys and key in files.folders and truth[key].dtype.kind in "iuf":
                 read[key] = f"TRY_CAST({read[key]} AS DOUBLE)"  # the name of a folder has no type
-            elif (types[key] == _TEXT or text_keys) != _holds_text(truth[key]):
+            elif (types[key] == _TEXT or text_keys) != holds_text(truth[key]):
                 shared_codes(truth[key], head[key], key)  # raises, as a text is no number
         return cls(db, files, truth, head, keys, read)
 
@@ -202,7 +213,7 @@ class Source:
             f"((e.code - {start}) * {n_aspects} + a.code) * {size} + u.{ROW} AS place FROM scores s "
             f"JOIN (FROM evaluators WHERE code >= {start} AND code < {stop}) e "
             f"ON {self.columns['evaluator']} = e.name "
-            f"JOIN aspects a ON {aspect} = a.name JOIN units u ON {units}"
+            f"JOIN aspects a ON {aspect} = a.name JOIN units u ON {units} WHERE {self.where}"
         )
 
     def codes(self, cube: Cube, start: int, stop: int) -> NDArray[Any]:
@@ -253,7 +264,8 @@ class Source:
                 shared_codes(self.truth[key], self.head[key], key)
 
 
-def _holds_text(column: pd.Series[Any]) -> bool:
+def holds_text(column: pd.Series[Any]) -> bool:
+    """Say whether a key column holds texts, not numbers or times."""
     return column.dtype.kind not in "iufbM"
 
 

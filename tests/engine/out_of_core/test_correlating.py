@@ -75,7 +75,7 @@ def studies(draw):
     return scores, truth
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     studies(),
     st.lists(st.sampled_from(LEVELS), min_size=1, unique=True),

@@ -44,7 +44,7 @@ def test_temporary_files_go_at_the_end_and_after_a_kill(tmp_path, monkeypatch):
         holding.send_signal(signal.SIGKILL)
     with database():
         assert not of_other.exists()
-    assert list(tmp_path.iterdir()) == []
+    assert [file.suffix for file in tmp_path.iterdir()] in ([], [".lock"])
 
 
 def test_without_the_extra_one_sentence_says_how_to_get_it(tmp_path, monkeypatch):
