@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from metaeval.base.errors import DataError, MetaevalError, Problem, SpecError, nearest, sound
 from metaeval.base.files import replacing
 from metaeval.base.formulas import to_csv, unprotected
+from metaeval.base.keys import preferred_levels
 from metaeval.base.progress import progress
-from metaeval.base.records import COEFFICIENTS, LEVELS, ScoreTable
+from metaeval.base.records import COEFFICIENTS, Correlations, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.correlation import correlate
+from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.correlation import correlated
+from metaeval.engine.intervals import Bootstrap
 from metaeval.judging.lost import lost_calls
+from metaeval.kinds.data import KeyedUnits
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import Scoring, known_for, score
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import Correlations
+    from metaeval.base.records import DataSet
     from metaeval.judging.lost import LostCalls
     from metaeval.reports import Leaderboard
 
@@ -77,17 +81,15 @@ def correlate_file(
             if why := holds_truth(EvaluatorSpec.parse(name), spec):
                 raise MetaevalError(why)
     ratings = truth_ratings(score(loaded, [truth]))
-    usable = [level for level in LEVELS if "user_id" in loaded.keys or level not in ("user", "pair")]
-    result = correlate(
-        ScoreTable(frame, simulated=loaded.simulated),
-        ratings,
-        levels=list(levels or usable[:3]),
-        coefficients=list(coefficients or COEFFICIENTS),
-        missing=missing,
-        undefined_groups=undefined_groups,
-        units=units,
-        bootstrap=bootstrap,
+    policy = Policy.of(
+        levels or preferred_levels(loaded.keys),
+        coefficients or COEFFICIENTS,
+        missing,
+        undefined_groups,
+        units,
     )
+    table = ScoreTable(frame, simulated=loaded.simulated)
+    result = correlated(prepare(table, ratings, policy), table, Bootstrap.read(bootstrap, 0))
     if out is not None:
         write_frame(result.frame, Path(out))
     return result
@@ -151,6 +153,43 @@ def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
     frame = pd.DataFrame(columns)
     frame["evaluator"] = frame["evaluator"].astype(str)
     return frame
+
+
+def save(
+    what: DataSet | ScoreTable | Correlations, path: str | os.PathLike[str], *, force: bool = False
+) -> Path:
+    """Write a data set to a folder, or scores or correlations to a file.
+
+    Parameters
+    ----------
+    what
+        A data set, or what `metaeval.score` or `metaeval.correlate` returned.
+    path
+        A folder for a data set, which `metaeval.load` reads; else a file that ends in ``.csv``, ``.parquet``
+        or ``.jsonl``, with the columns of the frame and every digit. A file that is there is replaced.
+    force
+        Replace a data set that is there.
+
+    Returns
+    -------
+    Path
+        What was written.
+
+    Raises
+    ------
+    MetaevalError
+        If ``what`` is something else, or it cannot be written there.
+    """
+    if isinstance(what, ScoreTable | Correlations):
+        check_writable(file := Path(path))
+        write_frame(what.frame, file)
+        return file
+    if not isinstance(what, KeyedUnits):
+        raise MetaevalError(
+            f"a data set, scores or correlations can be saved, not a {type(what).__name__}; a run is saved "
+            "already, in its folder"
+        )
+    return what.save(path, force=force)
 
 
 def check_writable(path: Path) -> None:
