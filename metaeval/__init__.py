@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.loading import from_frames
     from metaeval.kinds.explanations.data.tables.memory import from_table
     from metaeval.kinds.files.loading import load
+    from metaeval.kinds.functions import of_frame
     from metaeval.kinds.scoring import score
     from metaeval.reports import leaderboard
     from metaeval.sources.replies import read_replies, read_reply
     from metaeval.study.pipeline import run
+    from metaeval.study.steps import save
 
 __version__ = "0.1.0"
 
@@ -36,9 +38,11 @@ _HOME = {
     "from_table": "metaeval.kinds.explanations.data.tables.memory",
     "leaderboard": "metaeval.reports",
     "load": "metaeval.kinds.files.loading",
+    "of_frame": "metaeval.kinds.functions",
     "read_replies": "metaeval.sources.replies",
     "read_reply": "metaeval.sources.replies",
     "run": "metaeval.study.pipeline",
+    "save": "metaeval.study.steps",
     "score": "metaeval.kinds.scoring",
     "scores_from_dataset": "metaeval.kinds.explanations.data.hf_datasets",
     "to_datasets": "metaeval.kinds.explanations.data.hf_datasets",
@@ -56,9 +60,11 @@ __all__ = [
     "from_table",
     "leaderboard",
     "load",
+    "of_frame",
     "read_replies",
     "read_reply",
     "run",
+    "save",
     "score",
     "scores_from_dataset",
     "to_datasets",

@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -140,10 +140,23 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {by_folded[found[0]]!r}?" if found else ""
 
 
+def shown(value: object) -> str:
+    """Return a value as Python prints its own, for a message: ``0`` for ``np.int64(0)``, in lists too."""
+    return repr(_plain(value))
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any value
+    if type(value) in {list, tuple}:
+        return type(value)(map(_plain, value))
+    if type(value) is dict:
+        return {_plain(key): _plain(inside) for key, inside in value.items()}
+    return value.item() if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0 else value
+
+
 def unknown(said: str, word: object, known: Iterable[str], listed: str = "it has") -> str:
     """Return a sentence on a word that is not known, with the nearest known one and all of them."""
     names = [*known]
-    return f"{said} {word!r}{nearest(str(word), names)} ({listed}: {', '.join(names)})"
+    return f"{said} {shown(word)}{nearest(str(word), names)} ({listed}: {', '.join(names)})"
 
 
 def one_of(

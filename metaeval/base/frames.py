@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import DataError, nearest, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,13 +57,6 @@ def typed(frame: pd.DataFrame, texts: Sequence[str], numbers: Sequence[str], wha
         first = ", ".join(map(repr, found[list(texts)].iloc[int(again.argmax())]))
         raise DataError(f"{what} has more than one row for {first}; keep one")
     return found
-
-
-def shown(value: object) -> str:
-    """Return a value as Python prints its own: ``0`` for ``np.int64(0)``."""
-    import numpy as np
-
-    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def row_text(frame: pd.DataFrame, row: int, columns: Iterable[str]) -> str:

@@ -114,8 +114,8 @@ def compared_key(keys: Sequence[str]) -> str | None:
 
 
 def preferred_levels(keys: Sequence[str]) -> tuple[str, ...]:
-    """Return the levels of a study that names none: the first three, without pairs of one unit each."""
-    return tuple(name for name in levels_of(keys) if name != PAIR or len(keys) > 2)[:3]
+    """Return the levels of a study that names none: the first three, without groups of one unit each."""
+    return tuple(name for name, level in levels_of(keys).items() if {*level.columns} != {*keys})[:3]
 
 
 def cluster_columns(keys: Sequence[str]) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
 from metaeval.base import notebook as html
+from metaeval.base.counts import counted
 from metaeval.base.frames import flat, typed
 from metaeval.base.keys import key_columns
 from metaeval.base.simulation import Simulation
@@ -179,7 +180,7 @@ class DataSet(Protocol):
         """Return the data set without the units that have one of these values of a key column."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ScoreTable:
     """Scores of evaluators, long.
 
@@ -220,6 +221,12 @@ class ScoreTable:
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.frame)
+
+    def __repr__(self) -> str:
+        counts = (len(self.evaluators), "evaluator"), (self.frame["aspect"].nunique(), "aspect")
+        missing = int((self.frame["status"] != Status.OK).sum()) if "status" in self.frame else 0
+        numbers = [*(counted(*count) for count in counts), counted(len(self), "score")]
+        return f"<ScoreTable: {', '.join(numbers)}{f', {missing:,} of them missing' if missing else ''}>"
 
     def _repr_html_(self) -> str:
         """Show a notebook the first scores."""
@@ -278,7 +285,7 @@ class Correlation(NamedTuple):
     corrected for the noise of the means (a median of draws). The interval is of that correlation."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Correlations:
     """Result of `metaeval.correlate`: ``frame`` has a row per `Correlation` and its fields as columns."""
 
@@ -320,6 +327,13 @@ class Correlations:
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.frame)
+
+    def __repr__(self) -> str:
+        evaluators = counted(self.frame["evaluator"].nunique(), "evaluator")
+        aspects, levels, names = (
+            ", ".join(map(str, self.frame[c].unique())) for c in ("aspect", "level", "coefficient")
+        )
+        return f"<Correlations: {evaluators}; aspects: {aspects}; levels: {levels}; coefficients: {names}>"
 
     def _repr_html_(self) -> str:
         """Show a notebook the first correlations."""

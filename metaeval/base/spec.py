@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, Union
 
-from metaeval.base.errors import SpecError, nearest
+from metaeval.base.errors import SpecError, nearest, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -124,7 +124,7 @@ def _checked(value: object, name: str) -> Argument:
         return value
     raise SpecError(
         f"{name}: an argument must be a text, a number, True, False, None, a tuple of them or an evaluator, "
-        f"not {value!r}"
+        f"not {shown(value)}"
     )
 
 

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from metaeval.base.errors import DataError, MetaevalError, Problem, nearest
+from metaeval.base.errors import DataError, MetaevalError, Problem, nearest, shown
 from metaeval.base.yaml_lines import YamlError, read_yaml
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ Switch = Annotated[bool, Field(description="true or false")]
 
 def not_allowed(name: str, given: object, known: Sequence[str]) -> str:
     """Return the sentence for an argument that is none of the known words."""
-    return f"{name}: {given!r} is not allowed (allowed: {', '.join(known)}){nearest(str(given), known)}"
+    return f"{name}: {shown(given)} is not allowed (allowed: {', '.join(known)}){nearest(str(given), known)}"
 
 
 def words(annotation: object) -> list[str]:
@@ -124,14 +124,14 @@ def _of_argument(error: ErrorDetails, model: type[Options]) -> str:
     """Return the sentence for an option that Python gave."""
     given = error["input"]
     if not error["loc"]:
-        return f"{model.called or 'options'} must be a mapping, not {given!r}"
+        return f"{model.called or 'options'} must be a mapping, not {shown(given)}"
     name = str(error["loc"][0])
     if error["type"] == "extra_forbidden":
         return not_allowed(model.called or "options", name, list(model.model_fields))
     field, said = model.model_fields[name], f"{model.called} {name}".strip()
     if error["type"] == "literal_error":
         return not_allowed(said, given, words(field.annotation))
-    return f"{said} is {None if error['type'] == 'missing' else given!r}; give {field.description}"
+    return f"{said} is {None if error['type'] == 'missing' else shown(given)}; give {field.description}"
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -197,7 +197,7 @@ def sentences(
                 "; put it in quotes" if wanted == _TYPES["string_type"] and one["input"] is not None else ""
             )
             what = f"a key of {_key(where[:-1])}" if one["loc"][-1:] == ("[key]",) else _key(where)
-            found[where, ""] = f"{what} must be {wanted}, not {one['input']!r}{quote}"
+            found[where, ""] = f"{what} must be {wanted}, not {shown(one['input'])}{quote}"
         else:
             text = _sentence(one, where, model, whole=whole)
             found[where, text] = text
@@ -232,15 +232,14 @@ def _sentence(error: ErrorDetails, where: Location, model: type[BaseModel], *, w
             return f"the key {name!r} is missing" + (f" under {key!r}" if key else "")
         case "literal_error":
             known = [w.strip("'") for w in error["ctx"]["expected"].replace(" or ", ", ").split(", ")]
-            return (
-                f"{key}: {given!r} is not allowed{nearest(str(given), known)} (allowed: {', '.join(known)})"
-            )
+            hint, have = nearest(str(given), known), ", ".join(known)
+            return f"{key}: {shown(given)} is not allowed{hint} (allowed: {have})"
         case "value_error" | "sentence":
             text = str(error["ctx"]["error"])
             apart = whole and not isinstance(given, dict)
             return text if apart or text.startswith(key) else f"{key}: {text}"
     text = error["msg"].replace("Input should", "it must")
-    return f"{key}: {given!r}: {text[0].lower()}{text[1:]}"
+    return f"{key}: {shown(given)}: {text[0].lower()}{text[1:]}"
 
 
 def _known(content: Any, location: Location) -> Location:  # noqa: ANN401 - any YAML value

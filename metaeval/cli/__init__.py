@@ -46,6 +46,8 @@ _MODULES = {
     "loop": "loop",
     "gate": "gate",
     "reparse": "run",
+    "runs": "overview",
+    "evaluators": "overview",
     "data": "data",
     "prompts": "prompts",
     "store": "store",

@@ -113,6 +113,16 @@ def check(folder: Path, as_json: bool) -> None:
 
 
 @data.command()
+@click.argument("folder", metavar="DIR", type=str)
+@prints_sheets()
+def show(folder: str) -> Sheets:
+    """Show what the data set DIR holds: counts, aspects, raters, texts, recorded scores, its first unit."""
+    from metaeval.study.commands.overview import data_sheets
+
+    return data_sheets(folder)
+
+
+@data.command()
 @click.argument("folder", metavar="DIR", type=PATH)
 @propensity_source
 @refits

@@ -24,14 +24,16 @@ def providers(suffix: str, out: Path | None) -> None:
 
     from metaeval.base.errors import MetaevalError
     from metaeval.engine.sheet import Column, Sheet
-    from metaeval.llm.providers import PROVIDERS, address_of
+    from metaeval.llm.providers import Provider, address_of, provider_named, provider_names
 
     found = []
-    for name, provider in PROVIDERS.items():
+    for name in provider_names():
+        provider, address, problem = Provider("", ""), "", ""
         try:
-            address, problem = address_of(name), ""
+            provider = provider_named(name)
+            address = address_of(name)
         except MetaevalError as error:
-            address, problem = "", str(error)
+            problem = str(error)
         found.append(
             {
                 "name": name,

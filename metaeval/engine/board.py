@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from metaeval.base.counts import plural_of
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, nearest, shown
 from metaeval.base.simulation import REAL, Simulation
 
 if TYPE_CHECKING:
@@ -179,9 +179,9 @@ class Board:
             if value not in d.choices and value == d.total and len(d.choices) == 1:
                 value = d.first
             if value not in d.choices:
-                hint = nearest(value, d.choices)
+                hint, have = nearest(value, d.choices), ", ".join(d.choices)
                 raise MetaevalError(
-                    f"the result has no {d.name} {value!r} to order by{hint} (it has: {', '.join(d.choices)})"
+                    f"the result has no {d.name} {shown(value)} to order by{hint} (it has: {have})"
                 )
             found[d.name] = value
         return found
@@ -227,7 +227,7 @@ class Board:
         for value in values:
             if value not in old.choices:
                 have = ", ".join(old.choices)
-                raise ValueError(f"the result has no {dimension} {value!r}; it has {have}")
+                raise ValueError(f"the result has no {dimension} {shown(value)}; it has {have}")
         new = replace(old, choices={v: old.choices[v] for v in values}, first="")
         frame = self.frame[self.frame[dimension].isin(list(values))]
         return replace(self, frame=frame, dimensions=tuple(new if d is old else d for d in self.dimensions))

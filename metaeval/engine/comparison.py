@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base import notebook as html
+from metaeval.base.counts import counted
 from metaeval.base.errors import one_of
 from metaeval.base.records import AVERAGE
 from metaeval.base.validation import ByKey, Count, Line, Options, Seed, Share
@@ -45,7 +46,7 @@ class OrderBy(Options):
     coefficient: Coefficient | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Comparisons:
     """Paired tests of E evaluators against each other, for one cell of a board.
 
@@ -91,6 +92,10 @@ class Comparisons:
                 "p_williams": self.p_williams[first, second],
             }
         )
+
+    def __repr__(self) -> str:
+        pairs = counted(len(self.evaluators) * (len(self.evaluators) - 1) // 2, "pair")
+        return f"<Comparisons by {', '.join(self.by.values())}: {pairs} of evaluators>"
 
     def _repr_html_(self) -> str:
         """Show a notebook the first pairs."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from metaeval.base.keys import matched, preferred_levels
 from metaeval.base.records import AVERAGE, COEFFICIENTS, Correlation, Correlations, ScoreTable
 from metaeval.base.simulation import Simulation
-from metaeval.engine.alignment.policy import Policy, Prepared, prepare
+from metaeval.engine.alignment.aligned import align
+from metaeval.engine.alignment.policy import Policy, Prepared, plain, under
 from metaeval.engine.intervals import Bootstrap, IntervalEnds, intervals
-from metaeval.engine.out_of_core.files import Engine, FilePath, Parquet, in_memory, refuse_duckdb
+from metaeval.engine.out_of_core.files import Engine, FilePath, Parquet, head_of, in_memory, refuse_duckdb
 from metaeval.stats.coefficients.levels import Estimates, estimate
 
 if TYPE_CHECKING:
@@ -28,7 +32,7 @@ def correlate(
     scores: ScoreTable | pd.DataFrame | FilePath,
     truth: pd.DataFrame | FilePath,
     *,
-    levels: Sequence[str] = ("dataset", "user", "pair"),
+    levels: Sequence[str] | None = None,
     coefficients: Sequence[str] = COEFFICIENTS,
     missing: Mapping[str, float | str] | None = None,
     undefined_groups: Literal["skip", "zero"] = "skip",
@@ -49,10 +53,13 @@ def correlate(
     truth
         A frame with the same key columns, ``aspect`` and ``rating``. Its rows say which units are judged; a
         rating of NaN was asked for and not given. Key columns that no level needs may be absent from both.
+        Without an aspect there is one: that of the scores, or else ``rating``. A unit has one rating per
+        aspect: those of several raters are averaged before.
         Or Parquet files, as for ``scores``.
     levels
         ``dataset``: over all units. ``user``, ``pair``, ``item``: the mean of the correlations within the
-        groups. ``generator``: of the generators' means.
+        groups. ``generator``: of the generators' means. Left out: the first three of these that the key
+        columns allow and whose groups may have several units.
     coefficients
         ``pearson``, ``spearman`` (midranks), ``kendall`` (tau-b).
     missing
@@ -79,8 +86,8 @@ def correlate(
     Returns
     -------
     Correlations
-        Its ``frame`` has a row per evaluator, aspect (and ``average``), level and coefficient. The average is
-        NaN where the estimate of any aspect is; its counts are sums over aspects.
+        Its ``frame`` has a row per evaluator, aspect (and ``average``, if there are several), level and
+        coefficient. The average is NaN where the estimate of any aspect is; its counts are sums over aspects.
 
     Raises
     ------
@@ -93,17 +100,32 @@ def correlate(
     >>> truth = pd.DataFrame({"item_id": [1, 2, 3], "aspect": "fit", "rating": [1, 3, 5]})
     >>> scores = pd.DataFrame({"item_id": [1, 2, 3], "evaluator": "judge", "score": [2, 3, 4]})
     >>> result = correlate(scores, truth, levels=["dataset"], coefficients=["pearson"])
-    >>> result.frame[["evaluator", "aspect", "estimate"]].to_dict("records")[0]
-    {'evaluator': 'judge', 'aspect': 'fit', 'estimate': 1.0}
+    >>> result.frame[["evaluator", "aspect", "estimate"]].to_dict("records")
+    [{'evaluator': 'judge', 'aspect': 'fit', 'estimate': 1.0}]
     """
-    policy = Policy.of(levels, coefficients, missing, undefined_groups, units)
     wanted = Bootstrap.read(bootstrap, seed)
-    if isinstance(scores, ScoreTable | pd.DataFrame):
-        refuse_duckdb(engine)
-        return correlated(prepare(scores, in_memory(truth, "the truth"), policy), scores, wanted)
-    from metaeval.engine.out_of_core.correlating import correlate_files  # it imports this module
+    rest = (coefficients, missing, undefined_groups, units)
+    if isinstance(scores, str | os.PathLike):
+        from metaeval.engine.out_of_core.correlating import correlate_files  # it imports this module
 
-    return correlate_files(Parquet.of(scores, "the scores"), truth, policy, wanted, engine=engine)
+        files = Parquet.of(scores, "the scores")
+        heads = files.head(), head_of(truth, "the truth")
+        policy = Policy.of(_levels(*heads) if levels is None else levels, *rest)
+        found = correlate_files(files, truth, policy, wanted, engine=engine)
+    else:
+        refuse_duckdb(engine)
+        frames = plain(scores, in_memory(truth, "the truth"))
+        policy = Policy.of(_levels(*frames) if levels is None else levels, *rest)
+        found = correlated(under(policy, align(*frames, policy.levels)), scores, wanted)
+    if found.frame["aspect"].nunique() > 2:
+        return found
+    # The average of one aspect says nothing more; the files of a run have it all the same.
+    own = found.frame["aspect"] != AVERAGE
+    return replace(found, frame=found.frame[own].reset_index(drop=True))
+
+
+def _levels(scores: pd.DataFrame, truth: pd.DataFrame) -> Sequence[str]:
+    return preferred_levels(matched(scores, truth))
 
 
 def correlated(data: Prepared, scores: ScoreTable | pd.DataFrame, wanted: Bootstrap | None) -> Correlations:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaeval.base.errors import MetaevalError
+from metaeval.base.errors import MetaevalError, shown
 from metaeval.base.progress import progress
 from metaeval.base.validation import ByKey, Count, Options, Seed, Share, Switch
 from metaeval.stats.regression.noisy_means import NoisyMeans
@@ -48,7 +48,9 @@ class Bootstrap(Options):
         if given is None:
             return None
         if not isinstance(given, Mapping):
-            raise MetaevalError(f"bootstrap must be a mapping, such as {{'resamples': 10000}}, not {given!r}")
+            raise MetaevalError(
+                f"bootstrap must be a mapping, such as {{'resamples': 10000}}, not {shown(given)}"
+            )
         return cls.model_validate({"seed": seed, **given})
 
     def by(self, cluster: str) -> Bootstrap:

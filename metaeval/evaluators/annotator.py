@@ -32,8 +32,14 @@ class Annotator(BaseEvaluator):
     """
 
     kind: ClassVar[Kind] = Kind.ANNOTATOR
+    needs: ClassVar[str] = "ratings of that rater"
 
     name: str
+
+    @classmethod
+    def found_in(cls, data: DataSet) -> list[str]:
+        """Return those of the data."""
+        return sorted({str(r) for r in data.ratings["rater"].unique()} - {USER_RATER})
 
     def __post_init__(self) -> None:
         check_text("Annotator", "name", self.name)
@@ -54,6 +60,7 @@ class User(BaseEvaluator):
     """The ratings of the person whom the item was recommended to; mostly the truth of a study."""
 
     kind: ClassVar[Kind] = Kind.ANNOTATOR
+    needs: ClassVar[str] = "ratings of the users"
 
     def grid(self, data: DataSet, aspects: Sequence[str]) -> Grid:
         """Return the users' ratings."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaeval.base.errors import SpecError, nearest
+from metaeval.base.errors import SpecError, nearest, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,7 @@ def check_choice(evaluator: str, argument: str, value: object, allowed: Sequence
     """Raise `SpecError` unless ``value`` is one of the texts ``allowed``."""
     if not isinstance(value, str) or value not in allowed:
         raise SpecError(
-            f"{evaluator}: {argument} must be one of {', '.join(map(repr, allowed))}, not {value!r}"
+            f"{evaluator}: {argument} must be one of {', '.join(map(repr, allowed))}, not {shown(value)}"
             + (nearest(str(value), allowed))
         )
 
@@ -28,19 +28,19 @@ def check_integer(
         allowed = "an integer"
         if low is not None:
             allowed += f" of at least {low}" if high is None else f" from {low} to {high}"
-        raise SpecError(f"{evaluator}: {argument} must be {allowed}, not {value!r}")
+        raise SpecError(f"{evaluator}: {argument} must be {allowed}, not {shown(value)}")
 
 
 def check_flag(evaluator: str, argument: str, value: object) -> None:
     """Raise `SpecError` unless ``value`` is True or False."""
     if not isinstance(value, bool):
-        raise SpecError(f"{evaluator}: {argument} must be True or False, not {value!r}")
+        raise SpecError(f"{evaluator}: {argument} must be True or False, not {shown(value)}")
 
 
 def check_text(evaluator: str, argument: str, value: object) -> None:
     """Raise `SpecError` unless ``value`` is a text with something in it."""
     if not isinstance(value, str):
         hint = f"; write {evaluator}({str(value)!r})" if isinstance(value, int | float) else ""
-        raise SpecError(f"{evaluator}: {argument} must be a text in quotes, not {value!r}{hint}")
+        raise SpecError(f"{evaluator}: {argument} must be a text in quotes, not {shown(value)}{hint}")
     if not value.strip():
         raise SpecError(f"{evaluator}: {argument} must not be empty")

@@ -27,6 +27,14 @@ class BaseEvaluator(ABC):
 
     called: ClassVar[str] = ""
     """Its name in specs, if it is not that of its class."""
+    needs: ClassVar[str] = ""
+    """What it needs beside the units, in a few words for a list of evaluators; empty if nothing."""
+
+    @classmethod
+    def found_in(cls, data: DataOfKind) -> list[str] | None:
+        """Return the names that ``data`` have for the first argument; None if it is no name of theirs."""
+        del data
+        return None
 
     if TYPE_CHECKING:
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class Ensemble(BaseEvaluator):
     skip_missing
         Whether to leave parts without a score out.
     """
+
+    needs: ClassVar[str] = "other evaluators"
 
     parts: tuple[Evaluator, ...]
     skip_missing: bool

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from metaeval.base.errors import DataError
+from metaeval.base.errors import DataError, shown
 from metaeval.base.frames import row_text
 from metaeval.base.records import Status
 
@@ -154,7 +154,7 @@ def _codes(frame: pd.DataFrame, scores: FloatArray, what: str) -> CodeArray:
     codes = pd.Index([s.value for s in STATUSES]).get_indexer(pd.Index(_plain(frame["status"])))
     if (codes < 0).any():
         wrong = frame["status"].iloc[int(np.flatnonzero(codes < 0)[0])]
-        raise DataError(f"{what} has the status {wrong!r}; allowed are {', '.join(STATUSES)}")
+        raise DataError(f"{what} has the status {shown(wrong)}; allowed are {', '.join(STATUSES)}")
     return codes.astype(np.int8)
 
 

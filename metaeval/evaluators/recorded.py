@@ -38,8 +38,14 @@ class Recorded(BaseEvaluator):
     """
 
     kind: ClassVar[Kind] = Kind.RECORDED
+    needs: ClassVar[str] = "scores in the data set"
 
     name: str
+
+    @classmethod
+    def found_in(cls, data: DataSet) -> list[str]:
+        """Return those of the data."""
+        return [] if data.scores is None else [str(n) for n in data.scores["evaluator"].unique()]
 
     def __post_init__(self) -> None:
         check_text("Recorded", "name", self.name)

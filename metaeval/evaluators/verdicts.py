@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import DataError, nearest, shown
 from metaeval.base.frames import row_text
 from metaeval.base.records import FIRST, SECOND, TIE
 
@@ -130,5 +130,5 @@ def _codes(column: pd.Series[Any], words: Sequence[str], name: str) -> CodeArray
     if (codes < 0).any():
         wrong = plain.iloc[int(np.flatnonzero(codes < 0)[0])]
         allowed = ", ".join(w or "empty" for w in words)
-        raise DataError(f"a verdict has the {name} {wrong!r}; it may be {allowed}")
+        raise DataError(f"a verdict has the {name} {shown(wrong)}; it may be {allowed}")
     return codes.astype(np.int8)

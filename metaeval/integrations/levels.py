@@ -78,7 +78,7 @@ def level_correlations(
         coefficients=coefficients,
         undefined_groups=undefined_groups,
     )
-    rows = [row for row in result if row.aspect == "references"]
+    rows = list(result)
     found: dict[str, float | int] = {f"{row.coefficient}_{row.level}": float(row.estimate) for row in rows}
     for row in rows:  # the counts do not depend on the coefficient
         found[f"n_groups_{row.level}"] = int(row.n_groups)

@@ -96,6 +96,7 @@ class ModelEvaluator(BaseEvaluator):
     max_tokens: int | None = 1024
     seed: int = 0
     kind: ClassVar[Kind] = Kind.JUDGE
+    needs: ClassVar[str] = "a language model"
 
     def __post_init__(self) -> None:
         self.check_settings()

@@ -21,7 +21,7 @@ from metaeval.base.errors import MetaevalError, SpecError, nearest
 from metaeval.base.validation import Count, Line, Strict, sentences
 from metaeval.llm.calls.limits import Concurrency, Limits, PerMinute
 from metaeval.llm.calls.request import Request
-from metaeval.llm.providers import PROVIDERS, address_of, provider_named
+from metaeval.llm.providers import address_of, provider_named, provider_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -253,6 +253,6 @@ def _names(value: object) -> Iterator[str]:
 
 
 def _where_the_key_goes(given: Mapping[str, object]) -> str:
-    provider = PROVIDERS.get(str(given.get("model")).partition("/")[0])
-    variable = provider.key_variable if provider else ""
+    name = str(given.get("model")).partition("/")[0]
+    variable = provider_named(name).key_variable if name in provider_names() else ""
     return f"set {variable} in the environment" if variable else "`metaeval providers` says where keys go"

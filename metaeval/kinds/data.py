@@ -5,16 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
+from metaeval.base.counts import counted
+from metaeval.base.errors import DataError
 from metaeval.base.keys import nouns_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     import pandas as pd
 
     from metaeval.base.records import Scale
+    from metaeval.kinds.files.folder import Format
 
 
 class KeyedUnits:
@@ -23,6 +29,7 @@ class KeyedUnits:
     __slots__ = ()
     if TYPE_CHECKING:
         keys: Any
+        name: Any
     frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores")
     """Fields with a frame, or None, that has the key columns; the first has one row per unit."""
 
@@ -51,6 +58,42 @@ class KeyedUnits:
         """Return the number of units."""
         return len(getattr(self, self.frames[0]))
 
+    def __repr__(self) -> str:
+        known = self.counts
+        numbers = [counted(known[n], n) for n in ("unit", *self.nouns.values(), "aspect") if n in known]
+        return f"<{type(self).__name__} {self.name!r}: {', '.join(numbers)}>"
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        format: Format = "parquet",  # noqa: A002 the word a caller expects
+        *,
+        force: bool = False,
+    ) -> Path:
+        """Write the data set as a folder, which `metaeval.load` reads; it is there in full or not at all.
+
+        Parameters
+        ----------
+        folder
+            Where to. It may be absent or empty.
+        format
+            Of the tables: ``parquet``, ``csv`` or ``jsonl``.
+        force
+            Replace a data set that is there. A folder that holds anything else is never replaced.
+
+        Raises
+        ------
+        DataError
+            If the folder is in the way, the format is none of the three, or the kind of data has no folder.
+        """
+        if not hasattr(self, "kind"):
+            raise DataError(
+                f"data of the type {type(self).__name__} cannot be saved: their kind of study has no folder"
+            )
+        module = import_module(f"{__package__}.{self.kind}.data.loading")
+        saved: Path = module.save(self, folder, format, force=force)
+        return saved
+
     def without(self, column: str, values: Sequence[str]) -> Self:
         """Return the data set without the units that have one of these values of a key column."""
         kept = {}
@@ -62,7 +105,7 @@ class KeyedUnits:
         return left
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RatedUnits(KeyedUnits):
     """A `metaeval.base.records.DataSet`; a kind that needs more has one of its own.
 

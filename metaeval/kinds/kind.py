@@ -6,10 +6,10 @@ import importlib
 import os
 import sys
 from abc import ABC, abstractmethod
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, nearest, shown
+from metaeval.base.plugins import plugins, warn_of_clash
 from metaeval.engine.measures import MeasuredCells
 from metaeval.engine.results import RankedCell, Results
 from metaeval.kinds.files.labels import SIDES, LabelTable
@@ -210,13 +210,17 @@ def kind_named(name: object) -> StudyKind:
     if name not in KINDS:
         for where in filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(","))):
             register_kind(_imported(where))
-    known = {**{point.name: point.value for point in metadata.entry_points(group=GROUP)}, **KINDS}
-    if name not in known:
+    offered = plugins(GROUP)
+    if name not in KINDS and name in offered:
+        return offered[str(name)].load(StudyKind, "a StudyKind")  # type: ignore[type-abstract]
+    if name not in KINDS:
+        known = [*offered, *KINDS]
         raise MetaevalError(
-            f"kind: {name!r} is not allowed{nearest(str(name), known)} "
+            f"kind: {shown(name)} is not allowed{nearest(str(name), known)} "
             f"(allowed: {', '.join(known)}); a kind of your own is named in {VARIABLE}"
         )
-    kind = known[str(name)]
+    warn_of_clash(GROUP, str(name))
+    kind = KINDS[str(name)]
     return _imported(kind) if isinstance(kind, str) else kind
 
 

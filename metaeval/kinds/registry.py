@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from metaeval.base.errors import SpecError, nearest
+from metaeval.base.errors import MetaevalError, SpecError, nearest, shown
+from metaeval.base.plugins import plugins, warn_of_clash
 from metaeval.base.records import Evaluator
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.evaluators.annotator import Annotator, User
@@ -15,13 +16,14 @@ from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.chance import Random
 from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
+from metaeval.kinds.functions import Function, OfFrame, function_named, is_function
 
 if TYPE_CHECKING:
     from metaeval.judging.models import NamedModel
     from metaeval.kinds.kind import Factory
 
-Given: TypeAlias = str | EvaluatorSpec | Evaluator
-"""How an evaluator may be given: as text, as a spec or ready-made."""
+Given: TypeAlias = str | EvaluatorSpec | Evaluator | OfFrame | Callable[[Any], Any]
+"""How an evaluator may be given: as text, as a spec, ready-made or as a function."""
 
 COMMON: dict[str, Factory] = {
     "Annotator": Annotator,
@@ -33,6 +35,9 @@ COMMON: dict[str, Factory] = {
     "User": User,
 }
 """The evaluators that every kind of study has."""
+
+GROUP = "metaeval.evaluators"
+"""The entry points by which an installed package offers its evaluators."""
 
 REGISTRY: dict[str, Factory] = {
     **COMMON,
@@ -96,6 +101,37 @@ def build(
     return Builder(names or {}, known, models).build(spec_or_text)
 
 
+def factory_named(spec: EvaluatorSpec, known: Mapping[str, Factory] = REGISTRY) -> Callable[..., Evaluator]:
+    """Return what makes the evaluators of a name: of a kind of study, or of an installed package.
+
+    Raises
+    ------
+    SpecError
+        If there is none, or the package cannot be used.
+    """
+    offered = plugins(GROUP)
+    if spec.name in known:
+        factory = known[spec.name]
+        if isinstance(factory, str) or factory.__module__.startswith("metaeval."):
+            warn_of_clash(GROUP, spec.name)
+        return resolve_name(factory) if isinstance(factory, str) else factory
+    if spec.name == Function.__name__:
+        raise SpecError(
+            f"{spec}: this evaluator is a Python function, which no text describes; give it to metaeval.run "
+            f"or metaeval.score in Python: {{{spec.args[0] if spec.args else 'name'!r}: function}}"
+        )
+    if spec.name not in offered:
+        names = sorted({*known, *offered})
+        raise SpecError(
+            f"{spec}: there is no evaluator {spec.name!r}; "
+            f"known are {', '.join(names)}{nearest(spec.name, names)}"
+        )
+    try:
+        return offered[spec.name].load(Callable, "a class or a function")  # type: ignore[arg-type]
+    except MetaevalError as error:
+        raise SpecError(f"{spec}: {error}") from error
+
+
 class Builder:
     """Builds evaluators that may refer to each other by short names; equal specs give one evaluator."""
 
@@ -110,13 +146,15 @@ class Builder:
         self._built: dict[str, Evaluator] = {}
 
     def build(self, given: Given) -> Evaluator:
-        """Return the evaluator for a text or spec; an evaluator is returned as it is."""
+        """Return the evaluator for a text, a spec or a function; an evaluator is returned as it is."""
         if isinstance(given, str):
             given = EvaluatorSpec.parse(given, self.names)
         if isinstance(given, EvaluatorSpec):
             return self._from_spec(given)
-        if not (hasattr(given, "score") and isinstance(getattr(given, "spec", None), EvaluatorSpec)):
-            raise SpecError(f"an evaluator is given as text, such as 'BLEU(n=4)', not as {given!r}")
+        if is_function(given):
+            return function_named(None, given)
+        if not _is_evaluator(given):
+            raise SpecError(f"an evaluator is given as text, such as 'BLEU(n=4)', not as {shown(given)}")
         return given
 
     def named(self, name: str) -> Evaluator:
@@ -130,13 +168,7 @@ class Builder:
         return self._built[text]
 
     def _constructed(self, spec: EvaluatorSpec) -> Evaluator:
-        if spec.name not in self._known:
-            raise SpecError(
-                f"{spec}: there is no evaluator {spec.name!r}; "
-                f"known are {', '.join(sorted(self._known))}{nearest(spec.name, self._known)}"
-            )
-        known = self._known[spec.name]
-        factory = resolve_name(known) if isinstance(known, str) else known
+        factory = factory_named(spec, self._known)
         signature = inspect.signature(factory)
         _check_arguments(spec, signature)
         args = [self._argument(a) for a in spec.args]
@@ -161,7 +193,7 @@ class ShortNames(Mapping[str, EvaluatorSpec]):
     """Short names and the specs they stand for, each read when it is first used."""
 
     def __init__(self, given: Mapping[str, Given]) -> None:
-        self._given = dict(given)
+        self._given = {n: function_named(n, g) if is_function(g) else g for n, g in given.items()}
         self.ready_made = _ready_made(self._given)
         self._specs: dict[str, EvaluatorSpec] = {}
         self._open: list[str] = []
@@ -192,15 +224,21 @@ class ShortNames(Mapping[str, EvaluatorSpec]):
             return EvaluatorSpec.parse(value, self)
         spec = value if isinstance(value, EvaluatorSpec) else getattr(value, "spec", None)
         if not isinstance(spec, EvaluatorSpec):
-            raise SpecError(f"{name!r}: an evaluator is given as text, such as 'BLEU(n=4)', not as {value!r}")
+            raise SpecError(
+                f"{name!r}: an evaluator is given as text, such as 'BLEU(n=4)', not as {shown(value)}"
+            )
         return spec
+
+
+def _is_evaluator(given: object) -> TypeGuard[Evaluator]:
+    return hasattr(given, "score") and isinstance(getattr(given, "spec", None), EvaluatorSpec)
 
 
 def _ready_made(given: Mapping[str, Given]) -> dict[str, Evaluator]:
     """Return the evaluators that were given as such, by their specs."""
     found: dict[str, Evaluator] = {}
     for name, value in given.items():
-        if isinstance(value, str | EvaluatorSpec) or not hasattr(value, "spec"):
+        if not _is_evaluator(value):
             continue
         if found.setdefault(str(value.spec), value) is not value:
             raise SpecError(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from metaeval.base.errors import KEPT, DataError, SpecError, StoppedError, nearest
+from metaeval.base.errors import KEPT, DataError, SpecError, StoppedError, nearest, shown
+from metaeval.base.frames import row_text
 from metaeval.base.progress import progress
 from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
 from metaeval.evaluators.ensemble import Ensemble
@@ -249,12 +250,12 @@ def resolve(
         If one cannot be built, or is given twice.
     """
     if isinstance(evaluators, str) or not hasattr(evaluators, "__iter__"):
-        raise SpecError(f"evaluators are given as a list, such as ['BLEU(n=1)'], not as {evaluators!r}")
+        raise SpecError(f"evaluators are given as a list, such as ['BLEU(n=1)'], not as {shown(evaluators)}")
     if isinstance(evaluators, Mapping):
         builder = Builder(evaluators, known, models)
         for name in evaluators:
             if not isinstance(name, str) or not name.strip():
-                raise SpecError(f"an evaluator's short name must be a text, not {name!r}")
+                raise SpecError(f"an evaluator's short name must be a text, not {shown(name)}")
         named = {name: builder.named(name) for name in evaluators}
     else:
         builder = Builder({}, known, models)
@@ -296,12 +297,13 @@ def _chosen_aspects(data: DataSet, aspects: Sequence[str] | None) -> tuple[str, 
         return tuple(data.aspects)
     if isinstance(aspects, str) or not aspects:
         raise DataError(
-            f"aspects are given as a list of one or more of {', '.join(data.aspects)}, not as {aspects!r}"
+            f"aspects are given as a list of one or more of {', '.join(data.aspects)}, "
+            f"not as {shown(aspects)}"
         )
     for number, aspect in enumerate(aspects):
         if aspect not in data.aspects:
             raise DataError(
-                f"data set {data.name!r} has no aspect {aspect!r}; "
+                f"data set {data.name!r} has no aspect {shown(aspect)}; "
                 f"it has {', '.join(data.aspects)}{nearest(str(aspect), data.aspects)}"
             )
         if aspect in aspects[:number]:
@@ -317,8 +319,7 @@ def _check(frame: pd.DataFrame, evaluator: Evaluator, data: DataSet) -> None:
     values: np.ndarray[Any, np.dtype[np.float64]] = frame["score"].to_numpy(dtype=np.float64, na_value=np.nan)
     infinite = np.isinf(values)
     if infinite.any():
-        unit = frame.iloc[int(np.flatnonzero(infinite)[0])]
-        where = ", ".join(f"{k} {unit[k]!r}" for k in data.keys)
+        where = row_text(frame, int(np.flatnonzero(infinite)[0]), data.keys)
         raise DataError(
             f"{evaluator.spec} gives an infinite score to the unit with {where}; scores must be finite"
         )

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from metaeval.base.errors import MetaevalError, StudyError, unknown
+from metaeval.base.errors import MetaevalError, StudyError, shown, unknown
 from metaeval.base.keys import DATASET
 from metaeval.base.records import AVERAGE, COEFFICIENTS
 from metaeval.base.validation import Line, Strict, sentences
@@ -27,6 +27,7 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.judging.models import Models
 from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.kind import kind_named
+from metaeval.kinds.memory import Held, taken
 
 if TYPE_CHECKING:
     import os
@@ -63,13 +64,15 @@ def _check_evaluators(value: object) -> object:
         case dict():
             items = list(value.items())
         case _:
-            raise ValueError(f"evaluators must be a list of specs, or names with a spec each, not {value!r}")
+            raise ValueError(
+                f"evaluators must be a list of specs, or names with a spec each, not {shown(value)}"
+            )
     if not items:
         raise ValueError("evaluators is empty; name at least one, such as BLEU(n=4)")
     for at, text in items:
         if not isinstance(at, str | int) or not isinstance(text, str):
             given = at if not isinstance(at, str | int) else text
-            problem = f'{given!r} is not text; write a spec such as "BLEU(n=4)" in quotes'
+            problem = f'{shown(given)} is not text; write a spec such as "BLEU(n=4)" in quotes'
             raise PydanticCustomError("sentence", "{error}", {"error": problem, "at": at})
         if isinstance(at, str) and (not at.strip() or not at.isprintable()):
             problem = f"{at!r} cannot name an evaluator; write one line that is not empty"
@@ -102,6 +105,7 @@ class Study(Strict):
     details: bool = True
     judging: JudgingOptions = Field(default_factory=JudgingOptions)
     _lines: Lines = PrivateAttr(default_factory=Lines)
+    _held: Held = PrivateAttr(default_factory=Held)
 
     @property
     def policy(self) -> Policy:
@@ -113,6 +117,11 @@ class Study(Strict):
         """Name of each evaluator → its spec, of a study that is resolved."""
         given = self.evaluators
         return given if isinstance(given, dict) else {spec: spec for spec in given}
+
+    @property
+    def held(self) -> Held:
+        """What it was given from memory."""
+        return self._held
 
     @property
     def facts(self) -> dict[str, str]:
@@ -156,7 +165,7 @@ def read_study(path: str | os.PathLike[str]) -> Study:
 
 
 def make_study(content: Mapping[str, Any], lines: Lines | None = None) -> Study:
-    """Make a study from the keys of a study file.
+    """Make a study from the keys of a study file; its data set and evaluators may be objects.
 
     Raises
     ------
@@ -164,6 +173,7 @@ def make_study(content: Mapping[str, Any], lines: Lines | None = None) -> Study:
         If a key is unknown or missing, or a value is not allowed.
     """
     lines = lines or Lines()
+    content, held = taken(content)
     try:
         model = kind_named(content.get("kind", "explanations")).study
     except MetaevalError as error:
@@ -173,7 +183,7 @@ def make_study(content: Mapping[str, Any], lines: Lines | None = None) -> Study:
     except ValidationError as error:
         found = sentences(error, content, model, whole=True)
         raise StudyError(*(_located(lines, text, *where) for where, text in found)) from error
-    study._lines = lines
+    study._lines, study._held = lines, held
     for aspect in study.aspects or []:
         if aspect == AVERAGE:
             raise study.error(f"no aspect may be called {AVERAGE!r}, the name of their mean", "aspects")

@@ -27,7 +27,7 @@ ROWS = 60
 """Rows that a notebook shows at most, over all tables."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Leaderboard:
     """Evaluators in order, and side by side, which can be written in each format."""
 
@@ -59,6 +59,11 @@ class Leaderboard:
         """The ranking and the tables with what was done, where it has been said what is simulated."""
         ranking = self.ranking and replace(self.ranking, simulated=REAL)
         return ranking, [replace(t, notes=(*t.notes, *self.policy), simulated=REAL) for t in self.tables]
+
+    def __repr__(self) -> str:
+        evaluators = self.frame["evaluator"].nunique() if len(self.frame) else 0
+        of = counted(evaluators, "evaluator"), counted(len(self.tables), "table")
+        return f"<Leaderboard {self.heading!r}: {', '.join(of)}>"
 
     def to_text(self) -> str:
         """Return plain text that fits the terminal: the ranking, and a section per table."""

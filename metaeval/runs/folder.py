@@ -99,6 +99,21 @@ def read_record(path: Path) -> Record:
         raise RunFolderError(f"{path / RECORD} is not JSON; this is not a run folder") from error
 
 
+def is_held(path: Path) -> bool:
+    """Say whether a process is at work in a run folder."""
+    from filelock import FileLock, Timeout
+
+    if not (path / _LOCK).is_file():
+        return False
+    try:
+        with FileLock(path / _LOCK, blocking=False):
+            return False
+    except Timeout:
+        return True
+    except OSError:  # a folder that can only be read
+        return False
+
+
 def read_output(path: Path, name: str, record: Record | None = None) -> Path:
     """Return the path of an output of a finished run, if it is as the run wrote it.
 

@@ -14,6 +14,7 @@ from metaeval.base.progress import progress
 from metaeval.base.resources import bundled
 from metaeval.base.simulation import Simulation
 from metaeval.kinds.kind import kind_named
+from metaeval.kinds.memory import IN_MEMORY
 from metaeval.kinds.registry import COMMON
 from metaeval.kinds.scoring import Scoring, judges_of
 from metaeval.kinds.study import Study, make_study, read_study, unknown_word
@@ -57,7 +58,9 @@ class Plan:
     def scoring(self, evaluators: Mapping[str, str] | None = None) -> Scoring:
         """Return the scoring of the data with the study's evaluators, or with others that it may name."""
         specs = self.study.specs if evaluators is None else evaluators
-        return Scoring(self.data, specs, self.aspects, self.known, self.study.models)
+        held = self.study.held.evaluators
+        given = {name: held.get(spec, spec) for name, spec in specs.items()}
+        return Scoring(self.data, given, self.aspects, self.known, self.study.models)
 
     def judges(self) -> list[ModelEvaluator]:
         """Return all evaluators that ask a model, also those in ensembles."""
@@ -85,9 +88,9 @@ def plan(
     study = study if isinstance(study, Study) else read_study(study)
     kind = kind_named(study.kind)
     known = {**COMMON, **kind.evaluators}
-    place = study.dataset if study.dataset.startswith("hf://") else _find(study)
     with progress("loading the data"):
-        data = kind.chosen(study, _without(study, kind.load(place)))
+        held = study.held.data
+        data = kind.chosen(study, _without(study, kind.load(_place(study)) if held is None else held))
     aspects = tuple(study.aspects or data.aspects)
     for at, aspect in enumerate(aspects):
         if aspect not in data.aspects:
@@ -116,8 +119,16 @@ def _check_clusters(study: Study, data: DataSet) -> None:
             raise study.error(f"{what}: {name!r} is not allowed{hint} (allowed: {', '.join(known)})", *where)
 
 
-def _find(study: Study) -> Path:
-    """Return the folder of the data set: from here, the study file, the folder above it, or bundled."""
+def _place(study: Study) -> Path | str:
+    """Return where the data set is: on the hub, in a folder from here or from the study file, or bundled."""
+    if study.dataset.startswith("hf://"):
+        return study.dataset
+    if study.dataset == IN_MEMORY:
+        raise study.error(
+            "the data set of this run was given in memory; save it with data.save(path), and give that path "
+            "as the dataset",
+            "dataset",
+        )
     given = Path(study.dataset).expanduser()
     bases = [Path(), *([study.folder, study.folder.parent] if study.folder else [])]
     places = [given] if given.is_absolute() else [*(base / given for base in bases), bundled(study.dataset)]

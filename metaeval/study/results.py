@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import Correlation, Correlations
 from metaeval.base.spec import EvaluatorSpec
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from metaeval.runs.record import Record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Run:
     """A finished run: what it made, and the folder that holds it."""
 
@@ -48,6 +49,11 @@ class Run:
     def record(self) -> dict[str, Any]:
         """The content of ``run.json``."""
         return self.facts.content()
+
+    def __repr__(self) -> str:
+        facts = self.facts
+        of = counted(len(facts.evaluators), "evaluator"), counted(facts.data.units, "unit")
+        return f"<Run {str(self.folder)!r}: {facts.title!r}, {' on '.join(of)}>"
 
     def _repr_html_(self) -> str:
         """Show a notebook what was run, the leaderboard, and where the report lies."""

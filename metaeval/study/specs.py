@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import DataSet
     from metaeval.kinds.kind import Factory
+    from metaeval.kinds.registry import Given
     from metaeval.kinds.study import Study
 
 
@@ -95,7 +96,8 @@ def recorded_names(data: DataSet) -> list[str]:
 
 
 def _read(study: Study, known: Mapping[str, Factory], text: str, *where: str | int) -> EvaluatorSpec:
-    names = study.evaluators if isinstance(study.evaluators, dict) else {}
+    short = study.evaluators if isinstance(study.evaluators, dict) else {}
+    names: dict[str, Given] = {**short, **study.held.evaluators}
     try:
         return build(text, names, known, study.models).spec
     except SpecError as error:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from metaeval.base.errors import DataError, MetaevalError, Problem, SpecError, nearest, sound
 from metaeval.base.files import replacing
 from metaeval.base.formulas import to_csv, unprotected
-from metaeval.base.keys import key_columns, levels_of
+from metaeval.base.keys import key_columns, preferred_levels
 from metaeval.base.progress import progress
-from metaeval.base.records import COEFFICIENTS, LEVELS, ScoreTable
+from metaeval.base.records import COEFFICIENTS, Correlations, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.alignment.policy import Policy, allowed, prepare
 from metaeval.engine.correlation import correlated
@@ -22,6 +22,7 @@ from metaeval.engine.out_of_core.correlating import correlate_files
 from metaeval.engine.out_of_core.files import ENGINES, Parquet, chosen
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.judging.lost import lost_calls
+from metaeval.kinds.data import KeyedUnits
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import Scoring, known_for, score
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.base.records import Correlations
+    from metaeval.base.records import DataSet
     from metaeval.engine.out_of_core.files import Engine
     from metaeval.judging.lost import LostCalls
     from metaeval.reports import Leaderboard
@@ -90,9 +91,8 @@ def correlate_file(
         loaded = load(data)
         check = partial(_refuse_truth, build(truth, known=known_for(loaded)).spec)
         ratings, keys, simulated = truth_ratings(score(loaded, [truth])), loaded.keys, loaded.simulated
-    usable = [level for level in LEVELS if level in levels_of(keys)]
     policy = Policy.of(
-        list(levels or usable[:3]), list(coefficients or COEFFICIENTS), missing, undefined_groups, units
+        levels or preferred_levels(keys), coefficients or COEFFICIENTS, missing, undefined_groups, units
     )
     wanted = Bootstrap.read(bootstrap)
     allowed("engine", [engine], ENGINES)
@@ -195,6 +195,43 @@ def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
     frame = pd.DataFrame(columns)
     frame["evaluator"] = frame["evaluator"].astype(str)
     return frame
+
+
+def save(
+    what: DataSet | ScoreTable | Correlations, path: str | os.PathLike[str], *, force: bool = False
+) -> Path:
+    """Write a data set to a folder, or scores or correlations to a file.
+
+    Parameters
+    ----------
+    what
+        A data set, or what `metaeval.score` or `metaeval.correlate` returned.
+    path
+        A folder for a data set, which `metaeval.load` reads; else a file that ends in ``.csv``, ``.parquet``
+        or ``.jsonl``, with the columns of the frame and every digit. A file that is there is replaced.
+    force
+        Replace a data set that is there.
+
+    Returns
+    -------
+    Path
+        What was written.
+
+    Raises
+    ------
+    MetaevalError
+        If ``what`` is something else, or it cannot be written there.
+    """
+    if isinstance(what, ScoreTable | Correlations):
+        check_writable(file := Path(path))
+        write_frame(what.frame, file)
+        return file
+    if not isinstance(what, KeyedUnits):
+        raise MetaevalError(
+            f"a data set, scores or correlations can be saved, not a {type(what).__name__}; a run is saved "
+            "already, in its folder"
+        )
+    return what.save(path, force=force)
 
 
 def check_writable(path: Path) -> None:

@@ -9,17 +9,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 KEY = "secret"
-ANSWER = dict.fromkeys(("persuasiveness", "transparency", "accuracy", "satisfaction"), 3)
+ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 
 
 class Lab(ThreadingHTTPServer):
     """Counts the requests of each status."""
 
-    def __init__(self) -> None:
+    def __init__(self, aspects: Iterable[str]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.answer = json.dumps(dict.fromkeys(aspects, 3))
         self.lock = threading.Lock()
         self.answered: list[int] = []
 
@@ -41,7 +42,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.answered.append(429 if overloaded else 200)
         if overloaded:
             return self._answer(429, {"error": "later"})
-        return self._answer(200, {"text": json.dumps(ANSWER), "tokens": 20})
+        return self._answer(200, {"text": self.server.answer, "tokens": 20})
 
     def _answer(self, status: int, body: object) -> None:
         content = json.dumps(body).encode()
@@ -56,9 +57,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def lab() -> Iterator[Lab]:
+def lab(aspects: Iterable[str] = ASPECTS) -> Iterator[Lab]:
     """Serve until the block ends."""
-    with Lab() as server:
+    with Lab(aspects) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         try:
             yield server

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import runpy
 import shutil
@@ -28,11 +29,13 @@ from tests.docs.reader import Reader
 from tests.kinds.explanations.judge.test_judge import answer
 from tests.llm.batch.server import BatchServer
 from tests.llm.postgres import PASSWORD, USER
+from tests.packages import pip_install
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.docs.pages import Block, Step
     from tests.llm.postgres import Postgres
 
 
@@ -74,7 +77,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 PRICED = "0.2.3"
 """The version of genai-prices whose prices the page on scale repeats; those of others may differ."""
 
-OTHERWISE = {"tutorial.md", "how-to/batch.md", "how-to/own-provider.md", "how-to/scale.md", "how-to/share.md"}
+OTHERWISE = {
+    "tutorial.md",
+    "how-to/batch.md",
+    "how-to/own-provider.md",
+    "how-to/plugin.md",
+    "how-to/scale.md",
+    "how-to/share.md",
+}
 """Pages with a test of their own."""
 SHUFFLED = np.random.default_rng(11).permutation([p for p in PAGES if p not in OTHERWISE]).tolist()
 """The others, in an order that no reader would think of: each page stands alone."""
@@ -106,6 +116,26 @@ def test_a_provider_of_ones_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         texts = me.load("data/sample").explanations[["item_title", "explanation"]]
         # The one that was turned away was asked again, and what is the same for two users was asked once.
         assert sorted(server.answered) == [200] * len(texts.drop_duplicates()) + [429]
+
+
+class _Installs(Reader):
+    """One who installs the package that the page shows."""
+
+    def type(self, step: Step, block: Block, wanted: str) -> None:
+        """Install what ``pip`` names; do all else as ever."""
+        program, _, package = step.command.partition(" install ./")
+        if program == "pip":
+            pip_install(self.folder / package, self.folder / "site")
+            importlib.invalidate_caches()
+        else:
+            super().type(step, block, wanted)
+
+
+def test_a_package_of_ones_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "site").mkdir()
+    monkeypatch.syspath_prepend(str(folder / "site"))
+    _Installs("how-to/plugin.md", folder).follow()
+    assert "Exclamations" not in REGISTRY
 
 
 def test_batches(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,8 @@ from metaeval.base.counts import counted, plural_of
 from metaeval.base.keys import ITEM, key_columns, levels_of, noun
 from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.base.simulation import REAL
-from metaeval.engine.correlation import correlate
+from metaeval.engine.alignment.policy import prepare
+from metaeval.engine.correlation import correlated
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sentences import GENERATOR_INTERVALS
 from metaeval.engine.sheet import Column, Sheet
@@ -205,16 +206,9 @@ def _correlated(
     both = line.ratings.merge(line.scores[by], on=by)
     if both.empty:
         return None
-    return correlate(
-        line.scores.assign(evaluator=line.who),
-        both[[*by, "rating"]],
-        levels=policy.levels,
-        coefficients=coefficients,
-        missing={"truth": policy.truth, "score": "drop"},
-        undefined_groups="zero" if policy.undefined == "zero" else "skip",
-        units="own",
-        bootstrap=bootstrap.model_dump() if bootstrap else None,
-    ).frame
+    scores = line.scores.assign(evaluator=line.who)
+    wanted = replace(policy, coefficients=tuple(coefficients), score="drop", common=False)
+    return correlated(prepare(scores, both[[*by, "rating"]], wanted), scores, bootstrap).frame
 
 
 def _notes(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import DataError, nearest, shown
 from metaeval.base.frames import row_text
 from metaeval.base.keys import DATASET, PAIR, Level, key_columns, levels_of, matched
 from metaeval.base.records import Status
@@ -122,7 +122,7 @@ def _no_level(level: str, scores: pd.DataFrame, truth: pd.DataFrame, keys: Seque
             return _no_key(name, next(c for c in of_frame[level].columns if c not in keys), other)
     known = levels_of(keys)
     return DataError(
-        f"levels: {level!r} is not allowed with the key columns {', '.join(keys)} "
+        f"levels: {shown(level)} is not allowed with the key columns {', '.join(keys)} "
         f"(allowed: {', '.join(known)}){nearest(str(level), known)}"
     )
 
@@ -195,7 +195,13 @@ def _twice(
         return _no_key(other_name, further[0], other)
     order = np.argsort(place, kind="stable")
     again = order[1:][place[order[1:]] == place[order[:-1]]]
-    return DataError(f"{_have(name)} more than one row for {row_text(frame, int(row[again.min()]), columns)}")
+    at = row_text(frame, int(row[again.min()]), columns)
+    value = "score" if is_scores else "rating"
+    by = [c for c in columns if c in frame.columns]
+    return DataError(
+        f"{_have(name)} more than one row for {at}; if several people rated a unit, average their ratings "
+        f"first: {name.split()[1]}.groupby({by}, as_index=False)[{value!r}].mean()"
+    )
 
 
 def _one_or_all(arrays: list[Any]) -> Any:  # noqa: ANN401 - arrays of one type, which mypy cannot name here

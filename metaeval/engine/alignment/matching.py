@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError
-from metaeval.base.frames import shown
+from metaeval.base.errors import DataError, shown
 from metaeval.stats.coefficients.tables import changes, lengths
 
 if TYPE_CHECKING:

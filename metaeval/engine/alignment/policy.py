@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from metaeval.base.errors import DataError, MetaevalError, nearest, one_of
+from metaeval.base.errors import DataError, MetaevalError, nearest, one_of, shown
 from metaeval.base.frames import flat
 from metaeval.base.keys import ITEM, UNIT, Level, cluster_columns, compared_key, index_names, levels_of
 from metaeval.base.records import COEFFICIENTS, ScoreTable
@@ -38,7 +38,9 @@ def _fill(value: object) -> object:
         isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     ):
         return value
-    raise ValueError(f"{value!r} is not a number or drop, which are what can be done with a missing value")
+    raise ValueError(
+        f"{shown(value)} is not a number or drop, which are what can be done with a missing value"
+    )
 
 
 Fill = Annotated[
@@ -92,7 +94,7 @@ class Policy:
         allowed("units", [units], ("common", "own"))
         if missing is not None and not isinstance(missing, Mapping):
             raise MetaevalError(
-                f"missing must be a mapping, such as {{'truth': 3, 'score': 0}}, not {missing!r}"
+                f"missing must be a mapping, such as {{'truth': 3, 'score': 0}}, not {shown(missing)}"
             )
         fills = Missing.model_validate(dict(missing or {}))
         names = tuple(levels), tuple(coefficients)
@@ -106,7 +108,7 @@ def allowed(name: str, given: Sequence[str], known: Sequence[str] | None = None)
     """
     if isinstance(given, str) or not given:
         of = f" of {', '.join(known)}" if known else ""
-        raise MetaevalError(f"{name} must be a list of one or more{of}, not {given!r}")
+        raise MetaevalError(f"{name} must be a list of one or more{of}, not {shown(given)}")
     for value in given:
         if known is not None and value not in known:
             raise MetaevalError(not_allowed(name, value, known))
@@ -117,7 +119,7 @@ def allowed(name: str, given: Sequence[str], known: Sequence[str] | None = None)
 def whole_number(name: str, given: object, *, least: int = 0) -> None:
     """See that an option is a whole number; `MetaevalError` if it is not, or below ``least``."""
     if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
-        raise MetaevalError(f"{name} is {given!r}; give a whole number, {least} or more")
+        raise MetaevalError(f"{name} is {shown(given)}; give a whole number, {least} or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,14 @@ def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Poli
 
 def aligned(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> Aligned:
     """Match scores with the truth, at these levels; errors are those of `prepare`."""
+    return align(*plain(scores, truth), levels)
+
+
+def plain(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the frames of scores and truth, with what names units in columns; both have an aspect or none.
+
+    Raises `DataError` if they are no frames, or empty.
+    """
     if not isinstance(scores, ScoreTable | pd.DataFrame) or not isinstance(truth, pd.DataFrame):
         raise DataError("scores must be a ScoreTable or a DataFrame, and truth a DataFrame")
     frame = scores.frame if isinstance(scores, ScoreTable) else scores
@@ -230,7 +240,18 @@ def aligned(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, levels: Sequ
         if not len(given):
             raise DataError(f"the {name} are empty: there is nothing to correlate")
     frame, truth = (flat(given, index_names(given)) for given in (frame, truth))
-    return align(frame, truth, levels)
+    return frame, truth if "aspect" in truth else truth.assign(aspect=_only_aspect(frame))
+
+
+def _only_aspect(scores: pd.DataFrame) -> str:
+    """Return the aspect of a truth that does not name it: that of the scores."""
+    named = [str(a) for a in scores["aspect"].dropna().unique() if a] if "aspect" in scores else []
+    if len(named) > 1:
+        raise DataError(
+            f"the truth has no column 'aspect', and the scores are of {', '.join(named)}: say in the truth "
+            "which of them each rating is of"
+        )
+    return named[0] if named else "rating"
 
 
 def under(policy: Policy, data: Aligned) -> Prepared:

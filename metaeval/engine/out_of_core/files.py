@@ -75,6 +75,17 @@ class Parquet:
         """The columns that the names of folders hold, such as ``evaluator`` in ``evaluator=bleu``."""
         return {column: None for file in self.files for column, _ in _HIVE.findall(Path(file).as_posix())}
 
+    def head(self) -> pd.DataFrame:
+        """Return the columns, without a row; `DataError` if the first file cannot be read."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            empty: pd.DataFrame = pq.read_schema(self.files[0]).empty_table().to_pandas()
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{self.name}: {self.files[0]} cannot be read: {error}") from error
+        return empty.assign(**dict.fromkeys(self.folders, ""))
+
     @cached_property
     def rows(self) -> int:
         """The number of rows, as the footers of the files say."""
@@ -118,6 +129,11 @@ class Parquet:
 def in_memory(given: Any, name: str) -> Any:  # noqa: ANN401 - a frame, or what is not one and refused later
     """Return a table that may lie in Parquet files as a frame."""
     return Parquet.of(given, name).frame() if isinstance(given, str | os.PathLike) else given
+
+
+def head_of(given: pd.DataFrame | FilePath, name: str) -> pd.DataFrame:
+    """Return the columns of a table that may lie in Parquet files."""
+    return Parquet.of(given, name).head() if isinstance(given, str | os.PathLike) else given
 
 
 def refuse_duckdb(engine: Engine) -> None:

@@ -22,6 +22,7 @@ from metaeval.engine.alignment.aligned import (
     shared_keys,
 )
 from metaeval.engine.alignment.matching import shared_codes
+from metaeval.engine.alignment.policy import plain
 from metaeval.engine.out_of_core.cube import EXAMPLE, LARGEST, MISSING, NO_ROW, Cube
 from metaeval.engine.out_of_core.database import ROW, Database, quoted, text
 from metaeval.engine.out_of_core.files import available_memory
@@ -136,9 +137,7 @@ class Source:
         """Look at the columns of the scores."""
         types = db.view("scores", files)
         head = db.table(f"SELECT * EXCLUDE {ROW} FROM scores LIMIT {_HEAD}").to_pandas()
-        for name, given in (("scores", head), ("truth ratings", truth)):
-            if given.empty:
-                raise DataError(f"the {name} are empty: there is nothing to correlate")
+        head, truth = plain(head, truth)
         keys = shared_keys(head, truth)
         read = {column: f"s.{quoted(column)}" for column in types}
         texts = [*(keys if text_keys else ()), "evaluator", "aspect", "status"]

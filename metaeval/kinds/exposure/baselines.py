@@ -48,8 +48,14 @@ class System(Preference):
     """
 
     kind: ClassVar[Kind] = Kind.RECORDED
+    needs: ClassVar[str] = "lists of recommenders"
 
     name: str
+
+    @classmethod
+    def found_in(cls, data: LogSet) -> list[str]:
+        """Return those of the data."""
+        return [] if data.runs is None else [str(n) for n in data.runs["system"].unique()]
 
     def __post_init__(self) -> None:
         check_text("System", "name", self.name)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import Problem, nearest
-from metaeval.base.frames import row_text, shown
+from metaeval.base.errors import Problem, nearest, shown
+from metaeval.base.frames import row_text
 from metaeval.base.keys import noun
 from metaeval.sources.tables.columns import number_column, text_column
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import DataError
@@ -12,6 +14,7 @@ from metaeval.kinds.kind import kind_named
 
 if TYPE_CHECKING:
     import datasets
+    import pandas as pd
 
     from metaeval.base.errors import Problem
     from metaeval.base.records import DataOfKind, DataSet
@@ -56,7 +59,10 @@ class Imported(NamedTuple, Generic[D]):
         return [summary(self.data), *self.notes]
 
 
-def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> DataOfKind:
+def load(
+    path: str | os.PathLike[str] | datasets.DatasetDict | datasets.Dataset | pd.DataFrame | DataSet,
+    map: Mapping[str, Any] | str | os.PathLike[str] | None = None,  # noqa: A002 - the word of the command line
+) -> DataOfKind:
     """Load a data set.
 
     Parameters
@@ -67,16 +73,37 @@ def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> DataOfKind:
         ``hf://owner/name``, with ``@`` and a branch, tag or commit if it is not to be the newest.
         ``owner/name`` does as well, unless it begins with the name of a folder that is there.
         ``data/sample`` is the sample that ships with the package, unless there is such a folder.
+        Or a table with one row per rating: a DataFrame, a ``datasets.Dataset`` or a file, with the columns
+        ``user_id`` (left out in a study without users), ``item_id``, ``generator``, ``rater``, ``aspect``,
+        ``rating`` and, if there are any, ``explanation``, ``item_title``, ``reference``, ….
+        A data set is returned as it is.
+    map
+        Which column is what, for a table with other columns: see `metaeval.from_table`.
 
     Raises
     ------
     DataError
         With every problem found in its ``problems``.
     """
-    found = inspect(path)
+    if hasattr(path, "units") and hasattr(path, "fingerprint"):
+        return path
+    if map is not None or _is_table(path):
+        from metaeval.kinds.explanations.data.tables.memory import from_table, of_columns
+
+        return of_columns(path) if map is None else from_table(cast("Any", path), map)
+    found = inspect(cast("Any", path))
     if found.data is None:
         raise DataError(found.problems, listed_by=checked_by(path))
     return found.data
+
+
+def _is_table(given: object) -> bool:
+    if isinstance(given, str | os.PathLike):
+        return Path(given).is_file()
+    import pandas as pd
+
+    named = hasattr(given, "column_names") and not isinstance(given, Mapping)  # a datasets.Dataset
+    return named or isinstance(given, pd.DataFrame)
 
 
 def inspect(path: str | os.PathLike[str] | datasets.DatasetDict) -> Inspection:

@@ -36,8 +36,14 @@ class Labels(BaseEvaluator):
     """
 
     kind: ClassVar[Kind] = Kind.RECORDED
+    needs: ClassVar[str] = "labels of that rater"
 
     name: str
+
+    @classmethod
+    def found_in(cls, data: Collection) -> list[str]:
+        """Return those of the data."""
+        return sorted(map(str, data.ratings["rater"].unique()))
 
     def __post_init__(self) -> None:
         check_text("Labels", "name", self.name)
@@ -61,6 +67,7 @@ class Popularity(BaseEvaluator):
     """How many other users have the item in their history."""
 
     kind: ClassVar[Kind] = Kind.BASELINE
+    needs: ClassVar[str] = "histories"
 
     def grid(self, data: Collection, aspects: Sequence[str]) -> Grid:
         """Return the number of users; an item in nobody's history has 0."""
@@ -87,6 +94,7 @@ class ItemSimilarity(BaseEvaluator):
     """
 
     kind: ClassVar[Kind] = Kind.BASELINE
+    needs: ClassVar[str] = "fields of items, histories"
 
     fields: Sequence[str] = ()
 

@@ -23,6 +23,7 @@ class PopularSlate(Preference):
     """The slate with items that more other users chose before, on average; in specs, ``Popularity()``."""
 
     called: ClassVar[str] = "Popularity"
+    needs: ClassVar[str] = "histories"
 
     def worth(self, data: SlateSet, side: str) -> FloatArray:
         """Return the mean number of other users per item."""

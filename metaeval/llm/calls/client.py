@@ -16,6 +16,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Protocol, cast
 
+from metaeval.base.errors import MetaevalError
 from metaeval.llm.calls.request import Reply, well_formed
 from metaeval.llm.providers import Connection, provider_named
 
@@ -72,9 +73,15 @@ class DeniedError(CallError):
 
 
 def client_for(connection: Connection) -> Client:
-    """Return a client of the provider; raise `MetaevalError` if its key is missing from the environment."""
-    module, _, name = provider_named(connection.provider).client.partition(":")
-    factory = cast("Callable[[Connection], Client]", getattr(importlib.import_module(module), name))
+    """Return a client of the provider; raise `MetaevalError` if there is none, or its key is missing."""
+    where = provider_named(connection.provider).client
+    module, _, name = where.partition(":")
+    try:
+        factory = cast("Callable[[Connection], Client]", getattr(importlib.import_module(module), name))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise MetaevalError(
+            f"the client {where} of provider {connection.provider!r} cannot be loaded: {error}"
+        ) from error
     return factory(connection)
 
 

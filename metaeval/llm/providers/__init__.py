@@ -13,6 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.plugins import plugins, warn_of_clash
 
 
 class Batching(NamedTuple):
@@ -62,6 +63,8 @@ class Provider(NamedTuple):
         return self.remote and urlsplit(self.address).hostname != "localhost"
 
 
+GROUP = "metaeval.providers"
+"""The entry points by which an installed package offers its providers."""
 _HERE = "metaeval.llm.providers"
 _DASHSCOPE = "https://dashscope.aliyuncs.com"
 
@@ -151,9 +154,18 @@ class Connection(NamedTuple):
     reply_seconds: float = 120.0
 
 
+def provider_names() -> list[str]:
+    """Return the providers of the table, and those that installed packages offer."""
+    return list(dict.fromkeys([*PROVIDERS, *plugins(GROUP)]))
+
+
 def provider_named(name: str) -> Provider:
-    """Return a provider of the table; raise `MetaevalError` if there is none of this name."""
-    return PROVIDERS[one_of(name, PROVIDERS, "there is no provider", "providers")]
+    """Return a provider of the table, or of an installed package; `MetaevalError` if there is none."""
+    if name in PROVIDERS:
+        warn_of_clash(GROUP, name)
+        return PROVIDERS[name]
+    one_of(name, provider_names(), "there is no provider", "providers")
+    return plugins(GROUP)[name].load(Provider, "a metaeval.llm.providers.Provider")
 
 
 def batching_of(provider: str) -> Batching:

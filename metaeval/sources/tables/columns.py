@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaeval.base.frames import shown
+from metaeval.base.errors import shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from metaeval.base import notebook as html
-from metaeval.base.counts import counted, plural_of
+from metaeval.base.counts import plural_of
 from metaeval.base.keys import noun
 from metaeval.base.simulation import Simulation
 from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
@@ -22,7 +22,7 @@ KEYS: tuple[str, ...] = ("user_id", "item_id", "generator")
 """The columns that name a unit; a study without users has no ``user_id``."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ExplanationSet(KeyedUnits):
     """A data set: explanations, people's ratings of them, and what is known of the users.
 
@@ -60,6 +60,7 @@ class ExplanationSet(KeyedUnits):
     """Its key columns, if they are not ``KEYS``."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     frames: ClassVar[tuple[str, ...]] = ("explanations", "ratings", "scores")
+    kind: ClassVar[str] = "explanations"
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -81,14 +82,6 @@ class ExplanationSet(KeyedUnits):
         """What there is, in the singular → how many; no users is said too."""
         none = {} if self.named_by else {noun(k): 0 for k in KEYS}
         return {"unit": len(self)} | none | counts_of(self)
-
-    def __repr__(self) -> str:
-        keys = {k: 0 for k in KEYS if not self.named_by} | {k: self.units[k].nunique() for k in self.keys}
-        numbers = (counted(n, noun(k)) for k, n in keys.items())
-        return (
-            f"<ExplanationSet {self.name!r}: {counted(len(self), 'unit')}, {', '.join(numbers)}, "
-            f"{counted(len(self.aspects), 'aspect')}>"
-        )
 
     def _repr_html_(self) -> str:
         """Show a notebook what there is of each, and the first explanations."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from metaeval.base.errors import DataError
+from metaeval.base.errors import DataError, shown
 from metaeval.kinds.explanations.data.folder import checked_by, read_folder, save
 from metaeval.kinds.explanations.data.frames import from_frames
 from metaeval.kinds.files.folder import folder_of
@@ -46,7 +46,8 @@ def _read(
         return read_datasets(path)
     if not isinstance(path, str | os.PathLike):
         raise DataError(
-            f"a data set is loaded from its folder, its hub name or a datasets.DatasetDict, not from {path!r}"
+            "a data set is loaded from its folder, its hub name, a table or a datasets.DatasetDict, not from "
+            f"{shown(path)}"
         )
     folder = folder_of(path)
     if (folder / _SAVED).is_file():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from metaeval.base.errors import SpecError, nearest
+from metaeval.base.errors import SpecError, nearest, shown
 from metaeval.base.progress import progress
 from metaeval.base.records import Kind
 from metaeval.evaluators.arguments import check_text
@@ -63,6 +63,7 @@ class HF(BaseEvaluator):
     """
 
     kind: ClassVar[Kind] = Kind.REFERENCE
+    needs: ClassVar[str] = "texts, and mostly references"
 
     path: str
     key: str | None = None
@@ -191,7 +192,7 @@ class HF(BaseEvaluator):
             return math.nan
         if isinstance(value, int | float | np.number | np.bool_):
             return float(value)
-        raise SpecError(f"{self}: {key!r} is {value!r}, which is not a number; choose another key")
+        raise SpecError(f"{self}: {key!r} is {shown(value)}, which is not a number; choose another key")
 
 
 @functools.cache

@@ -25,6 +25,7 @@ class Length(BaseEvaluator):
     """The number of characters of an explanation as a reader counts them (grapheme clusters)."""
 
     kind: ClassVar[Kind] = Kind.BASELINE
+    needs: ClassVar[str] = "texts"
 
     def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
         """Return the length of each text; a unit without text is ``missing``."""

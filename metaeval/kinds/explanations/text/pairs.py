@@ -31,6 +31,7 @@ class PairEvaluator(BaseEvaluator):
     """
 
     kind: ClassVar[Kind] = Kind.REFERENCE
+    needs: ClassVar[str] = "texts and references"
 
     @abstractmethod
     def score_pair(self, explanation: str, references: Sequence[str]) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import DataError, nearest, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,5 +74,5 @@ def _texts(column: pd.Series[Any], evaluator: object) -> list[str | None]:
         elif isinstance(value, str):
             texts.append(value if value.strip() else None)
         else:
-            raise DataError(f"{evaluator} reads texts, and column {column.name!r} holds {value!r}")
+            raise DataError(f"{evaluator} reads texts, and column {column.name!r} holds {shown(value)}")
     return texts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.base.frames import shown
+from metaeval.base.errors import shown
 from metaeval.base.records import FIRST, SECOND
 from metaeval.kinds.exposure.data.columns import category_column, time_column
 from metaeval.kinds.exposure.data.log_set import (

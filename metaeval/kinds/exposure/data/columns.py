@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.base.frames import shown
+from metaeval.base.errors import shown
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.table import Table
 

@@ -28,7 +28,7 @@ VERDICTS = Scale(-1, 1)
 """What a score may be: 1 for the item that is shown first, -1 for the other one, 0 for a tie."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LogSet(KeyedUnits):
     """A log of exposures, what is known of items and users, and matched pairs of a user's items.
 

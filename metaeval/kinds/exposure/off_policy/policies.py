@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, MetaevalError, Problem, nearest
+from metaeval.base.errors import DataError, MetaevalError, Problem, nearest, shown
 from metaeval.kinds.exposure.data.loading import POLICIES
 from metaeval.kinds.exposure.data.log_set import ITEM, POSITION, USER
 from metaeval.sources.tables.columns import number_column, text_column
@@ -141,7 +141,7 @@ def _filled(  # noqa: PLR0917 - columns of one table
     again = np.flatnonzero(known & pd.DataFrame({"row": at, "item": column}).duplicated().to_numpy())
     if len(again):
         keys = " and ".join([ITEM, *by])
-        message = f"{item[again[0]]!r} comes twice for the same {keys}"
+        message = f"{shown(item[again[0]])} comes twice for the same {keys}"
         raise DataError([table.problem(int(again[0]), ITEM, message)])
     filled = np.zeros((len(needed), len(items)))
     filled[at[known], column[known]] = probability[known]

@@ -21,7 +21,7 @@ RELEVANCE = "relevance"
 """The one aspect of a unit."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Collection(KeyedUnits):
     """Labels of users' interest in items, runs of systems, and what is known of users and items.
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import Problem, nearest, unknown
-from metaeval.base.frames import row_text, shown
+from metaeval.base.errors import Problem, nearest, shown, unknown
+from metaeval.base.frames import row_text
 from metaeval.base.records import FIRST, SECOND
 from metaeval.kinds.files.checks import TableChecker, blank, combine, duplicates, strings
 from metaeval.kinds.files.manifest import about

@@ -50,7 +50,7 @@ ANY = Domain()
 """Words that fit any domain."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SlateSet(KeyedUnits):
     """Duels of slates, and what is known of items and users; see `slate_set`.
 

@@ -1,4 +1,4 @@
-"""Make a data set of a table in memory, by the same column map as of a file."""
+"""Make a data set of a table in Python, by the same column map as on the command line, or by its columns."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, sound
 from metaeval.base.validation import model_of, read_model
+from metaeval.kinds.explanations.data.explanation_set import KEYS
+from metaeval.kinds.explanations.data.frames import from_frames
 from metaeval.kinds.explanations.data.tables.importer import convert
 from metaeval.kinds.explanations.data.tables.map import TableMap
-from metaeval.sources.hub.repository import dataset_table, split_table
+from metaeval.sources.hub.repository import any_table, dataset_table, split_table
 from metaeval.sources.tables.table import from_frame
 
 if TYPE_CHECKING:
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.sources.tables.table import Table
 
+_SAID = ("rater", "aspect", "rating")
+
 
 def from_table(
-    table: pd.DataFrame | datasets.Dataset | datasets.DatasetDict,
+    table: pd.DataFrame | datasets.Dataset | datasets.DatasetDict | str | os.PathLike[str],
     map: Mapping[str, Any] | str | os.PathLike[str],  # noqa: A002 - the word of the command line
 ) -> ExplanationSet:
     """Return the data set that a column map makes of a table, wide or long, in a layout of its own.
@@ -32,8 +36,9 @@ def from_table(
     Parameters
     ----------
     table
-        A DataFrame, a ``datasets.Dataset``, or a ``datasets.DatasetDict`` (the map's ``split`` says which of
-        its tables, if there are several).
+        A DataFrame, a ``datasets.Dataset``, a ``datasets.DatasetDict`` (the map's ``split`` says which of its
+        tables, if there are several), or what `metaeval data import table` takes: the path of a file, or a
+        table on the Hugging Face hub.
     map
         Which column is what: the content of a map file, or its path; see
         `metaeval.kinds.explanations.data.tables.map`.
@@ -49,10 +54,32 @@ def from_table(
         given, name = sound(read_model(Path(map), TableMap)), Path(map).name
     else:
         raise DataError(f"the map is a mapping or the path of a map file, not a {type(map).__name__}")
-    return convert(_table(table, given), given, name).data
+    return convert(_table(table, given.split), given, name).data
 
 
-def _table(table: object, given: TableMap) -> Table:
+def of_columns(table: object) -> ExplanationSet:
+    """Return the data set of a table with one row per rating, whose columns have the names of this package.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, or the rows contradict each other.
+    """
+    frame = _table(table, None).frame
+    keys = [key for key in KEYS if key in frame]
+    lacking = [c for c in ("item_id", "generator", *_SAID) if c not in frame]
+    if lacking:
+        raise DataError(
+            f"a table without a map has one row per rating and the columns {', '.join((*KEYS, *_SAID))}; "
+            f"this one has no {', '.join(lacking)} (it has {', '.join(map(str, frame))}): rename columns, or "
+            "say with map= which column is what (`metaeval init` writes a map)"
+        )
+    return from_frames(frame.drop(columns=list(_SAID)).drop_duplicates(), frame[[*keys, *_SAID]])
+
+
+def _table(table: object, split: str | None) -> Table:
+    if isinstance(table, str | os.PathLike):
+        return any_table(table, split)
     if isinstance(table, pd.DataFrame):
         # Named levels of the index count as columns.
         named = [n for n in table.index.names if n is not None and n not in table.columns]
@@ -62,5 +89,8 @@ def _table(table: object, given: TableMap) -> Table:
     if isinstance(table, datasets.Dataset):
         return dataset_table(table, "the Dataset")
     if isinstance(table, datasets.DatasetDict):
-        return split_table(table, given.split, "the DatasetDict")
-    raise DataError(f"from_table takes a DataFrame, a Dataset or a DatasetDict, not a {type(table).__name__}")
+        return split_table(table, split, "the DatasetDict")
+    raise DataError(
+        "a table is a DataFrame, a datasets.Dataset, a datasets.DatasetDict or the path of a file, not a "
+        f"{type(table).__name__}"
+    )

@@ -1,0 +1,33 @@
+"""``metaeval evaluators`` and ``runs``: what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from metaeval.cli.options import PATH
+from metaeval.cli.sheets import Sheets, prints_sheets
+
+
+@click.command()
+@click.option("--kind", metavar="KIND", help="Of this kind of study.  [default: of every kind]")
+@click.option(
+    "--data", type=PATH, metavar="DIR", help="Say which of them this data set has what it takes for."
+)
+@prints_sheets()
+def evaluators(kind: str | None, data: Path | None) -> Sheets:
+    """List the evaluators: how each is written in a study, what it does, and what it needs."""
+    from metaeval.study.commands.overview import evaluators_sheet
+
+    return [evaluators_sheet(kind, data)]
+
+
+@click.command()
+@click.argument("folder", type=PATH, default=Path("results"))
+@prints_sheets()
+def runs(folder: Path) -> Sheets:
+    """List the runs in FOLDER: study, data set, date, whether it is finished, evaluators, cost."""
+    from metaeval.runs.listing import runs_sheet
+
+    return [runs_sheet(folder)]

@@ -1,0 +1,239 @@
+"""Python functions as evaluators: of a unit, or of the table of all units."""
+
+from __future__ import annotations
+
+import hashlib
+import numbers
+import secrets
+import sys
+from dataclasses import dataclass, field
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from metaeval.base.errors import DataError, SpecError, shown
+from metaeval.base.frames import row_text
+from metaeval.base.records import Kind
+from metaeval.base.spec import EvaluatorSpec
+from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.grid import Grid, rows_of
+from metaeval.kinds.kind import kind_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import pandas as pd
+
+    from metaeval.base.records import DataOfKind
+
+
+@dataclass(frozen=True, slots=True)
+class OfFrame:
+    """A function of the table of all units; see `of_frame`."""
+
+    function: Callable[[pd.DataFrame], Any]
+
+
+def of_frame(function: Callable[[pd.DataFrame], Any]) -> OfFrame:
+    """Mark a function as one of the table of all units, so that it can be given as an evaluator.
+
+    Parameters
+    ----------
+    function
+        Takes a DataFrame with one row per unit and returns one number per row. The columns are the fields
+        that a function of a unit finds by name.
+
+    Examples
+    --------
+    >>> import metaeval as me
+    >>> words = me.of_frame(lambda frame: frame["explanation"].str.split().str.len())
+    >>> me.score(me.load("data/sample"), {"words": words}).evaluators
+    ('words',)
+    """
+    return OfFrame(function)
+
+
+@dataclass(frozen=True, repr=False)
+class Function(BaseEvaluator):
+    """A Python function: one number per unit, the same for each aspect.
+
+    Parameters
+    ----------
+    name
+        What it is called in specs and messages.
+    function
+        Of a unit: an object with the fields of the unit by name. It returns a number, or None for no score.
+        Or what `of_frame` returned.
+    """
+
+    kind: ClassVar[Kind] = Kind.RECORDED
+
+    name: str
+    function: Callable[[Any], Any] | OfFrame
+    _identity: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        code = _code_of(self._called, set())
+        # A function that cannot be told from another one is scored anew each time.
+        object.__setattr__(self, "_identity", code or f"unknown {secrets.token_hex(16)}")
+
+    @property
+    def spec(self) -> EvaluatorSpec:
+        """Its name; the function itself has no text."""
+        return EvaluatorSpec("Function", (self.name,))
+
+    @property
+    def _called(self) -> Callable[[Any], Any]:
+        return self.function.function if isinstance(self.function, OfFrame) else self.function
+
+    def signature(self, data: DataOfKind) -> Mapping[str, Any]:
+        """Return where the function is from, and a hash of its code.
+
+        The hash covers the values and functions that it names. ``unknown`` and a random number stand for a
+        function that names anything else, such as a model: its scores are never taken up again.
+        """
+        where = getattr(self._called, "__module__", ""), getattr(self._called, "__qualname__", "")
+        of = "all units" if isinstance(self.function, OfFrame) else "a unit"
+        return {"function": ".".join(filter(None, where)), "of": of, "code": self._identity}
+
+    def grid(self, data: DataOfKind, aspects: Sequence[str]) -> Grid:
+        """Return what the function returns; None is no score."""
+        frame = units_frame(data)
+        values = self._of_frame(frame) if isinstance(self.function, OfFrame) else self._of_units(frame, data)
+        scores = np.array([self._number(value, frame, row, data) for row, value in enumerate(values)])
+        return Grid.repeated(scores.astype(np.float64), len(aspects))
+
+    def _of_units(self, frame: pd.DataFrame, data: DataOfKind) -> Iterator[Any]:
+        names = [str(c) for c in frame.columns]
+        for row, values in enumerate(rows_of(frame, list(frame.columns))):
+            unit = SimpleNamespace()
+            unit.__dict__.update(zip(names, values, strict=True))
+            try:
+                yield self._called(unit)
+            except Exception as error:
+                have = f"; a unit has {', '.join(names)}" if isinstance(error, AttributeError) else ""
+                raise DataError(
+                    f"the function {self.name!r} failed at the unit with {row_text(frame, row, data.keys)}: "
+                    f"{_said(error)}{have}"
+                ) from error
+
+    def _of_frame(self, frame: pd.DataFrame) -> list[Any]:
+        import pandas as pd
+
+        try:
+            found = self._called(frame.copy())
+        except Exception as error:
+            have = f"; the columns are {', '.join(frame.columns)}" if isinstance(error, KeyError) else ""
+            raise DataError(f"the function {self.name!r} failed: {_said(error)}{have}") from error
+        if isinstance(found, pd.Series) and found.index.is_unique and set(found.index) == set(frame.index):
+            found = found.reindex(frame.index)  # it may have sorted the rows
+        values = list(found) if hasattr(found, "__len__") and not isinstance(found, str) else None
+        if values is None or len(values) != len(frame):
+            what = f"a value of type {type(found).__name__}" if values is None else f"{len(values):,} values"
+            raise DataError(
+                f"the function {self.name!r} returns {what} for a frame of {len(frame):,} units; "
+                "it must return one number per row"
+            )
+        return values
+
+    def _number(self, value: Any, frame: pd.DataFrame, row: int, data: DataOfKind) -> float:  # noqa: ANN401
+        import pandas as pd
+
+        if value is None or value is pd.NA:
+            return np.nan
+        if isinstance(value, numbers.Real | np.bool_) and np.isfinite(number := float(value)):
+            return number
+        raise DataError(
+            f"the function {self.name!r} returns {shown(value)} for the unit with "
+            f"{row_text(frame, row, data.keys)}; it must return a finite number, or None for no score"
+        )
+
+
+def is_function(given: object) -> bool:
+    """Say whether an evaluator is given as a function."""
+    return isinstance(given, OfFrame) or (
+        callable(given) and not isinstance(given, type) and not hasattr(given, "spec")
+    )
+
+
+def function_named(name: str | None, function: Any) -> Function:  # noqa: ANN401 - what `is_function` said
+    """Return a function as an evaluator, under its own name if none is given.
+
+    Raises
+    ------
+    SpecError
+        If it has none: a lambda.
+    """
+    if name is None:
+        called = function.function if isinstance(function, OfFrame) else function
+        name = getattr(called, "__name__", "<lambda>")
+        if not name.isidentifier():
+            raise SpecError("a function without a name is given; name it: {'mine': lambda unit: …}")
+    return Function(name, function)
+
+
+def units_frame(data: DataOfKind) -> pd.DataFrame:
+    """Return all that is known of each unit, one row per unit: what the kind of study shows of it, too.
+
+    Texts that are missing are None.
+    """
+    frame: pd.DataFrame = getattr(data, data.frames[0]).reset_index(drop=True)
+    if hasattr(data, "kind"):
+        view = kind_named(data.kind).unit_view(data, ())
+        shows = {of.title.replace(" ", "_"): of.texts for of in view.texts}
+        shows |= {column.name: column.texts for column in view.columns}
+        further: dict[str, Any] = {name: list(of) for name, of in shows.items() if name not in frame}
+        frame = frame.assign(**further)
+    texts = [c for c in frame.columns if frame[c].dtype.kind not in "iufb"]
+    return frame.assign(**{c: frame[c].astype(object).where(frame[c].notna(), None) for c in texts})
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _code_of(given: object, seen: set[int]) -> str:
+    """Return a SHA-256 of a function and of all that it names; an empty text if some of that is not known."""
+    if not isinstance(given, FunctionType):
+        return ""
+    seen.add(id(given))
+    cells = zip(given.__code__.co_freevars, given.__closure__ or (), strict=True)
+    around = {**given.__globals__, **{name: cell.cell_contents for name, cell in cells}}
+    parts = [*_texts(given.__code__), repr(given.__defaults__), repr(given.__kwdefaults__)]
+    for name in sorted(_names(given.__code__) & {*around}):
+        value = around[name]
+        if id(value) in seen:
+            continue
+        match value:
+            case str() | bytes() | int() | float() | None:
+                known = repr(value)
+            case FunctionType():
+                known = _code_of(value, seen)
+            case BuiltinFunctionType():
+                known = f"{value.__module__}.{value.__qualname__}"
+            case ModuleType() if name in sys.stdlib_module_names or hasattr(value, "__version__"):
+                known = f"{value.__name__} {getattr(value, '__version__', '')}"
+            case _:
+                known = ""
+        if not known:
+            return ""
+        parts.append(f"{name} is {known}")
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _texts(code: CodeType) -> Iterator[str]:
+    """Yield what a compiled function does, without where it stands."""
+    yield code.co_code.hex()
+    yield repr((code.co_names, code.co_varnames, code.co_freevars))
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            yield from _texts(value)
+        else:
+            # A set has an order of its own in each process.
+            yield repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value)
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = (_names(value) for value in code.co_consts if isinstance(value, CodeType))
+    return {*code.co_names, *code.co_freevars}.union(*inner)
