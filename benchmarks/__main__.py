@@ -19,11 +19,12 @@ from benchmarks import (
     judging,
     large_logs,
     llm,
+    out_of_core,
     slates,
     stores,
 )
 
-PARTS = (engine, inference, ensembles, coherence, slates, llm, judging, stores, large_logs)
+PARTS = (engine, inference, ensembles, coherence, slates, llm, judging, stores, large_logs, out_of_core)
 
 
 def main() -> int:

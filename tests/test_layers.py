@@ -49,6 +49,7 @@ HEAVY = (
     "rich",
     "sacrebleu",
     "datasets",
+    "duckdb",
     "openai",
     *("duckdb", "inspect_ai", "MeCab", "mecab_ko", "psycopg", "ray"),
     *("sentence_transformers", "vl_convert", "vllm"),

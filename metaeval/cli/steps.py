@@ -79,6 +79,13 @@ def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: 
 @click.option("--method", type=click.Choice(["percentile", "bca"]), default="percentile", show_default=True)
 @click.option("--confidence", type=float, default=0.95, show_default=True)
 @seed
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "memory", "duckdb"]),
+    default="auto",
+    show_default=True,
+    help="What reads Parquet files: memory, whole; duckdb, piece by piece; auto, duckdb if they are large.",
+)
 @click.option("--out", type=PATH, help="The file to write; else CSV is printed.")
 @talk
 def correlate(
@@ -92,7 +99,11 @@ def correlate(
     out: Path | None,
     **options: Any,
 ) -> None:
-    """Correlate the scores in the file SCORES with the truth of the data set DATA."""
+    """Correlate the scores in SCORES with the truth of the data set DATA.
+
+    SCORES is a file; or a glob of Parquet files, or a folder that holds them, such as
+    scores/evaluator=bleu/part-0.parquet. DATA may be such files too, of ratings.
+    """
     from metaeval.study.steps import correlate_file, records
 
     begin()
@@ -108,6 +119,8 @@ def correlate(
         **options,
     )
     tell_simulated(result.simulation)
+    if "engine" in result.policy and not is_on("quiet"):
+        click.echo(f"metaeval: engine {result.policy['engine']}", err=True)
     if is_on("json"):
         facts = {**result.simulation.record(), "policy": dict(result.policy)}
         tell_json({**facts, "correlations": records(result.frame)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -14,6 +15,7 @@ from metaeval.base.errors import one_of
 from metaeval.base.records import AVERAGE
 from metaeval.base.validation import ByKey, Count, Line, Options, Seed, Share
 from metaeval.engine.alignment.policy import Coefficient, Policy, Prepared, prepare
+from metaeval.engine.out_of_core.files import Parquet, chosen, in_memory, refuse_duckdb
 from metaeval.stats.coefficients.dependent import williams
 from metaeval.stats.coefficients.exact import GroupSums, squarable
 from metaeval.stats.coefficients.grouped import pearson
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import ScoreTable
     from metaeval.engine.board import Cell
+    from metaeval.engine.out_of_core.files import Engine, FilePath
     from metaeval.stats.coefficients.tables import Floats
 
 _MOST = 200_000  # permutations at most, however many pairs there are
@@ -125,8 +128,8 @@ class Comparisons:
 
 
 def compare(
-    scores: ScoreTable | pd.DataFrame,
-    truth: pd.DataFrame,
+    scores: ScoreTable | pd.DataFrame | FilePath,
+    truth: pd.DataFrame | FilePath,
     *,
     aspect: str = AVERAGE,
     level: str = "dataset",
@@ -139,6 +142,7 @@ def compare(
     correction: Literal["holm", "bh", "none"] = "holm",
     alpha: float = 0.05,
     seed: int = 0,
+    engine: Engine = "auto",
 ) -> Comparisons:
     """Test every two evaluators for a difference between their correlations with the truth.
 
@@ -147,8 +151,9 @@ def compare(
 
     Parameters
     ----------
-    scores, truth, missing, undefined_groups, units
-        As for `metaeval.correlate`.
+    scores, truth, missing, undefined_groups, units, engine
+        As for `metaeval.correlate`. From files that are read piece by piece there is no Williams' test, and
+        no test of rank coefficients over all units, which takes all scores.
     aspect
         One of the truth's, or ``average``.
     level, coefficient
@@ -175,7 +180,16 @@ def compare(
     given = {"swap": swap, "permutations": permutations, "correction": correction, "alpha": alpha}
     tests = Tests.model_validate({**given, "seed": seed})
     cell = correlation_cell(aspect, level, coefficient)
-    return compare_prepared(prepare(scores, truth, policy), cell, tests)
+    if isinstance(scores, str | os.PathLike):
+        files = Parquet.of(scores, "the scores")
+        if chosen(engine, files) == "duckdb":
+            from metaeval.engine.out_of_core.comparing import compare_files  # it imports this module
+
+            return compare_files(files, in_memory(truth, "the truth"), policy, cell, tests)
+        scores = files.frame()
+    else:
+        refuse_duckdb(engine)
+    return compare_prepared(prepare(scores, in_memory(truth, "the truth"), policy), cell, tests)
 
 
 def correlation_cell(aspect: str = AVERAGE, level: str = "dataset", coefficient: str = "pearson") -> Cell:
@@ -201,20 +215,24 @@ def compare_prepared(data: Prepared, by: Cell, tests: Tests, *, corrected_with: 
 
     Raises `MetaevalError` if the data have no such aspect or level, or nothing to swap by.
     """
-    aspect = by["aspect"]
-    one_of(aspect, [*data.aspects, AVERAGE], "there is no aspect", "aspects")
-    chosen = range(len(data.aspects)) if aspect == AVERAGE else [data.aspects.index(aspect)]
+    places = aspects_of(by, data.aspects)
     swap = data.cluster_name(tests.swap)
     clusters = data.clusters(swap)
     return comparisons(
         by,
         data.evaluators,
-        lambda swaps: _tested(data, by, [*chosen], clusters, swaps),
+        lambda swaps: _tested(data, by, places, clusters, swaps),
         tests,
         swap=swap,
         n_clusters=clusters.n,
         corrected_with=corrected_with,
     )
+
+
+def aspects_of(by: Cell, aspects: Sequence[str]) -> list[int]:
+    """Return the places of the aspects that a cell is made of; `MetaevalError` if there is no such aspect."""
+    one_of(by["aspect"], [*aspects, AVERAGE], "there is no aspect", "aspects")
+    return [*range(len(aspects))] if by["aspect"] == AVERAGE else [aspects.index(by["aspect"])]
 
 
 def comparisons(
@@ -285,7 +303,7 @@ def _tested(
     found = Paired(*(np.full((n, n), np.nan) for _ in range(3)))
     p_williams = np.full((n, n), np.nan)
     for group in groups:
-        scored = [_scored(data, group, a, by["level"], clusters) for a in aspects]
+        scored = [scored_alike(data, group, a, by["level"], clusters) for a in aspects]
         tested = paired_permutation(scored, by["coefficient"], swaps, undefined=data.policy.undefined)
         at = np.ix_(group, group)
         for whole, part in (
@@ -299,10 +317,10 @@ def _tested(
     return found, p_williams
 
 
-def _scored(
+def scored_alike(
     data: Prepared, evaluators: Sequence[int], aspect: int, level: str, clusters: Clusters
 ) -> list[AspectScores]:
-    """Return the scores of evaluators on the units that all of them have."""
+    """Return the scores of evaluators on the units that all of them have, for one aspect and level."""
     units = slice(None) if data.mask is None else data.mask[evaluators, aspect].all(axis=0)
     g = data.groupings[level]
     grouping = Grouping(g.group[units].astype(np.int64), g.n_groups, g.between)

@@ -11,6 +11,7 @@ from metaeval.base.records import AVERAGE, COEFFICIENTS, Correlation, Correlatio
 from metaeval.base.simulation import Simulation
 from metaeval.engine.alignment.policy import Policy, Prepared, prepare
 from metaeval.engine.intervals import Bootstrap, IntervalEnds, intervals
+from metaeval.engine.out_of_core.files import Engine, FilePath, Parquet, in_memory, refuse_duckdb
 from metaeval.stats.coefficients.levels import Estimates, estimate
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ _BLOCK = 2**22  # scores worked through at a time: bounds the memory of a wide t
 
 
 def correlate(
-    scores: ScoreTable | pd.DataFrame,
-    truth: pd.DataFrame,
+    scores: ScoreTable | pd.DataFrame | FilePath,
+    truth: pd.DataFrame | FilePath,
     *,
     levels: Sequence[str] = ("dataset", "user", "pair"),
     coefficients: Sequence[str] = COEFFICIENTS,
@@ -34,6 +35,7 @@ def correlate(
     units: Literal["common", "own"] = "common",
     bootstrap: Mapping[str, Any] | None = None,
     seed: int = 0,
+    engine: Engine = "auto",
 ) -> Correlations:
     """Correlate every evaluator's scores with the truth, per aspect and averaged over aspects.
 
@@ -42,9 +44,12 @@ def correlate(
     scores
         A `ScoreTable`, or a frame with the columns ``user_id, item_id, generator, evaluator, aspect, score``
         (and ``status``). Without an aspect a score holds for all of them. A unit without a row is missing.
+        Or the path of a Parquet file, a glob such as ``"scores/*.parquet"``, or a folder of such files, which
+        may lie in folders such as ``evaluator=bleu``.
     truth
         A frame with the same key columns, ``aspect`` and ``rating``. Its rows say which units are judged; a
         rating of NaN was asked for and not given. Key columns that no level needs may be absent from both.
+        Or Parquet files, as for ``scores``.
     levels
         ``dataset``: over all units. ``user``, ``pair``, ``item``: the mean of the correlations within the
         groups. ``generator``: of the generators' means.
@@ -66,6 +71,10 @@ def correlate(
         for few clusters) and ``seed``. Every evaluator, aspect and level meets the same resamples.
     seed
         Of the resamples, unless ``bootstrap`` names one.
+    engine
+        ``memory`` reads files whole; ``duckdb`` (extra ``duckdb``) reads scores in files piece by piece. Both
+        give the same numbers. ``auto`` takes ``duckdb`` for scores that would take more than half of the
+        available memory, at 200 bytes per row. The result's ``policy`` says which engine read files.
 
     Returns
     -------
@@ -88,7 +97,13 @@ def correlate(
     {'evaluator': 'judge', 'aspect': 'fit', 'estimate': 1.0}
     """
     policy = Policy.of(levels, coefficients, missing, undefined_groups, units)
-    return correlated(prepare(scores, truth, policy), scores, Bootstrap.read(bootstrap, seed))
+    wanted = Bootstrap.read(bootstrap, seed)
+    if isinstance(scores, ScoreTable | pd.DataFrame):
+        refuse_duckdb(engine)
+        return correlated(prepare(scores, in_memory(truth, "the truth"), policy), scores, wanted)
+    from metaeval.engine.out_of_core.correlating import correlate_files  # it imports this module
+
+    return correlate_files(Parquet.of(scores, "the scores"), truth, policy, wanted, engine=engine)
 
 
 def correlated(data: Prepared, scores: ScoreTable | pd.DataFrame, wanted: Bootstrap | None) -> Correlations:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from metaeval.base.errors import DataError, MetaevalError, Problem, SpecError, nearest, sound
 from metaeval.base.files import replacing
 from metaeval.base.formulas import to_csv, unprotected
+from metaeval.base.keys import key_columns, levels_of
 from metaeval.base.progress import progress
 from metaeval.base.records import COEFFICIENTS, LEVELS, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.correlation import correlate
+from metaeval.engine.alignment.policy import Policy, allowed, prepare
+from metaeval.engine.correlation import correlated
+from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.out_of_core.correlating import correlate_files
+from metaeval.engine.out_of_core.files import ENGINES, Parquet, chosen
 from metaeval.judging.lost import lost_calls
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
@@ -26,11 +32,12 @@ from metaeval.study.specs import holds_truth
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
 
     from metaeval.base.records import Correlations
+    from metaeval.engine.out_of_core.files import Engine
     from metaeval.judging.lost import LostCalls
     from metaeval.reports import Leaderboard
 
@@ -61,36 +68,61 @@ def correlate_file(
     undefined_groups: Literal["skip", "zero"] = "skip",
     units: Literal["common", "own"] = "common",
     bootstrap: Mapping[str, Any] | None = None,
+    engine: Engine = "auto",
     out: str | os.PathLike[str] | None = None,
 ) -> Correlations:
-    """Correlate the scores in a file with the truth of a data set; write the result if ``out`` is given.
+    """Correlate scores in files with the truth of a data set; write the result if ``out`` is given.
 
-    The options are those of `metaeval.correlate`; by default the levels are those that the data have.
+    ``scores`` may be a folder or a glob of Parquet files, and ``data`` Parquet files of ratings. The options
+    are those of `metaeval.correlate`; by default the levels are those that the data have.
     """
     if out is not None:
         check_writable(Path(out))
-    loaded = load(data)
-    frame = read_scores(Path(scores), loaded.keys)
-    spec = build(truth, known=known_for(loaded)).spec
-    for name in frame["evaluator"].unique():
-        with contextlib.suppress(SpecError):  # the name need not be a spec
-            if why := holds_truth(EvaluatorSpec.parse(name), spec):
-                raise MetaevalError(why)
-    ratings = truth_ratings(score(loaded, [truth]))
-    usable = [level for level in LEVELS if "user_id" in loaded.keys or level not in ("user", "pair")]
-    result = correlate(
-        ScoreTable(frame, simulated=loaded.simulated),
-        ratings,
-        levels=list(levels or usable[:3]),
-        coefficients=list(coefficients or COEFFICIENTS),
-        missing=missing,
-        undefined_groups=undefined_groups,
-        units=units,
-        bootstrap=bootstrap,
+    path, in_files = Path(scores), Parquet.named(data)
+    check: Callable[[Iterable[object]], None] | None = None
+    if in_files:
+        if truth != "User()":
+            raise MetaevalError(f"--truth is of a data set, and {data} holds the ratings; leave it out")
+        ratings = Parquet.of(data, "the truth").frame()
+        keys, simulated = key_columns(ratings), False
+    else:
+        loaded = load(data)
+        check = partial(_refuse_truth, build(truth, known=known_for(loaded)).spec)
+        ratings, keys, simulated = truth_ratings(score(loaded, [truth])), loaded.keys, loaded.simulated
+    usable = [level for level in LEVELS if level in levels_of(keys)]
+    policy = Policy.of(
+        list(levels or usable[:3]), list(coefficients or COEFFICIENTS), missing, undefined_groups, units
     )
+    wanted = Bootstrap.read(bootstrap)
+    allowed("engine", [engine], ENGINES)
+    whole = path.is_file() and not in_files and engine != "duckdb"
+    if whole and (not Parquet.named(path) or chosen(engine, Parquet.of(path, "the scores")) == "memory"):
+        table = ScoreTable(read_scores(path, keys), simulated=simulated)
+        if check:
+            check(table.evaluators)
+        result = correlated(prepare(table, ratings, policy), table, wanted)
+    else:
+        result = correlate_files(
+            Parquet.of(path, "the scores"),
+            ratings,
+            policy,
+            wanted,
+            engine=engine,
+            simulated=simulated,
+            text_keys=not in_files,
+            check=check,
+        )
     if out is not None:
         write_frame(result.frame, Path(out))
     return result
+
+
+def _refuse_truth(truth: EvaluatorSpec, names: Iterable[object]) -> None:
+    """See that none of the evaluators is the truth itself."""
+    for name in names:
+        with contextlib.suppress(SpecError):  # the name need not be a spec
+            if why := holds_truth(EvaluatorSpec.parse(str(name)), truth):
+                raise MetaevalError(why)
 
 
 def leaderboard_records(board: Leaderboard) -> dict[str, Any]:

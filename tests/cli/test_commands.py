@@ -114,6 +114,29 @@ def test_score_then_correlate(
     assert printed == Path("out/correlations.csv").read_text(encoding="utf-8")
 
 
+def test_correlate_parquet_files(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("duckdb")
+    ok(capsys, "score", "tiny", "Length()", "Annotator('1')", "--out", "s.parquet")
+    table = pd.read_parquet("s.parquet")
+    for number, (evaluator, rows) in enumerate(table.groupby("evaluator", sort=False)):
+        Path(f"scores/evaluator={evaluator}").mkdir(parents=True)
+        rows.drop(columns="evaluator").to_parquet(f"scores/evaluator={evaluator}/{number}.parquet")
+    expected = ok(capsys, "correlate", "tiny", "s.parquet", "--resamples", "20")
+    for scores in ("s.parquet", "scores", "scores/*/*.parquet"):
+        for engine in ("duckdb", "memory"):
+            code = main(["correlate", "tiny", scores, "--resamples", "20", "--engine", engine])
+            printed = capsys.readouterr()
+            assert (code, sorted(printed.out.split())) == (0, sorted(expected.split()))
+            assert ("engine duckdb" in printed.err) is (engine == "duckdb")
+    # The truth as a table of its own, whose keys are numbers.
+    ratings = pd.read_csv("tiny/ratings.csv").query("rater == 'user'").drop(columns="rater")
+    ratings.to_parquet("truth.parquet")
+    assert main(["correlate", "truth.parquet", "scores", "--resamples", "20"]) == 0
+    assert sorted(capsys.readouterr().out.split()) == sorted(expected.split())
+    assert main(["correlate", "truth.parquet", "scores", "--truth", "Annotator('1')"]) == 2
+    assert "leave it out" in capsys.readouterr().err
+
+
 def test_correlate_options(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ok(capsys, "score", "tiny", "Length()", "--out", "s.csv")
     options = ["--levels", "item, generator", "--coefficients", "kendall", "--undefined-groups", "zero"]

@@ -7,7 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from metaeval.cli.options import resampled
+from metaeval.cli.steps import correlate
 from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.out_of_core.files import ENGINES
 
 
 @pytest.mark.parametrize("name", ["resamples", "seed"])
@@ -24,3 +26,9 @@ def test_the_options_of_a_bootstrap_are_those_of_its_model(name: str) -> None:
             assert getattr(Bootstrap.model_validate({name: end}, context={}), name) == end
             with pytest.raises(ValidationError):
                 Bootstrap.model_validate({name: end + beyond}, context={})
+
+
+def test_the_engines_of_correlate_are_those_that_there_are() -> None:
+    option = next(p for p in correlate.params if p.name == "engine")
+    assert isinstance(option.type, click.Choice)
+    assert tuple(option.type.choices) == ENGINES

@@ -64,15 +64,15 @@ def align(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> A
     Raises `DataError` if a column is missing, a unit stands twice, a value is infinite or not a number, or
     nothing matches.
     """
-    keys = _key_columns(scores, truth)
+    keys = shared_keys(scores, truth)
     known = levels_of(keys)
     for level in levels:
         if level not in known:
             raise _no_level(level, scores, truth, keys)
     _require(scores, ("evaluator", "score"), "the scores")
     _require(truth, ("aspect", "rating"), "the truth")
-    ratings = _numbers(truth["rating"], "the truth")
-    values = _numbers(scores["score"], "the scores")
+    ratings = column_numbers(truth["rating"], "the truth")
+    values = column_numbers(scores["score"], "the scores")
 
     codes = [shared_codes(truth[k], scores[k], k) for k in keys]
     key_of_truth, key_of_score, space = combined(codes, len(truth), len(scores))
@@ -103,7 +103,7 @@ def align(scores: pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> A
     )
 
 
-def _key_columns(scores: pd.DataFrame, truth: pd.DataFrame) -> list[str]:
+def shared_keys(scores: pd.DataFrame, truth: pd.DataFrame) -> list[str]:
     """Return the key columns that both frames have."""
     keys = matched(truth, scores)
     if not keys:
@@ -143,24 +143,32 @@ def _have(name: str) -> str:
     return f"{name} {'have' if name.endswith('s') else 'has'}"
 
 
-def _numbers(column: pd.Series[Any], name: str) -> Floats:
+def column_numbers(column: pd.Series[Any], name: str) -> Floats:
+    """Return a column as floats; `DataError` if a value is infinite or no number."""
     try:
         numbers: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
         raise DataError(f"column {column.name!r} of {name} must hold numbers: {error}") from error
     infinite = np.isinf(numbers)
     if infinite.any():
-        row = int(infinite.argmax())
-        raise DataError(
-            f"column {column.name!r} of {name} holds an infinite value in row {row}; use NaN for none"
-        )
+        raise infinite_value(str(column.name), name, int(infinite.argmax()))
     return numbers
+
+
+def infinite_value(column: str, name: str, row: int | str) -> DataError:
+    """Return the error for a value that is not finite."""
+    return DataError(f"column {column!r} of {name} holds an infinite value in row {row}; use NaN for none")
+
+
+def empty_cell(column: str, name: str, row: int | str) -> DataError:
+    """Return the error for a name that is not there."""
+    return DataError(f"column {column!r} of {name} is empty in row {row}")
 
 
 def _labels(column: pd.Series[Any], name: str, where: str) -> tuple[list[str], Ints]:
     codes, distinct = numbered_runs(column.array)
     if (codes < 0).any():
-        raise DataError(f"column {name!r} of {where} is empty in row {int((codes < 0).argmax())}")
+        raise empty_cell(name, where, int((codes < 0).argmax()))
     return [str(d) for d in distinct], codes
 
 
@@ -207,7 +215,7 @@ def _cube(
     """Lay the scores out by evaluator, aspect and unit; a score without an aspect holds for all of them."""
     evaluators, evaluator = _labels(scores["evaluator"], "evaluator", "the scores")
     n_aspects = len(aspects)
-    everywhere, aspect = _aspects_of_scores(scores, aspects)
+    everywhere, aspect = aspects_of_scores(scores, aspects)
     kept = unit >= 0
     size = len(evaluators) * n_aspects * n_units
     place: Ints = unit if size == n_units else unit.astype(np.int64)
@@ -242,7 +250,7 @@ def _cube(
     return evaluators, flat.reshape(shape), None if shown is None else shown.reshape(shape)
 
 
-def _aspects_of_scores(scores: pd.DataFrame, aspects: list[str]) -> tuple[Bools, Ints | None]:
+def aspects_of_scores(scores: pd.DataFrame, aspects: list[str]) -> tuple[Bools, Ints | None]:
     """Return which rows hold for every aspect, and each row's aspect; None for the latter if all rows do."""
     if "aspect" not in scores.columns:
         return np.ones(len(scores), dtype=bool), None

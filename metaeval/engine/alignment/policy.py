@@ -142,6 +142,8 @@ class Prepared:
     """Key column, in order → the code of each unit's value, shape (U,)."""
     labels: Mapping[str, pd.Index[Any]]
     """Key column → what the codes stand for."""
+    used: Bools | None = None
+    """Shape (A, U): units that enter for any evaluator, if these are some of the evaluators only."""
     found: dict[tuple[str, str], Estimates] = field(default_factory=dict, init=False, repr=False)
     """What `metaeval.engine.correlation.estimates` found: it is asked several times."""
 
@@ -207,7 +209,8 @@ class Prepared:
             codes[order] = np.arange(len(order))
         else:
             codes = of_name[columns[name]]
-        return Clusters(codes, len(codes)).among(np.logical_or.reduce(self.entering, axis=(0, 1)))
+        entering = self.entering if self.used is None else self.used[None]
+        return Clusters(codes, len(codes)).among(np.logical_or.reduce(entering, axis=(0, 1)))
 
 
 def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Policy) -> Prepared:
@@ -258,7 +261,11 @@ def under(policy: Policy, data: Aligned) -> Prepared:
     else:
         scores = data.scores
     if policy.common and mask is not None and len(data.evaluators) > 1:
-        mask = _common(mask, data)
+        n_units = mask.sum(axis=2)
+        common = Common(*data.truth.shape)
+        common.meet(mask, n_units > 0)
+        refuse_nothing_common(data.aspects, data.evaluators, n_units, common.shared.sum(axis=1))
+        mask &= common.shared
     return Prepared(
         policy,
         data.evaluators,
@@ -274,16 +281,29 @@ def under(policy: Policy, data: Aligned) -> Prepared:
     )
 
 
-def _common(mask: Bools, data: Aligned) -> Bools:
-    """Narrow every evaluator down to the units that all evaluators with any score have, aspect by aspect."""
-    scored = np.logical_or.reduce(mask, axis=2)  # evaluators × aspects
-    shared = np.logical_and.reduce(mask | ~scored[:, :, None], axis=0)
-    for a, aspect in enumerate(data.aspects):
-        if scored[:, a].any() and not shared[a].any():
-            fewest = min(np.flatnonzero(scored[:, a]), key=lambda e: int(mask[e, a].sum()))
+class Common:
+    """The units that all evaluators with any score for an aspect have, found some evaluators at a time."""
+
+    def __init__(self, n_aspects: int, n_units: int) -> None:
+        self.shared = np.ones((n_aspects, n_units), dtype=bool)
+        self.entering = np.zeros((n_aspects, n_units), dtype=bool)
+        """Units of any evaluator."""
+
+    def meet(self, mask: Bools, scored: Bools) -> None:
+        """Narrow the units down to those of more evaluators; shapes (E, A, U), and (E, A): with any unit."""
+        self.shared &= np.logical_and.reduce(mask | ~scored[:, :, None], axis=0)
+        self.entering |= np.logical_or.reduce(mask, axis=0)
+
+
+def refuse_nothing_common(
+    aspects: Sequence[str], evaluators: Sequence[str], n_units: Ints, n_shared: Ints
+) -> None:
+    """Raise `DataError` if evaluators with units, shape (E, A), share none for an aspect, shape (A,)."""
+    for a, aspect in enumerate(aspects):
+        scored = np.flatnonzero(n_units[:, a]).tolist()
+        if scored and not n_shared[a]:
+            fewest = min(scored, key=lambda e: int(n_units[e, a]))
             raise DataError(
-                f"no unit has a score for {aspect!r} from every evaluator ({data.evaluators[fewest]!r} has "
-                f"only {int(mask[fewest, a].sum())}); leave it out, fill missing scores, or say units: own"
+                f"no unit has a score for {aspect!r} from every evaluator ({evaluators[fewest]!r} has "
+                f"only {int(n_units[fewest, a])}); leave it out, fill missing scores, or say units: own"
             )
-    narrowed: Bools = mask & shared
-    return narrowed

@@ -101,7 +101,7 @@ def estimate(
         groups = {level: _groups_of_rows(g, rows, mask) for level, g in within.items()}
         n_groups = [rows * g.n_groups for g in within.values()]
         r, n = _grouped(first, second, list(groups.values()), n_groups, coefficients)
-        found = _averages(
+        found = averages(
             r, n, {level: g.n_groups for level, g in within.items()}, rows, coefficients, undefined
         )
     for level, g in groupings.items():
@@ -159,7 +159,7 @@ def _pieces(group: Ints, n_groups: int) -> Iterator[tuple[int, int, int, int]]:
         start = end
 
 
-def _averages(  # noqa: PLR0917 - what `estimate` has at hand, passed on
+def averages(  # noqa: PLR0917 - what `estimate` has at hand, passed on
     r: Floats,
     n: Floats,
     n_groups: Mapping[str, int],
@@ -212,6 +212,14 @@ def _between(  # noqa: PLR0917 - the arguments of `estimate`, passed on
         if mask is not None or of_y not in shared:
             shared[of_y] = GroupSums.of(y[of_y, units], group, g.n_groups).means()
         y_means[row] = shared[of_y]
+    return of_means(x_means, y_means, counts, coefficients, undefined)
+
+
+def of_means(
+    x_means: Floats, y_means: Floats, counts: Ints, coefficients: Sequence[str], undefined: Undefined
+) -> dict[str, Estimates]:
+    """Correlate the means of groups in each row; groups whose number of units is 0 have none."""
+    rows = len(counts)
     there = counts > 0
     a = encode(np.where(there, x_means, 0.0))
     b = encode(np.where(there, y_means, 0.0))

@@ -115,6 +115,16 @@ class ContingencyTables:
         return cls(g[first], a[first], b[first], count, n_groups, x.values, y.values)
 
     @classmethod
+    def merged(cls, x: Coded, y: Coded, group: Ints, count: Floats, n_groups: int) -> ContingencyTables:
+        """Add up cells of which several may have one group, x and y."""
+        order = np.lexsort((y.codes.ravel(), x.codes.ravel(), group))
+        g, a, b = (c.ravel()[order] for c in (group, x.codes, y.codes))
+        first = np.flatnonzero(changes(g) | changes(a) | changes(b))
+        return cls(
+            g[first], a[first], b[first], np.add.reduceat(count[order], first), n_groups, x.values, y.values
+        )
+
+    @classmethod
     def stack(cls, tables: list[ContingencyTables]) -> ContingencyTables:
         """Put the groups of several tables over the same codes one after the other."""
         if len(tables) == 1:

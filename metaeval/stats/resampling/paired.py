@@ -74,6 +74,10 @@ class AspectScores:
             self.x, self.y, self.grouping, self.clusters, [coefficient], undefined=undefined, addable=True
         )
 
+    def comparable(self, coefficient: str, undefined: Undefined) -> Statistic:
+        """Return the statistic of the standardized scores; its sums can be added to those of others."""
+        return _snapped([self.standardized()])[0].statistic(coefficient, undefined)
+
 
 @dataclass(frozen=True, slots=True)
 class Paired:
@@ -116,6 +120,20 @@ def paired_permutation(
         return Paired(*(np.full((n, n), np.nan) for _ in range(3)))
     aspects = [_snapped([s.standardized() for s in aspect]) for aspect in aspects]
     statistics = [[s.statistic(coefficient, undefined) for s in aspect] for aspect in aspects]
+    swapped = _permuted(statistics, swaps)
+    return _tested(statistics, swapped or _general(aspects, coefficient, swaps, undefined), swaps)
+
+
+@one_thread()
+def paired_statistics(statistics: Sequence[Sequence[Statistic]], swaps: Swaps) -> Paired | None:
+    """Do as `paired_permutation`, of the statistics of `AspectScores.comparable`; None if it takes scores."""
+    swapped = _permuted(statistics, swaps)
+    return None if swapped is None else _tested(statistics, swapped, swaps)
+
+
+def _permuted(statistics: Sequence[Sequence[Statistic]], swaps: Swaps) -> _Permuted | None:
+    """Swap what statistics are functions of; None if their units are to be swapped one by one."""
+    n = len(statistics[0])
     one_type = all(len({type(s) for s in aspect}) == 1 for aspect in statistics)
     nested = [[s for s in aspect if isinstance(s, Nested)] for aspect in statistics]
     moments = [[s for s in aspect if isinstance(s, Moments)] for aspect in statistics]
@@ -123,14 +141,12 @@ def paired_permutation(
     if all(len(aspect) == n for aspect in nested):
         alike = np.triu(_average_alike(nested), 1)
         rest = np.triu(~alike, 1)
-        swapped: _Permuted = chain(_same_groups(nested, swaps, alike), _linear(nested, swaps, rest))
-    elif all(len(aspect) == n and _over_all_alike(aspect) for aspect in moments):
-        swapped = _same_units(moments, swaps)
-    elif one_type and all(len(aspect) == n for aspect in linear):
-        swapped = _linear(linear, swaps)
-    else:
-        swapped = _general(aspects, coefficient, swaps, undefined)
-    return _tested(statistics, swapped, swaps)
+        return chain(_same_groups(nested, swaps, alike), _linear(nested, swaps, rest))
+    if all(len(aspect) == n and _over_all_alike(aspect) for aspect in moments):
+        return _same_units(moments, swaps)
+    if one_type and all(len(aspect) == n for aspect in linear):
+        return _linear(linear, swaps)
+    return None
 
 
 @one_thread()

@@ -1,0 +1,1 @@
+"""Scores in Parquet files that do not fit in memory → the numbers that the engine gives of frames."""
