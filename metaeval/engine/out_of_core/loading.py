@@ -62,7 +62,7 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class Counted:
+class Scan:
     """What a pass over the scores says of them."""
 
     evaluators: list[str]
@@ -97,7 +97,7 @@ def load(
     return loaded
 
 
-def read(source: Source, counted: Counted, levels: Sequence[str]) -> Loaded:
+def read(source: Source, counted: Scan, levels: Sequence[str]) -> Loaded:
     """Lay the scores of a source out over the units of its truth."""
     of_truth = source.truth_alone(levels)
     aspects_of_scores(pd.DataFrame({"aspect": counted.aspects}), of_truth.aspects)
@@ -162,7 +162,7 @@ class Source:
         found = align(none, self.truth, levels)
         return replace(found, evaluators=[], scores=found.scores[:0])
 
-    def counted(self) -> Counted:
+    def counted(self) -> Scan:
         """Go over the scores once."""
         first = self.head["score"]
         column_numbers(first[~first.isin([math.inf, -math.inf])], "the scores")
@@ -181,7 +181,7 @@ class Source:
         low = min((g[3] for g in groups if g[3] is not None), default=0.0)
         high = max((g[4] for g in groups if g[4] is not None), default=0.0)
         on_scale = high - low <= LARGEST and all(g[5] is not False for g in groups)
-        return Counted(
+        return Scan(
             list(dict.fromkeys(g[0] for g in groups)),
             list(dict.fromkeys(g[1] for g in groups)),
             low if on_scale else None,
@@ -191,7 +191,7 @@ class Source:
     def _score(self) -> str:
         return f"{self.columns['score']}::DOUBLE"
 
-    def name_units(self, truth: Aligned, counted: Counted) -> None:
+    def name_units(self, truth: Aligned, counted: Scan) -> None:
         """Hand the numbers of evaluators, aspects and units to DuckDB, which joins by them."""
         import pyarrow as pa
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from metaeval.engine.intervals import Bootstrap
     from metaeval.engine.out_of_core.database import DuckDb
     from metaeval.engine.out_of_core.files import Parquet
-    from metaeval.engine.out_of_core.loading import Counted
+    from metaeval.engine.out_of_core.loading import Scan
     from metaeval.stats.coefficients.tables import Ints
 
 _RANKED = 60
@@ -129,7 +129,7 @@ def _without_units(truth: Aligned) -> Aligned:
 
 
 def _refuse_ranks(
-    policy: Policy, nested: list[str], counted: Counted, truth: Parquet, between: list[bool]
+    policy: Policy, nested: list[str], counted: Scan, truth: Parquet, between: list[bool]
 ) -> None:
     """Say what cannot be summed over parts, before it takes hours."""
     levels = [n for n, b in zip(policy.levels, between, strict=True) if not b and n not in nested]
