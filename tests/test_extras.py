@@ -9,6 +9,7 @@ import pytest
 
 from metaeval.base.errors import MissingExtraError
 from metaeval.cli import cli
+from metaeval.engine.out_of_core.database import database
 from metaeval.judging.settings import JudgingOptions
 from metaeval.judging.workers.options import workers_of
 from metaeval.kinds.explanations.text.tokenizers import check_tokenizer
@@ -43,6 +44,7 @@ def _log(tmp_path: Path, sample: Path) -> None:
 
 
 NEEDS: dict[str, tuple[str, str, Callable[[Path, Path], object]]] = {
+    "duckdb": ("duckdb", "engine 'duckdb'", lambda *_: database().__enter__()),
     "embeddings": ("sentence_transformers", "embeddings by 'x'", lambda *_: text_vectors(["a"], "x")),
     "figures": ("vl_convert", "drawing figures", lambda *_: check_drawing()),
     "inspect": ("inspect_ai.log", "reading a log of inspect", _log),

@@ -76,7 +76,7 @@ def report_of(
         truth=record.truth.spec,
         version=record.metaeval,
         facts=list(_facts(data, record)),
-        glossary=_glossary(entries, found.glossary, costs, view.texts[0].title),
+        glossary=_glossary(entries, found, costs, view.texts[0].title),
         policy=board.policy,
         lost=board.lost,
         evaluators=entries,
@@ -154,13 +154,19 @@ def _size_text(data: DataSet) -> str:
 
 
 def _glossary(
-    entries: Sequence[ListedEvaluator], of_kind: Sequence[tuple[str, str]], costs: pd.DataFrame, text: str
+    entries: Sequence[ListedEvaluator], found: Results, costs: pd.DataFrame, text: str
 ) -> list[tuple[str, str]]:
     failures = {status for e in entries for status, n in e.statuses.items() if n and status != Status.OK}
     priced = len(costs) and costs.filter([c.name for c in COSTS]).notna().to_numpy().any()
     return [
         ("truth", "the ratings that scores are compared with"),
-        *of_kind,
+        *found.glossary,
+        (
+            "cluster",
+            "the best evaluator and those not significantly worse; the best of the rest leads the next one"
+            if found.ranked
+            else "",
+        ),
         ("missing scores", "what the evaluator should have scored in this column and did not"),
         (
             "not scored",

@@ -134,13 +134,15 @@ def test_what_it_starts_works_together(tiny: Path, tmp_path: Path, monkeypatch: 
         wait_for(store["healthcheck"]["test"], dict(os.environ))
         with psycopg.connect(postgres.address("postgres"), autocommit=True) as connection:
             connection.execute("CREATE DATABASE metaeval")  # as the image does
-        passed_on = {"OPENAI_BASE_URL": server.openai, "OPENAI_API_KEY": "of-the-tests"}
-        assert passed_on.keys() <= worker["environment"].keys()
-        inside = os.environ | head["environment"] | passed_on
-        inside = {name: value for name, value in inside.items() if value is not None}
-        for service in (head, worker):
-            stack.enter_context(started(service["command"], inside, tmp_path / "ray.log"))
-            wait_for(head["healthcheck"]["test"], inside)
+        assert {"OPENAI_BASE_URL", "OPENAI_API_KEY"} <= worker["environment"].keys()
+        given_both = {name: value for name, value in head["environment"].items() if value is not None}
+        inside = os.environ | given_both | {"OPENAI_BASE_URL": server.openai}
+        for service, key in ((head, "of-the-head"), (worker, "of-the-worker")):
+            own = inside | {"OPENAI_API_KEY": key}
+            log = tmp_path / f"{key}.log"
+            stack.enter_context(started(service["command"], own, log))
+            wait_for(f"grep -q 'Ray runtime started' {log}", inside)
+        wait_for(head["healthcheck"]["test"], inside)
         typed = TYPED.search(source("how-to/scale.md"))
         assert typed is not None
         metaeval = [sys.executable, "-m", *shlex.split(typed[1])]
@@ -149,3 +151,4 @@ def test_what_it_starts_works_together(tiny: Path, tmp_path: Path, monkeypatch: 
         with psycopg.connect(inside["METAEVAL_STORE"], password=PASSWORD) as connection:
             ((kept,),) = connection.execute("SELECT count(*) FROM metaeval.replies").fetchall()
         assert kept == len(server.log) > 0
+        assert {seen.authorization for seen in server.log} == {"Bearer of-the-worker"}

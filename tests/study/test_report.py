@@ -191,6 +191,8 @@ def test_the_glossary_has_the_words_of_this_study(payload: dict[str, Any]) -> No
     assert "item: the mean" not in told["level"]
     assert "unparsed: no score to be found in the reply" in told["not scored"]
     assert "refused" not in told["not scored"]
+    assert payload["tests"]
+    assert "the best of the rest" in told["cluster"]
 
 
 def test_the_facts_say_what_the_data_are(payload: dict[str, Any]) -> None:

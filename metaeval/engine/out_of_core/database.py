@@ -7,8 +7,9 @@ import glob
 import os
 import shutil
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -16,7 +17,8 @@ from metaeval.base.errors import DataError, MissingExtraError
 from metaeval.engine.out_of_core.files import FILE, available_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Executor
 
     import duckdb
     import pyarrow as pa
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 ROW = "metaeval_row"
 """The column of a view that orders its rows as the files do."""
+T = TypeVar("T")
+
 _SHARE = 4
 """DuckDB gets one part in so many of the memory that is available."""
 _LOCK = "lock"
@@ -32,7 +36,7 @@ _ROWS = 2**20  # handed over at a time
 
 
 @contextlib.contextmanager
-def database() -> Iterator[Database]:
+def database() -> Iterator[DuckDb]:
     """Open DuckDB in memory; what does not fit goes to a temporary folder, which goes with the connection.
 
     Raises `MissingExtraError` if it is not installed.
@@ -48,30 +52,41 @@ def database() -> Iterator[Database]:
             "temp_directory": str(folder),
             "preserve_insertion_order": False,
         }
-        with duckdb.connect(config=options) as connection:
-            yield Database(connection)
+        with ThreadPoolExecutor(1) as thread, duckdb.connect(config=options) as connection:
+            yield DuckDb(connection, thread)
 
 
-class Database:
+class DuckDb:
     """A connection to DuckDB; what it says of a file becomes a `DataError`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
+    def __init__(self, connection: duckdb.DuckDBPyConnection, thread: Executor) -> None:
+        self._connection, self._thread = connection, thread
 
     def rows(self, sql: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
         """Return the rows of a query; ``values`` stand for its question marks."""
-        with _said():
-            return self._connection.execute(sql, values).fetchall()
+        return self._done(lambda: self._connection.execute(sql, values).fetchall())
 
     def batches(self, sql: str) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a query as they come."""
-        with _said():
-            yield from self._connection.sql(sql).to_arrow_reader(_ROWS)
+        with self._done(lambda: self._connection.sql(sql).to_arrow_reader(_ROWS)) as reader:
+            batches = iter(reader)
+            while (batch := self._done(lambda: next(batches, None))) is not None:
+                yield batch
 
     def table(self, sql: str) -> pa.Table:
         """Return the rows of a query as one table."""
+        return self._done(lambda: self._connection.sql(sql).to_arrow_table())
+
+    def _done(self, query: Callable[[], T]) -> T:
+        """Wait for a query in another thread, so that an interrupt stops it at once."""
         with _said():
-            return self._connection.sql(sql).to_arrow_table()
+            found = self._thread.submit(query)
+            try:
+                return found.result()
+            except KeyboardInterrupt:
+                self._connection.interrupt()
+                found.exception()  # waits until it has stopped
+                raise
 
     def register(self, name: str, table: pa.Table) -> None:
         """Copy a table into the database."""

@@ -90,7 +90,11 @@ class Pool:
                 f"name a cluster with GPUs, or a model that a server answers"
             )
         self.number = number or max(here, 1)
-        self._actor: Any = ray.remote(num_cpus=0, num_gpus=gpus, max_concurrency=_SHARDS + 2)(Worker)
+        # Next to nothing of a CPU, so that a head that has none is left alone, where others have some.
+        cpus = min(0.001, resources.get("CPU", 0.0))
+        self._actor: Any = ray.remote(
+            num_cpus=cpus, num_gpus=gpus, scheduling_strategy="SPREAD", max_concurrency=_SHARDS + 2
+        )(Worker)
         self._hands: list[_Hand] = []
         self._under_way: dict[Any, tuple[_Hand, _Shard | None]] = {}
         self._again: deque[_Shard] = deque()

@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,21 @@ def test_temporary_files_go_at_the_end_and_after_a_kill(tmp_path, monkeypatch):
     with database():
         assert not of_other.exists()
     assert [file.suffix for file in tmp_path.iterdir()] in ([], [".lock"])
+
+
+@pytest.mark.parametrize("way", ["rows", "table", "batches"])
+def test_an_interrupt_stops_a_query_at_once(way):
+    pytest.importorskip("duckdb")
+    endless = "SELECT sum(hash(a.range + b.range) % 7) AS s FROM range(10_000_000_000) a, range(1000) b"
+    with database() as db:
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        started = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            list(getattr(db, way)(endless))
+        assert time.monotonic() - started < 20
+        timer.join()
+        assert db.rows("SELECT 1") == [(1,)]  # it can be used again
 
 
 def test_without_the_extra_one_sentence_says_how_to_get_it(tmp_path, monkeypatch):
