@@ -198,6 +198,22 @@ def test_a_table_without_ids_has_an_item_per_row(here: Path, capsys) -> None:
     assert set(data.scores["evaluator"]) == {"gpt4"}
 
 
+def test_ratings_that_name_no_aspect_and_lists_of_ratings(here: Path) -> None:
+    rows = "item,model,Annotator 1,Annotator 2,GPT-4\ni1,A,4,5,3\ni2,A,2,1,1\n"
+    (here / "plain.csv").write_text(rows, encoding="utf-8")
+    assert main(["init", "plain.csv", "--yes"]) == 0
+    data = me.load(here / "plain" / "data")
+    assert (data.raters, set(data.aspects)) == (("Annotator 1", "Annotator 2"), {"overall"})
+    assert "truth: \"Mean(Annotator('Annotator 1'), Annotator('Annotator 2'))\"" in (
+        (here / "plain" / "study.yaml").read_text(encoding="utf-8")
+    )
+    lists = [{"item": i, "model": "A", "marks": {"fun": [1, 2 + i], "trust": [3, 4]}} for i in range(3)]
+    (here / "lists.json").write_text(json.dumps(lists), encoding="utf-8")
+    assert main(["init", "lists.json", "--yes"]) == 0
+    data = me.load(here / "lists" / "data")
+    assert (data.raters, set(data.aspects)) == (("rater 0", "rater 1"), {"fun", "trust"})
+
+
 def test_it_asks_on_a_terminal_and_takes_other_answers(here: Path) -> None:
     long(here / "long.csv")
     ours, theirs = pty.openpty()

@@ -11,6 +11,7 @@ from metaeval.base.errors import DataError
 from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.tables.guess import (
+    OVERALL,
     TOOL,
     aspect_name,
     guess,
@@ -76,10 +77,9 @@ class Proposal:
     def _values(self, cells: Sequence[Cell]) -> str:
         by: dict[str, list[str]] = {}
         for cell in cells:
-            own = f"{aspect_name(cell.aspect)} ({cell.column})" if cell.aspect == cell.column else cell.column
-            by.setdefault(cell.who or f"by {self.guess.roles['rater']}", []).append(
-                own if cell.who == USER_RATER else cell.column
-            )
+            name = aspect_name(cell.aspect)
+            told = cell.column if name == cell.aspect else f"{name} ({cell.column})"
+            by.setdefault(cell.who or f"by {self.guess.roles['rater']}", []).append(told)
         return "; ".join(f"{who}: {', '.join(columns)}" for who, columns in by.items())
 
 
@@ -186,7 +186,7 @@ def _find_aspects(made: Proposal, ask: Ask) -> None:
     names: dict[str, str] = {}
     for text in numbers:
         name = aspect_name(text)
-        name = "overall" if name.casefold() == AVERAGE else name
+        name = OVERALL if name.casefold() == AVERAGE else name
         same = sum(n == name or n.startswith(f"{name} ") for n in names.values())
         names[text] = f"{name} {same + 1}" if same else name
     for scale in dict.fromkeys(scales.values()):
@@ -210,8 +210,8 @@ def _find_keys(made: Proposal) -> None:
     if "item_id" not in roles:
         made.notes.append("No column names the item: each row is an item of its own.")
     elif not selected and frame.duplicated(subset=list(dict.fromkeys(keys))).any():
-        told = " and ".join(map(repr, dict.fromkeys(keys)))
-        made.notes.append(f"{told} come more than once: each row is an item of its own.")
+        told = ", ".join(map(repr, dict.fromkeys(keys)))
+        made.notes.append(f"Rows come again with the same {told}: each row is an item of its own.")
         del roles["item_id"]
     user = roles.get("user_id")
     if user is not None and frame[user].astype(str).str.contains("@").any():
@@ -290,13 +290,16 @@ def _entries(made: Proposal, cells: Sequence[Cell], who_is: str) -> list[_Entry]
         keys = []
         if f"{{{who_is}}}" in pattern:
             keys.append(f"where: {{{who_is}: [{', '.join(quoted(w) for w in rated_by(of))}]}}")
+            if all(c.who.isdecimal() for c in of):  # places in a list
+                keys.append('rater: "rater {rater}"')
         elif of[0].who and (user or of[0].who != of[0].column):
             keys.append(f"{who_is}: {USER_RATER if user else quoted(of[0].who)}")
         elif not of[0].who:
             keys.append(f"{who_is}: {{column: {quoted(made.guess.roles['rater'])}}}")
             keys += _where(made, tools=False)
         if "{aspect}" not in pattern and "{code}" not in pattern and who_is == "rater":
-            keys.append(f"aspect: {{column: {quoted(made.guess.roles['aspect'])}}}")
+            column = made.guess.roles.get("aspect")
+            keys.append(f"aspect: {{column: {quoted(column)}}}" if column else f"aspect: {OVERALL}")
         lines = [f"  - columns: {quoted(pattern)}", *(f"    {key}" for key in keys)]
         found.append(_Entry(quoted(pattern), of, lines))
     return found
