@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import random
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -196,6 +197,18 @@ def test_a_table_without_ids_has_an_item_per_row(here: Path, capsys) -> None:
     data = me.load(here / "mine" / "data")
     assert data.keys == ("item_id", "generator")
     assert set(data.scores["evaluator"]) == {"gpt4"}
+
+
+def test_the_scale_is_that_of_people_not_of_tools(here: Path) -> None:
+    rows = [f"u{i},i1,A,text {i},{who},fun,{n}" for i in range(3) for who, n in (("user", 5), ("gpt-4", 97))]
+    head = "user,item,system,text,rater,aspect,rating"
+    (here / "my table.csv").write_text("\n".join([head, *rows]), encoding="utf-8")
+    assert main(["init", "my table.csv", "--yes"]) == 0
+    data = me.load(here / "my table" / "data")
+    assert data.scale == Scale(1, 5)
+    assert set(data.scores["score"]) == {97}
+    first = (here / "my table" / "map.yaml").read_text(encoding="utf-8").splitlines()[1]
+    assert main(shlex.split(first.removeprefix("#   metaeval"))) == 0  # as the comment says
 
 
 def test_ratings_that_name_no_aspect_and_lists_of_ratings(here: Path) -> None:
