@@ -271,6 +271,21 @@ def test_what_cannot_be_done_is_one_sentence_and_nothing_is_written(
     assert sorted(p.name for p in here.rglob("*")) == before
 
 
+def test_a_saved_folder_is_left_alone_and_a_data_set_is_known(here: Path, capsys) -> None:
+    import datasets
+
+    datasets.disable_progress_bars()
+    rows = [{"item": i, "model": "A", "text": f"text {i}", "fun": i % 5 + 1} for i in range(6)]
+    datasets.Dataset.from_list(rows).save_to_disk(str(here / "saved"))
+    before = {p.name for p in (here / "saved").iterdir()}
+    assert main(["init", "saved", "--yes"]) == 0
+    assert {p.name for p in (here / "saved").iterdir()} == before
+    assert me.load(here / "saved-study" / "data").aspects == {"fun": "fun"}
+    capsys.readouterr()
+    assert main(["init", "saved-study/data", "--yes"]) == 2
+    assert "saved-study/data is a data set already" in capsys.readouterr().err
+
+
 def test_force_replaces_what_it_wrote_and_keeps_the_rest(here: Path) -> None:
     wide(here / "wide.csv")
     assert main(["init", "wide.csv", "--yes"]) == 0
