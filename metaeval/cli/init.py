@@ -58,7 +58,8 @@ def init(
             return default
         return str(click.prompt(question, default=default, err=is_on("json")))
 
-    folder = out or Path(Path(table.rstrip("/")).stem)
+    name = Path(table.rstrip("/")).stem
+    folder = out or Path(f"{name}-study" if Path(name).resolve() == Path(table).resolve() else name)
     made = start(table, folder, said=said, ask=ask, tell=tell, split=split, force=force)
     for note in made.notes:
         tell(f"Note: {note}")

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import random
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -198,6 +199,34 @@ def test_a_table_without_ids_has_an_item_per_row(here: Path, capsys) -> None:
     assert set(data.scores["evaluator"]) == {"gpt4"}
 
 
+def test_the_scale_is_that_of_people_not_of_tools(here: Path) -> None:
+    rows = [f"u{i},i1,A,text {i},{who},fun,{n}" for i in range(3) for who, n in (("user", 5), ("gpt-4", 97))]
+    head = "user,item,system,text,rater,aspect,rating"
+    (here / "my table.csv").write_text("\n".join([head, *rows]), encoding="utf-8")
+    assert main(["init", "my table.csv", "--yes"]) == 0
+    data = me.load(here / "my table" / "data")
+    assert data.scale == Scale(1, 5)
+    assert set(data.scores["score"]) == {97}
+    first = (here / "my table" / "map.yaml").read_text(encoding="utf-8").splitlines()[1]
+    assert main(shlex.split(first.removeprefix("#   metaeval"))) == 0  # as the comment says
+
+
+def test_ratings_that_name_no_aspect_and_lists_of_ratings(here: Path) -> None:
+    rows = "item,model,Annotator 1,Annotator 2,GPT-4\ni1,A,4,5,3\ni2,A,2,1,1\n"
+    (here / "plain.csv").write_text(rows, encoding="utf-8")
+    assert main(["init", "plain.csv", "--yes"]) == 0
+    data = me.load(here / "plain" / "data")
+    assert (data.raters, set(data.aspects)) == (("Annotator 1", "Annotator 2"), {"overall"})
+    assert "truth: \"Mean(Annotator('Annotator 1'), Annotator('Annotator 2'))\"" in (
+        (here / "plain" / "study.yaml").read_text(encoding="utf-8")
+    )
+    lists = [{"item": i, "model": "A", "marks": {"fun": [1, 2 + i], "trust": [3, 4]}} for i in range(3)]
+    (here / "lists.json").write_text(json.dumps(lists), encoding="utf-8")
+    assert main(["init", "lists.json", "--yes"]) == 0
+    data = me.load(here / "lists" / "data")
+    assert (data.raters, set(data.aspects)) == (("rater 0", "rater 1"), {"fun", "trust"})
+
+
 def test_it_asks_on_a_terminal_and_takes_other_answers(here: Path) -> None:
     long(here / "long.csv")
     ours, theirs = pty.openpty()
@@ -240,6 +269,21 @@ def test_what_cannot_be_done_is_one_sentence_and_nothing_is_written(
     assert said in error
     assert error.count("\n") == 1
     assert sorted(p.name for p in here.rglob("*")) == before
+
+
+def test_a_saved_folder_is_left_alone_and_a_data_set_is_known(here: Path, capsys) -> None:
+    import datasets
+
+    datasets.disable_progress_bars()
+    rows = [{"item": i, "model": "A", "text": f"text {i}", "fun": i % 5 + 1} for i in range(6)]
+    datasets.Dataset.from_list(rows).save_to_disk(str(here / "saved"))
+    before = {p.name for p in (here / "saved").iterdir()}
+    assert main(["init", "saved", "--yes"]) == 0
+    assert {p.name for p in (here / "saved").iterdir()} == before
+    assert me.load(here / "saved-study" / "data").aspects == {"fun": "fun"}
+    capsys.readouterr()
+    assert main(["init", "saved-study/data", "--yes"]) == 2
+    assert "saved-study/data is a data set already" in capsys.readouterr().err
 
 
 def test_force_replaces_what_it_wrote_and_keeps_the_rest(here: Path) -> None:

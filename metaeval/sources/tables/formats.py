@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 import re
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 ALL_SUFFIXES = (*SUFFIXES, ".txt", ".ndjson", ".json", ".xlsx", ".xlsm")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SNIFFED = 200  # records
+_SEEN = 1_000_000  # bytes
 _ENCODINGS = ("cp1252", "gb18030", "shift_jis", "euc_kr", "big5", "cp1251", "cp1253", "cp1254", "cp1250")
 _WESTERN = "‘’‚“”„–—…•€°«»¿¡£§©®™·´"
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -66,17 +68,18 @@ def read_any(path: Path, part: str | None = None) -> tuple[Table | None, list[Pr
         return read_content(path.name, content, suffix)
     if suffix in (".xlsx", ".xlsm"):
         return _read_workbook(path.name, content, part)
-    text, encoding = _decoded(content)
-    return _read_text(path.name, suffix, text, encoding)
+    if _is_damaged(content):  # it is UTF-8, but for some bytes: say which
+        return read_content(path.name, content, suffix if suffix in SUFFIXES else ".csv")
+    return _read_text(path.name, suffix, *_in_utf8(content))
 
 
-def _read_text(name: str, suffix: str, text: str, encoding: str) -> tuple[Table | None, list[Problem]]:
+def _read_text(name: str, suffix: str, content: bytes, encoding: str) -> tuple[Table | None, list[Problem]]:
     if suffix == ".json":
-        return _read_json(name, text)
+        return _read_json(name, content)
     if suffix in (".jsonl", ".ndjson"):
-        return read_content(name, text.encode(), ".jsonl")
-    separator = _separator(text, "\t" if suffix == ".tsv" else ",")
-    table, problems = read_delimited(name, text.encode(), separator)
+        return read_content(name, content, ".jsonl")
+    separator = _separator(content, "\t" if suffix == ".tsv" else ",")
+    table, problems = read_delimited(name, content, separator)
     if table is None:
         return None, problems
     told = [f"{encoding} text"] if encoding else []
@@ -84,16 +87,28 @@ def _read_text(name: str, suffix: str, text: str, encoding: str) -> tuple[Table 
     return replace(table if separator == "," else _with_points(table), read_as=", ".join(told)), problems
 
 
-def _decoded(content: bytes) -> tuple[str, str]:
-    """Return the text, and its encoding unless it is UTF-8."""
+def _in_utf8(content: bytes) -> tuple[bytes, str]:
+    """Return the text in UTF-8, and its encoding if that was another."""
     for mark, name in _MARKS.items():
         if content.startswith(mark):
-            return content.decode(name, "replace"), "UTF-16"
+            return content.decode(name, "replace").encode(), "UTF-16"
     try:
-        return content.decode("utf-8-sig"), ""
+        content.decode()
     except UnicodeDecodeError:
         name = "cp1252" if _is_western(content) else _guessed(content)
-        return content.decode(name, "replace"), name
+        return content.decode(name, "replace").encode(), name
+    return content.removeprefix(codecs.BOM_UTF8), ""
+
+
+def _is_damaged(content: bytes) -> bool:
+    """Say whether a text that is no UTF-8 is so for the most part."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        text = content.decode("utf-8", "replace")
+        wrong = text.count("\ufffd")
+        return sum(c > "\x7f" for c in text) > 2 * wrong
+    return False
 
 
 def _is_western(content: bytes) -> bool:
@@ -110,9 +125,9 @@ def _guessed(content: bytes) -> str:
     return found.encoding if found is not None else "cp1252"
 
 
-def _separator(text: str, usual: str) -> str:
+def _separator(content: bytes, usual: str) -> str:
     """Return what separates the fields: the most columns that all records have, else the usual one."""
-    lines = text[:1_000_000].splitlines(keepends=True)
+    lines = content[:_SEEN].decode("utf-8", "ignore").splitlines(keepends=True)
     found = {}
     for separator in dict.fromkeys([usual, *_SEPARATORS]):
         try:
@@ -136,12 +151,12 @@ def _with_points(table: Table) -> Table:
     return replace(table, frame=frame)
 
 
-def _read_json(name: str, text: str) -> tuple[Table | None, list[Problem]]:
+def _read_json(name: str, text: bytes) -> tuple[Table | None, list[Problem]]:
     try:
         content = json.loads(text)
     except ValueError as error:
-        if "\n" in text.strip():  # one object per line, in a file with the suffix of the other format
-            table, _ = read_content(name, text.encode(), ".jsonl")
+        if b"\n" in text.strip():  # one object per line, in a file with the suffix of the other format
+            table, _ = read_content(name, text, ".jsonl")
             if table is not None and len(table.frame) > 1:
                 return table, []
         return None, [Problem(name, None, None, f"is not JSON: {error}")]
@@ -183,7 +198,9 @@ def _read_workbook(name: str, content: bytes, part: str | None) -> tuple[Table |
     import openpyxl
 
     try:
-        book = openpyxl.load_workbook(io.BytesIO(content), data_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of styles and extensions, which are not read
+            book = openpyxl.load_workbook(io.BytesIO(content), data_only=True)
     except Exception as error:  # noqa: BLE001 - whatever a broken archive raises in a library of its own
         return None, [Problem(name, None, None, f"is not a workbook that can be read: {error}")]
     sheets = [s for s in book.worksheets if any(v is not None for row in s.values for v in row)]

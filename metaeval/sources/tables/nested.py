@@ -36,12 +36,13 @@ def flattened(table: Table, explode: Sequence[str] = (), *, whole: bool = False)
     DataError
         If one of ``explode`` is no column of lists.
     """
-    keep = None if whole else explode
+    given, keep = table.frame, None if whole else explode
     table = replace(table, frame=_flat(table.frame, keep))
     for path in explode:
         columns = [str(c) for c in table.frame.columns]
         if path not in columns or not any(_is_list(v) for v in table.frame[path]):
-            lists = [c for c in columns if any(_is_list(v) for v in table.frame[c])]
+            there = _flat(given, None)
+            lists = [str(c) for c in there.columns if any(_is_list(v) for v in there[c])]
             message = unknown("there is no column of lists", path, lists or ["none"], "there are")
             raise DataError([Problem(table.name, None, None, message)])
         cells = [list(v) if _is_list(v) else [] for v in table.frame[path]]

@@ -15,7 +15,7 @@ from metaeval.kinds.explanations.data.folder import save
 from metaeval.kinds.explanations.data.tables.importer import convert
 from metaeval.kinds.explanations.data.tables.map import TableMap
 from metaeval.kinds.explanations.data.tables.proposal import map_text, propose, quoted
-from metaeval.sources.hub.repository import any_table
+from metaeval.sources.hub.repository import FILE, any_table
 from metaeval.study.plan import plan
 from metaeval.study.specs import recorded_names
 
@@ -69,6 +69,8 @@ def start(
     MetaevalError
         If the table cannot be used, or ``out`` is in the way; nothing is written.
     """
+    if (Path(source) / FILE).is_file():
+        raise MetaevalError(f"{source} is a data set already; name it as `dataset` in a study file")
     target = Path(out)
     if target.exists() and not target.is_dir():
         raise MetaevalError(f"{target} is a file; give another folder with --out")

@@ -46,6 +46,14 @@ def test_the_encoding_is_guessed(tmp_path, encoding, text) -> None:
     assert sound(read_any(path)).frame["text"].tolist() == [text]
 
 
+def test_a_wrong_byte_in_utf8_is_named_and_not_guessed_away(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("user,text\nu1,für\nu2,schön\nu3,größer\nu4,na".encode() + b"\xefve\n")
+    problem = read_any(path)[1][0]
+    assert (problem.row, problem.column) == (5, "text")
+    assert "is not UTF-8 (byte 0xef)" in problem.message
+
+
 def test_a_decimal_comma_is_read_where_semicolons_separate(tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("user;score;text\nu1;0,5;1,2 and 3\nu2;12;4,5\n", encoding="utf-8")

@@ -28,7 +28,7 @@ class RatedAspect(Strict):
     scale: ScaleModel | None = None
 
 
-class Rated(Strict):
+class OnScale(Strict):
     """What is rated by people: aspects, on a scale, which may be left out where every aspect has its own."""
 
     if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Rated(Strict):
         return self
 
 
-class Manifest(DataManifest, Rated):
+class Manifest(DataManifest, OnScale):
     """The keys of ``dataset.yaml``."""
 
     kind: Literal["explanations"] = "explanations"

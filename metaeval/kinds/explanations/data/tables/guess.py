@@ -86,6 +86,9 @@ _ASPECTS = (
 """Name of an aspect → what its column or question says."""
 _SPLIT = re.compile(r"\s+by\s+|\s*[_.:/|-]\s*|\s+|(?<=[a-z])(?=[A-Z])")
 _PATH = re.compile(r"(\w+\.)+\w*[^\W\d]\w*")
+_PLACE = re.compile(r"((?:\w+\.)*)([^\W\d]\w*)\.(\d+)")
+OVERALL = "overall"
+"""The aspect of ratings that name none."""
 _QUESTION = 4  # words from which a name is a question
 
 
@@ -210,7 +213,9 @@ def _sort_numbers(
         if whose and not what:
             cells[column] = _whole(column, "")
         else:
-            cells[column] = _split(column, lambda side, _: bool(_PERSON.fullmatch(side)))
+            cells[column] = _alone(column, "" if what else OVERALL) or _split(
+                column, lambda side, _: bool(_PERSON.fullmatch(side))
+            )
     by_people = {c.aspect.casefold() for c in cells.values() if c}
     known = by_people | {c.casefold() for c in columns if _is_small(texts[c]) and not TOOL.search(c)}
     # People first: a tool's score is of an aspect that people rated.
@@ -267,6 +272,15 @@ def _split(column: str, fits: Any) -> Cell | None:  # noqa: ANN401 - (side, othe
         if left and right and fits(right, left):
             found.append(Cell(column, right, left, f"{{aspect}}{at[0]}{{who}}{end}"))
     return max(found, key=lambda c: len(c.who), default=None)
+
+
+def _alone(column: str, aspect: str) -> Cell | None:
+    """Return the cell of a column that names no aspect but a rater, or of a place in a list of ratings."""
+    if listed := _PLACE.fullmatch(column):
+        return Cell(column, listed[3], listed[2], f"{listed[1]}{{aspect}}.{{who}}")
+    suffix = _SUFFIX.fullmatch(column)
+    core, end = (suffix[1], suffix[2]) if suffix else (column, "")
+    return Cell(column, core, aspect, f"{{who}}{end}") if _PERSON.fullmatch(core) else None
 
 
 def _find_profiles(found: Guess, frame: pd.DataFrame, said: Mapping[str, str]) -> None:

@@ -44,7 +44,7 @@ from pydantic import Field, field_validator, model_validator
 
 from metaeval.base.errors import nearest
 from metaeval.kinds.explanations.data.explanation_set import KEYS
-from metaeval.kinds.explanations.data.manifest import Manifest, Rated, RatedAspect
+from metaeval.kinds.explanations.data.manifest import Manifest, OnScale, RatedAspect
 from metaeval.kinds.files.manifest import About, ScaleModel, about
 from metaeval.sources.tables.entries import (
     Constant,
@@ -68,7 +68,7 @@ class Aspect(RatedAspect):
     code: Name | None = None
 
 
-class TableMap(About, Rated):
+class TableMap(About, OnScale):
     """The content of a map file."""
 
     kind: Literal["explanations"] = "explanations"

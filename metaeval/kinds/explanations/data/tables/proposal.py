@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from metaeval.base.errors import DataError
+from metaeval.base.errors import DataError, sound
 from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.tables.guess import (
+    OVERALL,
     TOOL,
     aspect_name,
     guess,
@@ -20,6 +22,7 @@ from metaeval.kinds.explanations.data.tables.guess import (
     the_user,
 )
 from metaeval.kinds.explanations.data.tables.labels import scale_of_labels
+from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.nested import flattened, object_lists
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ _OTHER_KINDS = (
 )  # fmt: skip
 
 
-class Aspect(NamedTuple):
+class ProposedAspect(NamedTuple):
     """An aspect of the map."""
 
     name: str
@@ -63,7 +66,7 @@ class Proposal:
     tools: list[str] = field(default_factory=list)
     """Raters of a long table who are models."""
     generator: str = ""
-    aspects: list[Aspect] = field(default_factory=list)
+    aspects: list[ProposedAspect] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
@@ -76,10 +79,9 @@ class Proposal:
     def _values(self, cells: Sequence[Cell]) -> str:
         by: dict[str, list[str]] = {}
         for cell in cells:
-            own = f"{aspect_name(cell.aspect)} ({cell.column})" if cell.aspect == cell.column else cell.column
-            by.setdefault(cell.who or f"by {self.guess.roles['rater']}", []).append(
-                own if cell.who == USER_RATER else cell.column
-            )
+            name = aspect_name(cell.aspect)
+            told = cell.column if name == cell.aspect else f"{name} ({cell.column})"
+            by.setdefault(cell.who or f"by {self.guess.roles['rater']}", []).append(told)
         return "; ".join(f"{who}: {', '.join(columns)}" for who, columns in by.items())
 
 
@@ -140,7 +142,7 @@ def _ask_for_raters(made: Proposal, ask: Ask) -> None:
     rater = found.roles.get("rater")
     raters = list(rated_by(found.people))
     if rater is not None and any(not c.who for c in found.people):
-        raters = sorted({str(v) for v in made.table.frame[rater].dropna()})
+        raters = _raters(made)
         tools = [r for r in raters if TOOL.search(r)]
         if len(raters) > 1:
             told = ask(f"Which raters are models or tools? ({', '.join(raters)})", ", ".join(tools) or NONE)
@@ -169,11 +171,11 @@ def _find_aspects(made: Proposal, ask: Ask) -> None:
     column = found.roles.get("aspect")
     for cell in found.people:
         labels = found.labels.get(cell.column, {})
-        texts = [str(v).strip() for v in frame[cell.column]]
-        values = [labels.get(t, t) for t in texts]
-        of = [cell.aspect] * len(values) if column is None else [str(v) for v in frame[column]]
-        for aspect, value in zip(of, values, strict=True):
-            if value is not None and re.fullmatch(r"[+-]?\d+(\.\d+)?", str(value)):
+        values = [labels.get(t, t) for t in map(str.strip, map(str, frame[cell.column]))]
+        of = [cell.aspect] * len(values) if column is None else _texts(made, column)
+        by = _texts(made, found.roles["rater"]) if made.tools else [""] * len(values)
+        for aspect, value, who in zip(of, values, by, strict=True):
+            if value is not None and who not in made.tools and re.fullmatch(r"[+-]?\d+(\.\d+)?", str(value)):
                 numbers.setdefault(aspect, []).append(float(value))
             words.setdefault(aspect, {}).update(labels)
     if not numbers:
@@ -186,7 +188,7 @@ def _find_aspects(made: Proposal, ask: Ask) -> None:
     names: dict[str, str] = {}
     for text in numbers:
         name = aspect_name(text)
-        name = "overall" if name.casefold() == AVERAGE else name
+        name = OVERALL if name.casefold() == AVERAGE else name
         same = sum(n == name or n.startswith(f"{name} ") for n in names.values())
         names[text] = f"{name} {same + 1}" if same else name
     for scale in dict.fromkeys(scales.values()):
@@ -197,7 +199,7 @@ def _find_aspects(made: Proposal, ask: Ask) -> None:
             raise DataError(f"{given!r} is no scale; give its ends, such as 1 to 5")
         for text in (a for a in names if scales[a] == scale):
             whole = all(n.is_integer() for n in numbers[text])
-            made.aspects.append(Aspect(names[text], text, (ends[0], ends[1]), whole))
+            made.aspects.append(ProposedAspect(names[text], text, (ends[0], ends[1]), whole))
     order = list(names)
     made.aspects.sort(key=lambda a: order.index(a.text))
 
@@ -210,8 +212,8 @@ def _find_keys(made: Proposal) -> None:
     if "item_id" not in roles:
         made.notes.append("No column names the item: each row is an item of its own.")
     elif not selected and frame.duplicated(subset=list(dict.fromkeys(keys))).any():
-        told = " and ".join(map(repr, dict.fromkeys(keys)))
-        made.notes.append(f"{told} come more than once: each row is an item of its own.")
+        told = ", ".join(map(repr, dict.fromkeys(keys)))
+        made.notes.append(f"Rows come again with the same {told}: each row is an item of its own.")
         del roles["item_id"]
     user = roles.get("user_id")
     if user is not None and frame[user].astype(str).str.contains("@").any():
@@ -220,10 +222,13 @@ def _find_keys(made: Proposal) -> None:
 
 def map_text(made: Proposal, file: str, split: str | None, folder: str, name: str) -> str:
     """Return the text of the map file."""
+    again = (
+        f"{shlex.quote(file)} --map {shlex.quote(f'{folder}/map.yaml')} --out {shlex.quote(f'{folder}/data')}"
+    )
     found, one = made.guess, len({(a.scale, a.whole) for a in made.aspects}) == 1
     lines = [
         f"# Which column of {file} is what. Change it, and import the table again:",
-        f"#   metaeval data import table {file} --map {folder}/map.yaml --out {folder}/data --force",
+        f"#   metaeval data import table {again} --force",
         f"name: {quoted(name)}",
         "aspects:                    # name → what raters were asked (judges are told it), and its columns",
     ]
@@ -235,16 +240,17 @@ def map_text(made: Proposal, file: str, split: str | None, folder: str, name: st
     lines += [f"scale: {_scale(made.aspects[0])}"] if one else []
     lines += [f"split: {quoted(split)}"] if split is not None else []
     if made.explode:
-        lines.append(
-            f"explode: [{', '.join(map(quoted, made.explode))}]   # a row for each element of these lists"
-        )
+        lists = ", ".join(map(quoted, made.explode))
+        lines.append(f"explode: [{lists}]   # a row for each element of these lists")
     entries = _entries(made, found.people, "rater")
     tools = _entries(made, found.tools, "evaluator")
-    lines += _renames(made, [*entries, *tools])
+    renames = _renames(made, [*entries, *tools])
+    if made.tools:
+        tools += _entries(made, [c for c in found.people if not c.who], "evaluator", tools=True)
+    lines += renames
     words = sorted({w for c in (*found.people, *found.tools) for w in _missing(made, c.column)})
-    lines += (
-        [f"missing: [{', '.join(map(quoted, words))}]   # words that stand for no answer"] if words else []
-    )
+    if words:
+        lines.append(f"missing: [{', '.join(map(quoted, words))}]   # words that stand for no answer")
     lines.append("units:                      # what names an explanation, and its texts: ours ← the table's")
     for key in (*KEYS, "explanation", "item_title", "reference"):
         if key in found.roles:
@@ -258,10 +264,9 @@ def map_text(made: Proposal, file: str, split: str | None, folder: str, name: st
         lines += [f"  {quoted(c.rpartition('.')[2] or c)}: {quoted(c)}" for c in found.profiles]
     lines += ["ratings:                    # of people; `user` is the person the item was recommended to"]
     lines += [line for entry in entries for line in entry.lines]
-    if tools or made.tools:
+    if tools:
         lines += ["scores:                     # of tools; each evaluator is Recorded('name')"]
         lines += [line for entry in tools for line in entry.lines]
-        lines += _of_tools(made)
     left = [c for c in found.left if c not in made.explode]
     lines += [f"# Not used: {', '.join(left)}".replace("\n", " ")] if left else []
     return "\n".join(lines) + "\n"
@@ -274,8 +279,11 @@ class _Entry(NamedTuple):
     lines: list[str]
 
 
-def _entries(made: Proposal, cells: Sequence[Cell], who_is: str) -> list[_Entry]:
-    """Return the entries of a map, one for all columns of one pattern."""
+def _entries(made: Proposal, cells: Sequence[Cell], who_is: str, *, tools: bool = False) -> list[_Entry]:
+    """Return the entries of a map, one for all columns of one pattern.
+
+    ``tools`` says that of a long table the rows of tools are meant.
+    """
     known = {a.text: a for a in made.aspects}
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
@@ -290,13 +298,16 @@ def _entries(made: Proposal, cells: Sequence[Cell], who_is: str) -> list[_Entry]
         keys = []
         if f"{{{who_is}}}" in pattern:
             keys.append(f"where: {{{who_is}: [{', '.join(quoted(w) for w in rated_by(of))}]}}")
+            if all(c.who.isdecimal() for c in of):  # places in a list
+                keys.append('rater: "rater {rater}"')
         elif of[0].who and (user or of[0].who != of[0].column):
             keys.append(f"{who_is}: {USER_RATER if user else quoted(of[0].who)}")
         elif not of[0].who:
             keys.append(f"{who_is}: {{column: {quoted(made.guess.roles['rater'])}}}")
-            keys += _where(made, tools=False)
-        if "{aspect}" not in pattern and "{code}" not in pattern and who_is == "rater":
-            keys.append(f"aspect: {{column: {quoted(made.guess.roles['aspect'])}}}")
+            keys += _where(made, tools=tools)
+        if "{aspect}" not in pattern and "{code}" not in pattern and (who_is == "rater" or tools):
+            column = made.guess.roles.get("aspect")
+            keys.append(f"aspect: {{column: {quoted(column)}}}" if column else f"aspect: {OVERALL}")
         lines = [f"  - columns: {quoted(pattern)}", *(f"    {key}" for key in keys)]
         found.append(_Entry(quoted(pattern), of, lines))
     return found
@@ -307,23 +318,17 @@ def _where(made: Proposal, *, tools: bool) -> list[str]:
     if not made.tools:
         return []
     rater = made.guess.roles["rater"]
-    every = sorted({str(v) for v in made.table.frame[rater].dropna()})
-    names = [_rater(made, r) for r in every if (r in made.tools) == tools]
+    names = [USER_RATER if r == made.user else r for r in _raters(made) if (r in made.tools) == tools]
     return [f"where: {{{quoted(rater)}: [{', '.join(map(quoted, names))}]}}"]
 
 
-def _of_tools(made: Proposal) -> list[str]:
-    """Return the entries of scores in a long table whose raters are partly tools."""
-    lines: list[str] = []
-    for entry in _entries(made, [c for c in made.guess.people if not c.who], "rater") if made.tools else []:
-        swapped = [line.replace("    rater: ", "    evaluator: ") for line in entry.lines]
-        people, tools = _where(made, tools=False)[0], _where(made, tools=True)[0]
-        lines += [line.replace(people, tools) for line in swapped]
-    return lines
+def _raters(made: Proposal) -> list[str]:
+    """Return the raters that a column of a long table names."""
+    return sorted({*_texts(made, made.guess.roles["rater"])} - {""})
 
 
-def _rater(made: Proposal, rater: str) -> str:
-    return USER_RATER if rater == made.user else rater
+def _texts(made: Proposal, column: str) -> list[str]:
+    return [str(t).strip() for t in sound(text_column(made.table, column))]
 
 
 def _renames(made: Proposal, entries: Sequence[_Entry]) -> list[str]:
@@ -350,7 +355,7 @@ def _missing(made: Proposal, column: str) -> list[str]:
     return words if not any(made.guess.labels.get(column, {}).values()) else []
 
 
-def _scale(aspect: Aspect) -> str:
+def _scale(aspect: ProposedAspect) -> str:
     return (
         f"{{min: {aspect.scale[0]:g}, max: {aspect.scale[1]:g}{'' if aspect.whole else ', integer: false'}}}"
     )

@@ -40,6 +40,9 @@ def cells(found: Guess) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
         (["userTrust", "gpt-4o_Trust_score"], {("user", "Trust")}, {("gpt-4o", "Trust")}),
         (["trust", "trust_gpt4", "BLEU"], {("user", "trust")}, {("gpt4", "trust"), ("BLEU", "")}),
         (["trust", "gpt score"], {("user", "trust")}, {("gpt", "")}),
+        (["Annotator 1", "GPT-4"], {("Annotator 1", "overall")}, {("GPT-4", "")}),
+        (["human_score", "rouge1"], {("human", "overall")}, {("rouge1", "")}),
+        (["marks.fun.0", "marks.fun.1"], {("0", "fun"), ("1", "fun")}, set()),
         (["trust", "fun"], {("user", "trust"), ("user", "fun")}, set()),
     ],
 )  # fmt: skip

@@ -1,0 +1,62 @@
+"""Nested values are flattened without losing one, and lists become rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metaeval.base.errors import DataError
+from metaeval.sources.tables.nested import flattened, object_lists
+from metaeval.sources.tables.table import frame_of, from_frame
+
+NAMES = st.sampled_from(["a", "b", "c"])
+TREES = st.recursive(
+    st.integers(0, 9), lambda inner: st.dictionaries(NAMES, inner, max_size=3) | st.lists(inner, max_size=3)
+)
+RECORDS = st.lists(
+    st.fixed_dictionaries({"x": st.dictionaries(NAMES, TREES, min_size=1)}), min_size=1, max_size=4
+)
+
+
+def leaves(value: Any, path: str = "") -> set[tuple[str, int]]:
+    if isinstance(value, dict):
+        return {leaf for k, v in value.items() for leaf in leaves(v, f"{path}.{k}")}
+    if isinstance(value, list):
+        return {leaf for i, v in enumerate(value) for leaf in leaves(v, f"{path}.{i}")}
+    return {(path.removeprefix("."), value)}
+
+
+@given(RECORDS)
+def test_every_value_has_a_column_with_its_path(records: list[dict[str, Any]]) -> None:
+    flat = flattened(from_frame(frame_of(records), "t")).frame
+    for record, (_, row) in zip(records, flat.iterrows(), strict=True):
+        found: set[tuple[str, int]] = set()
+        for name, value in row.items():  # a column whose rows nest unlike values stays as it is
+            nested = isinstance(value, dict | list)
+            found |= leaves(value, f".{name}") if nested or not pd.isna(value) else set()
+        assert found == leaves(record)
+
+
+def test_lists_become_rows_from_the_outside_in() -> None:
+    records = [
+        {"user": 1, "items": [{"id": 1, "marks": [{"m": 5}, {"m": 4}]}, {"id": 2, "marks": []}]},
+        {"user": 2, "items": None},
+    ]
+    table = from_frame(frame_of(records), "t")
+    assert object_lists(table) == ["items", "items.marks"]
+    flat = flattened(table, ["items", "items.marks"])
+    assert flat.frame[["user", "items.id"]].fillna(0).to_numpy().tolist() == [[1, 1], [1, 1], [1, 2], [2, 0]]
+    assert flat.frame["items.marks.m"].fillna(0).tolist() == [5, 4, 0, 0]
+    assert flat.rows.tolist() == [2, 2, 2, 3]  # those of the source
+
+
+def test_what_is_no_list_is_named() -> None:
+    table = from_frame(frame_of([{"items": [{"id": 1}], "user": 1}]), "t")
+    with pytest.raises(
+        DataError, match=r"no column of lists 'item'; did you mean 'items'\? \(there are: items\)"
+    ):
+        flattened(table, ["item"])
