@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import numbers
 import secrets
@@ -198,8 +199,7 @@ def _code_of(given: object, seen: set[int]) -> str:
     if not isinstance(given, FunctionType):
         return ""
     seen.add(id(given))
-    cells = zip(given.__code__.co_freevars, given.__closure__ or (), strict=True)
-    around = {**given.__globals__, **{name: cell.cell_contents for name, cell in cells}}
+    around = {**given.__globals__, **dict(_closure(given))}
     parts = [*_texts(given.__code__), repr(given.__defaults__), repr(given.__kwdefaults__)]
     for name in sorted(_names(given.__code__) & {*around}):
         value = around[name]
@@ -220,6 +220,13 @@ def _code_of(given: object, seen: set[int]) -> str:
             return ""
         parts.append(f"{name} is {known}")
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _closure(given: FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yield the values of the functions around it that a function names."""
+    for name, cell in zip(given.__code__.co_freevars, given.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # not set yet
+            yield name, cell.cell_contents
 
 
 def _texts(code: CodeType) -> Iterator[str]:

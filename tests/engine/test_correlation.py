@@ -306,6 +306,9 @@ def test_one_aspect_has_no_average_and_needs_no_name():
 def test_several_raters_are_to_be_averaged_and_the_message_says_how():
     scores, truth = study()
     several = pd.concat([truth.assign(rater="1"), truth.assign(rater="2", rating=truth["rating"] + 1)])
+    one = several[several["aspect"] == "true"].drop(columns="aspect")
+    with pytest.raises(DataError, match=r"truth.groupby\(\['user_id', 'item_id', 'generator'\], as_index"):
+        me.correlate(scores[scores["aspect"] == "true"], one)
     with pytest.raises(
         DataError, match="several people rated a unit, average their ratings first: "
     ) as error:

@@ -135,3 +135,12 @@ def test_units_of_every_kind_have_what_their_kind_shows(name: str) -> None:
     pd.testing.assert_frame_equal(frame[list(data.keys)], data.units, check_dtype=False)
     assert len(me.score(data, {"n": lambda unit: len(vars(unit))})) == len(data) * len(data.aspects)
     assert not frame.drop(columns=list(data.keys)).empty
+
+
+def test_a_function_may_name_what_is_defined_after_it() -> None:
+    def first(unit: Any) -> int:
+        return later(unit)
+
+    evaluator = Function("first", first)
+    later = length
+    assert evaluator.grid(DATA, ["clear"]).scores.tolist() == [[3.0], [5.0], [1.0]]

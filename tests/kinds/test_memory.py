@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import datasets
 import pytest
 
 import metaeval as me
@@ -95,6 +96,7 @@ def test_what_is_loaded(tiny: Path, tmp_path: Path) -> None:
     assert me.load(data) is data
     table = data.ratings.merge(data.explanations)
     assert me.load(table).explanations.equals(me.from_frames(data.explanations, data.ratings).explanations)
+    assert len(me.load(datasets.Dataset.from_pandas(table))) == len(data)
     file = tmp_path / "long.csv"
     table.rename(columns={"item_id": "film"}).to_csv(file, index=False)
     columns = {c: c for c in ("user_id", "generator", "explanation", "reference")} | {"item_id": "film"}

@@ -102,6 +102,19 @@ def test_packages_that_cannot_be_used_are_one_sentence_where_they_are_named(tiny
     assert "Exclamations" in done.stderr
 
 
+def test_evaluators_of_packages_are_listed_whether_they_can_be_used_or_not(site: Path) -> None:
+    done = metaeval(site, "--json", "evaluators", "--kind", "explanations")
+    rows = {row["of"]: row for row in json.loads(done.stdout)["evaluators"]}
+    assert rows["package metaeval-shouting"]["evaluator"] == "Exclamations(weight=1.0)"
+    assert rows["package metaeval-shouting"]["does"] == "How often an explanation shouts"
+    assert "cannot be loaded" in rows["package metaeval-broken"]["does"]
+    assert "package metaeval-taken offers the same name" in metaeval(site, "evaluators").stdout
+    # Of another kind's data: what the evaluator of a package needs is not there.
+    done = metaeval(site, "--json", "evaluators", "--data", "data/slates")
+    rows = {row["of"]: row for row in json.loads(done.stdout)["evaluators"]}
+    assert rows["package metaeval-shouting"]["on"].startswith("no: AttributeError")
+
+
 def test_providers_are_listed_and_their_keys_are_not(site: Path) -> None:
     done = metaeval(site, "--json", "providers", MYLAB_API_KEY=KEY)
     (mylab,) = [one for one in json.loads(done.stdout) if one["name"] == "mylab"]

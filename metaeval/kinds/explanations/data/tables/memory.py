@@ -91,6 +91,6 @@ def _table(table: object, split: str | None) -> Table:
     if isinstance(table, datasets.DatasetDict):
         return split_table(table, split, "the DatasetDict")
     raise DataError(
-        "a table is a DataFrame, a datasets.Dataset, a datasets.DatasetDict or the path of a file, not a "
-        f"{type(table).__name__}"
+        f"from_table takes a DataFrame, a Dataset or a DatasetDict, not a {type(table).__name__}; give "
+        "one of these, or the path of a file"
     )
