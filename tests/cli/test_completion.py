@@ -17,7 +17,7 @@ SCRIPT = Path(sys.executable).with_name("metaeval")
 pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the program is not installed beside this Python")
 PLACES = [  # what is typed, and some of what may come next
     (("metaeval", "lead"), ["leaderboard"]),
-    (("metaeval", "golden", ""), ["sample", "export", "import"]),
+    (("metaeval", "golden", ""), ["sample", "label", "export", "import"]),
     (("metaeval", "leaderboard", "--f"), ["--format"]),
     (("metaeval", "leaderboard", "--format", ""), ["txt", "md", "csv", "tex", "html", "json"]),
     # An error would end the line that is typed.
