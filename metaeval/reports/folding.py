@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _BREAKS = re.compile(r"(?<=[\s,/])")
 _WORDS = re.compile(r"(?<=\s)")
-_NUMERIC = re.compile(r"[\d.,/ %-]*")
+_NUMERIC = re.compile(r"([\d.,/ %-]*\d[\d.,/ %-]*)?")
 _NARROWEST = 16  # digits that a column of names keeps
 
 
@@ -77,9 +77,8 @@ def fold(
     if sum(whole) + gap * (len(whole) - 1) <= room:
         return [Part(everything, tuple(whole), tuple(range(len(rows))))]
     # The words of a title may stand below each other.
-    least = [
-        max(need, *map(measure, title.split() or [""])) for need, title in zip(needs, titles, strict=True)
-    ]
+    heads = [max(map(measure, title.split()), default=0) for title in titles]
+    least = [max(both) for both in zip(needs, heads, strict=True)]
     keys = _keys(columns, texts)
     named = [text for j in everything if texts[j] for text in columns[j]]
     step, widest = measure("0"), max(map(measure, named), default=0)
@@ -88,7 +87,10 @@ def fold(
     caps = [widest - i * step for i in range(max(1, int((widest - narrowest) / step) + 1))]
 
     def laid(cap: float) -> list[Part]:
-        widths = [min(w, cap) if text else w for w, text in zip(least, texts, strict=True)]
+        widths = [
+            max(min(need, cap), head) if text else most
+            for need, head, most, text in zip(needs, heads, least, texts, strict=True)
+        ]
         if keys:  # a column beside the names has room at least
             free = room - sum(widths[k] + gap for k in keys)
             widths = [w if j in keys or not texts[j] else min(w, free) for j, w in enumerate(widths)]
