@@ -86,7 +86,7 @@ def fold(
     narrowest = min(max([_NARROWEST * step, *pieces]), room / 2)  # a name is broken within a piece last
     caps = [widest - i * step for i in range(max(1, int((widest - narrowest) / step) + 1))]
 
-    def laid(cap: float) -> list[Part]:
+    def laid(cap: float) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
         widths = [
             max(min(need, cap), head) if text else most
             for need, head, most, text in zip(needs, heads, least, texts, strict=True)
@@ -101,19 +101,23 @@ def fold(
                 parts.append([*keys, j])
             else:
                 parts[-1].append(j)
-        return [Part(tuple(p), tuple(widths[j] for j in p), _holding(p, keys, columns)) for p in parts]
+        return [(tuple(part), tuple(widths[j] for j in part)) for part in parts]
 
     def worth(cap: float) -> tuple[int, int, float]:
         parts = laid(cap)
-        over = sum(max(0, sum(p.widths) + gap * (len(p.widths) - 1) - room) for p in parts)
-        return (int(over > 0) * len(caps) + len(parts), -len(parts[0].columns), -cap)
+        over = any(sum(widths) + gap * (len(widths) - 1) > room for _, widths in parts)
+        return (over * len(titles) + len(parts), -len(parts[0][0]), -cap)
 
     first, *others = laid(min(caps, key=worth))
-    return [first._replace(rows=tuple(range(len(rows)))), *(part for part in others if part.rows)]
+    found = [Part(*part, _holding(part[0], keys, columns)) for part in others]
+    return [Part(*first, tuple(range(len(rows)))), *(part for part in found if part.rows)]
 
 
 def _keys(columns: Sequence[Sequence[str]], texts: Sequence[bool]) -> tuple[int, ...]:
-    """Return the columns that name a row: the first of text, and as many as tell the rows apart."""
+    """Return the columns that name a row: the first of text, and as many as tell the rows apart.
+
+    If these do not, but the first column does, it is that, such as one of sizes.
+    """
     named = [j for j, text in enumerate(texts) if text and not is_numeric(columns[j])]
     found: list[int] = []
     for j in named:
@@ -122,8 +126,8 @@ def _keys(columns: Sequence[Sequence[str]], texts: Sequence[bool]) -> tuple[int,
         found.append(j)
         rows = list(zip(*(columns[k] for k in found), strict=True))
         if len(set(rows)) == len(rows):
-            break
-    return tuple(found)
+            return tuple(found)
+    return (0,) if columns and len(set(columns[0])) == len(columns[0]) else tuple(found)
 
 
 def _holding(part: Sequence[int], keys: Sequence[int], columns: Sequence[Sequence[str]]) -> tuple[int, ...]:
