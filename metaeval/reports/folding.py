@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _BREAKS = re.compile(r"(?<=[\s,/])")
 _WORDS = re.compile(r"(?<=\s)")
-_NUMERIC = re.compile(r"[\d.,/ %-]*")
+_NUMERIC = re.compile(r"([\d.,/ %-]*\d[\d.,/ %-]*)?")
 _NARROWEST = 16  # digits that a column of names keeps
 
 
@@ -77,9 +77,8 @@ def fold(
     if sum(whole) + gap * (len(whole) - 1) <= room:
         return [Part(everything, tuple(whole), tuple(range(len(rows))))]
     # The words of a title may stand below each other.
-    least = [
-        max(need, *map(measure, title.split() or [""])) for need, title in zip(needs, titles, strict=True)
-    ]
+    heads = [max(map(measure, title.split()), default=0) for title in titles]
+    least = [max(both) for both in zip(needs, heads, strict=True)]
     keys = _keys(columns, texts)
     named = [text for j in everything if texts[j] for text in columns[j]]
     step, widest = measure("0"), max(map(measure, named), default=0)
@@ -87,8 +86,11 @@ def fold(
     narrowest = min(max([_NARROWEST * step, *pieces]), room / 2)  # a name is broken within a piece last
     caps = [widest - i * step for i in range(max(1, int((widest - narrowest) / step) + 1))]
 
-    def laid(cap: float) -> list[Part]:
-        widths = [min(w, cap) if text else w for w, text in zip(least, texts, strict=True)]
+    def laid(cap: float) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
+        widths = [
+            max(min(need, cap), head) if text else most
+            for need, head, most, text in zip(needs, heads, least, texts, strict=True)
+        ]
         if keys:  # a column beside the names has room at least
             free = room - sum(widths[k] + gap for k in keys)
             widths = [w if j in keys or not texts[j] else min(w, free) for j, w in enumerate(widths)]
@@ -99,19 +101,23 @@ def fold(
                 parts.append([*keys, j])
             else:
                 parts[-1].append(j)
-        return [Part(tuple(p), tuple(widths[j] for j in p), _holding(p, keys, columns)) for p in parts]
+        return [(tuple(part), tuple(widths[j] for j in part)) for part in parts]
 
     def worth(cap: float) -> tuple[int, int, float]:
         parts = laid(cap)
-        over = sum(max(0, sum(p.widths) + gap * (len(p.widths) - 1) - room) for p in parts)
-        return (int(over > 0) * len(caps) + len(parts), -len(parts[0].columns), -cap)
+        over = any(sum(widths) + gap * (len(widths) - 1) > room for _, widths in parts)
+        return (over * len(titles) + len(parts), -len(parts[0][0]), -cap)
 
     first, *others = laid(min(caps, key=worth))
-    return [first._replace(rows=tuple(range(len(rows)))), *(part for part in others if part.rows)]
+    found = [Part(*part, _holding(part[0], keys, columns)) for part in others]
+    return [Part(*first, tuple(range(len(rows)))), *(part for part in found if part.rows)]
 
 
 def _keys(columns: Sequence[Sequence[str]], texts: Sequence[bool]) -> tuple[int, ...]:
-    """Return the columns that name a row: the first of text, and as many as tell the rows apart."""
+    """Return the columns that name a row: the first of text, and as many as tell the rows apart.
+
+    If these do not, but the first column does, it is that, such as one of sizes.
+    """
     named = [j for j, text in enumerate(texts) if text and not is_numeric(columns[j])]
     found: list[int] = []
     for j in named:
@@ -120,8 +126,8 @@ def _keys(columns: Sequence[Sequence[str]], texts: Sequence[bool]) -> tuple[int,
         found.append(j)
         rows = list(zip(*(columns[k] for k in found), strict=True))
         if len(set(rows)) == len(rows):
-            break
-    return tuple(found)
+            return tuple(found)
+    return (0,) if columns and len(set(columns[0])) == len(columns[0]) else tuple(found)
 
 
 def _holding(part: Sequence[int], keys: Sequence[int], columns: Sequence[Sequence[str]]) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 MARKS: dict[Mark, str] = {"best": "{}*", "second": "{}+"}
 _MARKS_SAID = "The best value has *, the second has +"
-_PARTS = re.compile(r"( / | \[|, |\])")
 _GAP = 2
 _LEAST = 40  # characters; a narrower terminal wraps the lines itself
 
@@ -89,16 +87,19 @@ def table(
 
 
 def _aligned(column: Sequence[str]) -> list[str]:
-    """Return numbers of one width, with what they consist of, such as the ends of intervals, aligned."""
+    """Return cells of one width, in which the numbers are aligned, and the intervals behind them."""
     signs = tuple(mark.format("") for mark in MARKS.values())
-    marked = any(part.endswith(signs) for text in column for part in text.split(" / "))
-    parts = [_PARTS.split(text) for text in column]
-    if marked:  # a mark takes the place of the space behind a number
-        parts = [
-            [p.lstrip() if i % 2 else p if p.endswith(signs) else f"{p} " for i, p in enumerate(of)]
-            for of in parts
-        ]
-    most = max(map(len, parts), default=0)
-    wide = [max((len(of[i]) for of in parts if i < len(of)), default=0) for i in range(most)]
-    texts = ["".join(p.rjust(w) for p, w in zip(of, wide, strict=False)) for of in parts]
-    return [text.ljust(sum(wide)) for text in texts]
+    cells = [text.partition(" [") for text in column]
+    parts = [number.split(" / ") for number, _, _ in cells]
+    if any(part.endswith(signs) for of in parts for part in of):
+        # A mark takes the place of the space behind a number.
+        parts = [[part if part.endswith(signs) else f"{part} " for part in of] for of in parts]
+        slash = "/ "
+    else:
+        slash = " / "
+    wide = [max(len(of[i]) for of in parts if i < len(of)) for i in range(max(map(len, parts), default=0))]
+    texts = [
+        slash.join(part.rjust(w) for part, w in zip(of, wide, strict=False)) + opening + interval
+        for of, (_, opening, interval) in zip(parts, cells, strict=True)
+    ]
+    return [text.ljust(max(map(len, texts))) for text in texts]

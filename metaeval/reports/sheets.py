@@ -77,8 +77,7 @@ def sheet_to_text(sheet: Sheet) -> str:
     """Return a title, aligned columns that fit the terminal, and the notes."""
     width, texts = plain.room(), [_is_text(c) for c in sheet.columns]
     body = cells(sheet, marks=plain.MARKS)
-    said = [f"{sheet.title.rstrip('.')}.", sheet.simulated.warning]
-    parts = [plain.prose(" ".join(filter(None, said)) if sheet.simulated else sheet.title, width)]
+    parts = [plain.prose(said, width) for said in (sheet.title, sheet.simulated.warning) if said]
     heads = sheet.frame[sheet.heads].tolist() if sheet.heads else [""] * len(body)
     parts.append(plain.table([c.title for c in sheet.columns], body, texts, heads, width))
     if sentences := _sentences(sheet):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
 import pytest
 from rich.cells import cell_len
@@ -11,6 +13,9 @@ from metaeval.engine.sheet import Column, Sheet
 from metaeval.reports import leaderboard
 from metaeval.reports.sheets import render
 from tests.engine.test_standings import correlations
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 JUDGES = [f"Judge('provider/a-model-with-a-long-name-{i}')" for i in range(3)]
 
@@ -58,19 +63,19 @@ def test_a_board_of_many_columns_fits_and_names_every_row_in_every_part() -> Non
     assert "The best value has *, the second has +" in " ".join(text.split())
 
 
-@pytest.mark.parametrize("width", [80, 200])
 def test_the_demo_fits_the_terminal(
-    width: int,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path_factory: pytest.TempPathFactory,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path_factory.getbasetemp())  # the second time it is finished already
-    monkeypatch.setenv("COLUMNS", str(width))
-    assert main(["-q", "demo", "--out", "plain-demo"]) == 0
-    assert main(["-q", "leaderboard", "plain-demo"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(cell_len, lines)) <= width
-    (head,) = (line for line in lines if line.startswith("rank"))
-    assert head.split()[:4] == ["rank", "cluster", "evaluator", "pearson"]
-    assert ("tokens a text" in head) == (width == 200)
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--out", "run"]) == 0
+    printed = capsys.readouterr().out
+    assert main(["-q", "leaderboard", "run", "--coefficient", "pearson"]) == 0
+    assert capsys.readouterr().out in printed
+    assert max(map(cell_len, printed.splitlines())) <= 80
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["-q", "leaderboard", "run", "--coefficient", "pearson"]) == 0
+    wide = capsys.readouterr().out
+    assert 80 < max(map(cell_len, wide.splitlines())) <= 200
+    heads = [next(x for x in text.splitlines() if x.startswith("rank")) for text in (printed, wide)]
+    assert heads[0].split() == ["rank", "cluster", "evaluator", "pearson", "against", "the", "best"]
+    assert heads[1].endswith("tokens a text")

@@ -153,7 +153,9 @@ def test_nothing_is_written_if_anything_is_wrong(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run", "site"]
 
 
-def test_a_folder_of_other_files_is_refused(runs: list[Path], tmp_path: Path) -> None:
+def test_a_folder_of_other_files_is_refused(
+    runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "index.html").write_text("mine")
     for out, said in (
         (tmp_path, "is not empty"),
@@ -163,6 +165,10 @@ def test_a_folder_of_other_files_is_refused(runs: list[Path], tmp_path: Path) ->
         with pytest.raises(MetaevalError, match=said):
             write_site(runs[:1], out)
     assert content(tmp_path) == {"index.html": b"mine"}
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    with pytest.raises(MetaevalError, match="change to a folder outside it"):
+        write_site(runs[:1], ".")
 
 
 @pytest.fixture
