@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from metaeval.engine.alignment.aligned import Aligned
     from metaeval.engine.alignment.policy import Policy
     from metaeval.engine.intervals import Bootstrap
-    from metaeval.engine.out_of_core.database import Database
+    from metaeval.engine.out_of_core.database import DuckDatabase
     from metaeval.engine.out_of_core.files import Parquet
-    from metaeval.engine.out_of_core.loading import Counted
+    from metaeval.engine.out_of_core.loading import ScoreFacts
     from metaeval.stats.coefficients.tables import Ints
 
 _RANKED = 60
@@ -36,7 +36,7 @@ _RANKED = 60
 
 
 def correlate_parts(
-    db: Database, scores: Parquet, truth: Parquet, policy: Policy, wanted: Bootstrap | None
+    db: DuckDatabase, scores: Parquet, truth: Parquet, policy: Policy, wanted: Bootstrap | None
 ) -> Correlations:
     """Correlate scores with the truth in parts, each of some users, or of some of what the first key names.
 
@@ -135,7 +135,7 @@ def _refuse_intervals(truth: Parquet, wanted: Bootstrap | None) -> None:
 
 
 def _refuse_ranks(
-    policy: Policy, nested: list[str], counted: Counted, truth: Parquet, between: list[bool]
+    policy: Policy, nested: list[str], counted: ScoreFacts, truth: Parquet, between: list[bool]
 ) -> None:
     """Say what cannot be summed over parts, before it takes hours."""
     levels = [n for n, b in zip(policy.levels, between, strict=True) if not b and n not in nested]
