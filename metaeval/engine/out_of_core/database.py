@@ -36,7 +36,7 @@ _ROWS = 2**20  # handed over at a time
 
 
 @contextlib.contextmanager
-def database() -> Iterator[DuckDb]:
+def database() -> Iterator[DuckDatabase]:
     """Open DuckDB in memory; what does not fit goes to a temporary folder, which goes with the connection.
 
     Raises `MissingExtraError` if it is not installed.
@@ -53,10 +53,10 @@ def database() -> Iterator[DuckDb]:
             "preserve_insertion_order": False,
         }
         with ThreadPoolExecutor(1) as thread, duckdb.connect(config=options) as connection:
-            yield DuckDb(connection, thread)
+            yield DuckDatabase(connection, thread)
 
 
-class DuckDb:
+class DuckDatabase:
     """A connection to DuckDB; what it says of a file becomes a `DataError`."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, thread: Executor) -> None:

@@ -24,7 +24,7 @@ from metaeval.engine.alignment.aligned import (
 from metaeval.engine.alignment.matching import shared_codes
 from metaeval.engine.alignment.policy import plain
 from metaeval.engine.out_of_core.cube import EXAMPLE, LARGEST, MISSING, NO_ROW, Cube
-from metaeval.engine.out_of_core.database import ROW, DuckDb, quoted, text
+from metaeval.engine.out_of_core.database import ROW, DuckDatabase, quoted, text
 from metaeval.engine.out_of_core.files import available_memory
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class Scan:
+class ScoreFacts:
     """What a pass over the scores says of them."""
 
     evaluators: list[str]
@@ -74,7 +74,7 @@ class Scan:
 
 
 def load(
-    db: DuckDb,
+    db: DuckDatabase,
     scores: Parquet,
     truth: pd.DataFrame,
     levels: Sequence[str],
@@ -98,7 +98,7 @@ def load(
     return loaded
 
 
-def read(source: Source, counted: Scan, levels: Sequence[str]) -> Loaded:
+def read(source: Source, counted: ScoreFacts, levels: Sequence[str]) -> Loaded:
     """Lay the scores of a source out over the units of its truth."""
     of_truth = source.truth_alone(levels)
     aspects_of_scores(pd.DataFrame({"aspect": counted.aspects}), of_truth.aspects)
@@ -121,7 +121,7 @@ def read(source: Source, counted: Scan, levels: Sequence[str]) -> Loaded:
 class Source:
     """The scores, as DuckDB reads them, and the truth that they are matched with."""
 
-    db: DuckDb
+    db: DuckDatabase
     files: Parquet
     truth: pd.DataFrame
     head: pd.DataFrame
@@ -133,7 +133,7 @@ class Source:
     """The scores that are read, if the truth is of some units only."""
 
     @classmethod
-    def of(cls, db: DuckDb, files: Parquet, truth: pd.DataFrame, *, text_keys: bool) -> Source:
+    def of(cls, db: DuckDatabase, files: Parquet, truth: pd.DataFrame, *, text_keys: bool) -> Source:
         """Look at the columns of the scores."""
         types = db.view("scores", files)
         head = db.table(f"SELECT * EXCLUDE {ROW} FROM scores LIMIT {_HEAD}").to_pandas()
@@ -161,7 +161,7 @@ class Source:
         found = align(none, self.truth, levels)
         return replace(found, evaluators=[], scores=found.scores[:0])
 
-    def counted(self) -> Scan:
+    def counted(self) -> ScoreFacts:
         """Go over the scores once."""
         first = self.head["score"]
         column_numbers(first[~first.isin([math.inf, -math.inf])], "the scores")
@@ -180,7 +180,7 @@ class Source:
         low = min((g[3] for g in groups if g[3] is not None), default=0.0)
         high = max((g[4] for g in groups if g[4] is not None), default=0.0)
         on_scale = high - low <= LARGEST and all(g[5] is not False for g in groups)
-        return Scan(
+        return ScoreFacts(
             list(dict.fromkeys(g[0] for g in groups)),
             list(dict.fromkeys(g[1] for g in groups)),
             low if on_scale else None,
@@ -190,7 +190,7 @@ class Source:
     def _score(self) -> str:
         return f"{self.columns['score']}::DOUBLE"
 
-    def name_units(self, truth: Aligned, counted: Scan) -> None:
+    def name_units(self, truth: Aligned, counted: ScoreFacts) -> None:
         """Hand the numbers of evaluators, aspects and units to DuckDB, which joins by them."""
         import pyarrow as pa
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from metaeval.engine.alignment.aligned import Aligned
     from metaeval.engine.alignment.policy import Policy
     from metaeval.engine.intervals import Bootstrap
-    from metaeval.engine.out_of_core.database import DuckDb
+    from metaeval.engine.out_of_core.database import DuckDatabase
     from metaeval.engine.out_of_core.files import Parquet
-    from metaeval.engine.out_of_core.loading import Scan
+    from metaeval.engine.out_of_core.loading import ScoreFacts
     from metaeval.stats.coefficients.tables import Ints
 
 _RANKED = 60
@@ -36,18 +36,15 @@ _RANKED = 60
 
 
 def correlate_parts(
-    db: DuckDb, scores: Parquet, truth: Parquet, policy: Policy, wanted: Bootstrap | None
+    db: DuckDatabase, scores: Parquet, truth: Parquet, policy: Policy, wanted: Bootstrap | None
 ) -> Correlations:
     """Correlate scores with the truth in parts, each of some users, or of some of what the first key names.
 
     Raises `DataError` for what takes all units at once: intervals, and ranks of continuous scores in groups
     with units of several users.
     """
-    if wanted is not None:
-        raise DataError(
-            f"intervals of {truth.rows:,} ratings take all of them in memory; leave the bootstrap out "
-            "(bootstrap=None, --resamples 0), or correlate a sample of the users"
-        )
+    _refuse_intervals(truth, wanted)
+    n_parts = truth.parts  # once, for the memory that is available changes
     db.view("truth", truth)
     source = Source.of(
         db, scores, db.table(f"SELECT * EXCLUDE {ROW} FROM truth LIMIT 1000").to_pandas(), text_keys=False
@@ -60,15 +57,15 @@ def correlate_parts(
     _refuse_ranks(policy, nested, counted, truth, [known[level].between for level in policy.levels])
     as_type = "VARCHAR" if holds_text(source.truth[key]) else "DOUBLE"
     of_truth, of_scores = (
-        f"hash({column}::{as_type}) % {truth.parts}" for column in (quoted(key), source.columns[key])
+        f"hash({column}::{as_type}) % {n_parts}" for column in (quoted(key), source.columns[key])
     )
     everyone, n_aspects = counted.evaluators, len(aspects)
     n_units, n_missing = np.zeros((2, len(everyone), n_aspects), dtype=np.int64)
     n_shared, truth_missing = np.zeros((2, n_aspects), dtype=np.int64)
     kept: list[tuple[int, Loaded]] = []
     with tempfile.TemporaryFile() as file:
-        with progress("reading the units", truth.parts) as advance:
-            for p in range(truth.parts):
+        with progress("reading the units", n_parts) as advance:
+            for p in range(n_parts):
                 rows = f"SELECT * EXCLUDE {ROW} FROM truth WHERE {of_truth} = {p} ORDER BY {ROW}"
                 ratings = db.table(rows).to_pandas()
                 advance()
@@ -128,8 +125,17 @@ def _without_units(truth: Aligned) -> Aligned:
     return replace(truth, truth=truth.truth[:, :0], asked=None, groupings={}, keys={}, labels={})
 
 
+def _refuse_intervals(truth: Parquet, wanted: Bootstrap | None) -> None:
+    """Say that there are none, before anything is read."""
+    if wanted is not None:
+        raise DataError(
+            f"intervals of {truth.rows:,} ratings take all of them in memory; leave the bootstrap out "
+            "(bootstrap=None, --resamples 0), or correlate a sample of the users"
+        )
+
+
 def _refuse_ranks(
-    policy: Policy, nested: list[str], counted: Scan, truth: Parquet, between: list[bool]
+    policy: Policy, nested: list[str], counted: ScoreFacts, truth: Parquet, between: list[bool]
 ) -> None:
     """Say what cannot be summed over parts, before it takes hours."""
     levels = [n for n, b in zip(policy.levels, between, strict=True) if not b and n not in nested]
