@@ -61,6 +61,11 @@ class _Hand:
         """How many requests it has."""
         return sum(len(shard.requests) for shard in self.has)
 
+    def take(self, counts: WorkerCounts) -> None:
+        """Take counts, unless newer ones came first."""
+        if counts.tally.done >= self.counts.tally.done:
+            self.counts = counts
+
 
 class Pool:
     """The workers of a run.
@@ -180,7 +185,7 @@ class Pool:
                 continue
             hand.begun = True
             self._died_early = 0
-            hand.counts = asked.counts
+            hand.take(asked.counts)
             self._empty = self._empty or asked.empty
             if asked.error and self._error is None:
                 self._error = (StoppedError if asked.stopped else MetaevalError)(asked.error)
@@ -217,7 +222,7 @@ class Pool:
                 if not ray.wait([hand.look], timeout=0)[0]:
                     continue
                 with contextlib.suppress(RayError):  # it died: so does what is under way
-                    hand.counts = ray.get(hand.look)
+                    hand.take(ray.get(hand.look))
             hand.look = hand.actor.counts.remote()
 
     def _tally(self) -> Tally:
