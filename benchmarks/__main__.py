@@ -7,9 +7,20 @@ import itertools
 import json
 import sys
 
-from benchmarks import coherence, coverage, engine, ensembles, inference, judging, large_logs, llm, slates
+from benchmarks import (
+    coherence,
+    coverage,
+    engine,
+    ensembles,
+    inference,
+    judging,
+    large_logs,
+    llm,
+    slates,
+    workers,
+)
 
-PARTS = (engine, inference, ensembles, coherence, slates, llm, judging, large_logs)
+PARTS = (engine, inference, ensembles, coherence, slates, llm, workers, judging, large_logs)
 
 
 def main() -> int:

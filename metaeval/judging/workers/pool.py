@@ -168,7 +168,8 @@ class Pool:
         return any(shard for _, shard in self._under_way.values())
 
     def _has_room(self, hand: _Hand) -> bool:
-        return len(hand.has) < _SHARDS and hand.load < 2 * self._wide
+        """Say whether a worker takes another shard: while one ends, it asks the next."""
+        return len(hand.has) < 2 or (len(hand.has) < _SHARDS and hand.load < 2 * self._wide)
 
     def _settle(self) -> None:
         """Wait a moment for what is under way, and take note of what came of it."""
