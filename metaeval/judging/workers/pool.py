@@ -95,7 +95,12 @@ class Pool:
                 f"name a cluster with GPUs, or a model that a server answers"
             )
         self.number = number or max(here, 1)
-        self._actor: Any = ray.remote(num_cpus=0, num_gpus=gpus, max_concurrency=_SHARDS + 2)(Worker)
+        self._actor: Any = ray.remote(
+            num_cpus=0,  # it waits for servers, or for GPUs
+            num_gpus=gpus,
+            max_concurrency=_SHARDS + 2,
+            scheduling_strategy="SPREAD",  # over the machines
+        )(Worker)
         self._hands: list[_Hand] = []
         self._under_way: dict[Any, tuple[_Hand, _Shard | None]] = {}
         self._again: deque[_Shard] = deque()
