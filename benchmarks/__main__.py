@@ -22,9 +22,22 @@ from benchmarks import (
     out_of_core,
     slates,
     stores,
+    workers,
 )
 
-PARTS = (engine, inference, ensembles, coherence, slates, llm, judging, stores, large_logs, out_of_core)
+PARTS = (
+    engine,
+    inference,
+    ensembles,
+    coherence,
+    slates,
+    llm,
+    workers,
+    judging,
+    stores,
+    large_logs,
+    out_of_core,
+)
 
 
 def main() -> int:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 import tempfile
 import threading
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from metaeval.judging.settings import JudgingOptions
 
 _OBJECTS = 80_000_000  # bytes for shards under way; Ray takes no less than 75 MB
+_CONNECT_SECONDS = 10.0
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # which would be sent away
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # which would upload the working directory
@@ -64,10 +66,14 @@ def _connect(address: str | None, judging: JudgingOptions) -> None:
     quiet = {"log_to_driver": False, "configure_logging": False}
     if address is not None:
         try:
+            _check_answers(address)
             ray.init(address, **quiet)
-        except Exception as error:
+        except Exception as error:  # Ray has many
             said = " ".join(str(error).split())[:300]
-            raise MetaevalError(f"cannot connect to a Ray cluster at {address}: {said}") from error
+            raise MetaevalError(
+                f"no Ray cluster can be used at {address} ({said}); start one with `ray start --head`, or "
+                f"leave the address out for one on this machine"
+            ) from error
         return
     with _store_in_environment(judging.store):
         ray.init(
@@ -77,6 +83,13 @@ def _connect(address: str | None, judging: JudgingOptions) -> None:
             _plasma_directory=tempfile.gettempdir(),  # /dev/shm may be small
             **quiet,
         )
+
+
+def _check_answers(address: str) -> None:
+    """Raise `OSError` if nobody is there: Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
 
 
 @contextlib.contextmanager

@@ -61,6 +61,11 @@ class _Hand:
         """How many requests it has."""
         return sum(len(shard.requests) for shard in self.has)
 
+    def take(self, counts: WorkerCounts) -> None:
+        """Take counts, unless newer ones came first."""
+        if counts.tally.done >= self.counts.tally.done:
+            self.counts = counts
+
 
 class Pool:
     """The workers of a run.
@@ -167,7 +172,8 @@ class Pool:
         return any(shard for _, shard in self._under_way.values())
 
     def _has_room(self, hand: _Hand) -> bool:
-        return len(hand.has) < _SHARDS and hand.load < 2 * self._wide
+        """Say whether a worker takes another shard: while one ends, it asks the next."""
+        return len(hand.has) < 2 or (len(hand.has) < _SHARDS and hand.load < 2 * self._wide)
 
     def _settle(self) -> None:
         """Wait a moment for what is under way, and take note of what came of it."""
@@ -184,7 +190,7 @@ class Pool:
                 continue
             hand.begun = True
             self._died_early = 0
-            hand.counts = asked.counts
+            hand.take(asked.counts)
             self._empty = self._empty or asked.empty
             if asked.error and self._error is None:
                 self._error = (StoppedError if asked.stopped else MetaevalError)(asked.error)
@@ -221,7 +227,7 @@ class Pool:
                 if not ray.wait([hand.look], timeout=0)[0]:
                     continue
                 with contextlib.suppress(RayError):  # it died: so does what is under way
-                    hand.counts = ray.get(hand.look)
+                    hand.take(ray.get(hand.look))
             hand.look = hand.actor.counts.remote()
 
     def _tally(self) -> Tally:

@@ -61,10 +61,10 @@ class Spool:
         Parameters
         ----------
         least
-            Requests of a shard, if there are so many; a prefix with more than four times as many is split.
+            Requests of a shard, if there are so many; a prefix with more than twice as many is split.
         """
         self._write_all()
-        most = 4 * least
+        most = 2 * least
         shard: list[Request] = []
         before = -1
         for prefix, start, size in sorted(self._parts):

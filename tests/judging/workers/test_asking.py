@@ -98,9 +98,16 @@ def test_workers_find_what_one_process_finds(capfd: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.usefixtures("tiny", "ray_cluster")
-def test_lost_calls_are_told_as_those_of_one_process(capsys: pytest.CaptureFixture[str]) -> None:
-    refuse = error(400, "invalid_prompt", "not this one")
-    with Server(lambda body, before: refuse if "Why not" in str(body) else answer(body, before)) as server:
+def test_lost_calls_are_told_as_those_of_one_process(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(body: dict[str, Any], before: int) -> Act:
+        if "temperature" in body:
+            return error(400, "unsupported_parameter", "Unsupported parameter: 'temperature'")
+        not_this = error(400, "invalid_prompt", "not this one")
+        return not_this if "Why not" in str(body) else answer(body, before)
+
+    with Server(refuse) as server:
         path = study(server)
         assert main(["run", path, "--out", "one"]) == 3
         one = capsys.readouterr().err
@@ -108,6 +115,8 @@ def test_lost_calls_are_told_as_those_of_one_process(capsys: pytest.CaptureFixtu
         two = capsys.readouterr().err
         assert two == one.replace("--out one", "--out two --engine ray --workers 2")
         assert "not this one" in two
+        (of_one, of_two) = caplog.messages
+        assert "from now on it is asked: without temperature" in of_one == of_two
 
 
 @pytest.mark.usefixtures("tiny", "ray_cluster")
@@ -125,6 +134,11 @@ def test_a_budget_and_a_model_that_does_not_answer_stop_a_run() -> None:
         with pytest.raises(MetaevalError, match="price is unknown; set it, or limit calls") as wrong:
             me.run(unpriced, "out", engine="ray", workers=2)
         assert wrong.value.exit_code == 2
+        own = Path(study(server))
+        own.write_text(own.read_text().replace("'openai/m', base_url=", "'vllm-offline/m', prompt="))
+        own.write_text(own.read_text().replace(f"prompt='{server.openai}'", "seed=1"))
+        with pytest.raises(MetaevalError, match="needs 1 GPU, which no worker has; name a cluster with GPUs"):
+            me.run(own, "out", engine="ray")
 
 
 @pytest.mark.usefixtures("tiny")
@@ -218,3 +232,32 @@ def test_a_run_that_is_interrupted_or_killed_leaves_nobody_and_goes_on(
     assert any("worker" in p.name for p in written)
     assert not [p for p in written if any(word in p.read_bytes() for word in words)]
     assert "postgresql://" in json.loads(Path("o/run.json").read_text())["study"]["judging"]["store"]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_workers_of_a_cluster_share_a_database(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from ray.cluster_utils import Cluster
+
+    unlike(36)
+    store = postgres.new()
+    monkeypatch.setenv("METAEVAL_STORE", store)  # where each machine has the password
+
+    def run(address: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "metaeval", "run", path, "--out", "o", "--engine", "ray"]
+        return subprocess.run([*command, "--address", address], capture_output=True, text=True, check=False)
+
+    with Server(answer) as server:
+        path = study(server, store.replace(f":{quote(PASSWORD, safe='')}@", "@"))
+        nobody = run("127.0.0.1:1")
+        assert (nobody.returncode, nobody.stderr.count("\n")) == (2, 1)
+        assert "no Ray cluster can be used at 127.0.0.1:1 ([Errno 111] Connection refused)" in nobody.stderr
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+        try:
+            cluster.add_node(num_cpus=1)
+            done = run(cluster.address)
+        finally:
+            cluster.shutdown()
+        assert (done.returncode, "36 units" in done.stdout) == (0, True), done.stderr
+        assert len(server.log) >= 36

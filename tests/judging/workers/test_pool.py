@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import threading
 import time
 from collections import Counter
@@ -20,8 +22,10 @@ from tests.llm.asking import requests
 from tests.llm.server import HANG, Server, always
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from metaeval.base.progress import Advance
 
 pytest.importorskip("ray", reason="no Ray: install metaeval[ray]")
 PRICE = {"openai/m": {"input": 2, "output": 8}}
@@ -42,6 +46,24 @@ def stored(server: Server, store: Path, number: int) -> dict[str, str]:
     with Store(store) as opened:
         found = opened.get_many(r.key for r in requests(number, server.openai))
     return {r.messages[0].content: r.key for r in requests(number, server.openai) if r.key in found}
+
+
+@pytest.mark.usefixtures("ray_cluster")
+def test_one_display_shows_what_all_workers_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[tuple[int, str | None]] = []
+
+    @contextlib.contextmanager
+    def progress(what: str, total: int) -> Iterator[Advance]:
+        assert (what, total) == ("asking by 2 workers", 100)
+        yield lambda steps=1, /, note=None: shown.append((steps, note))
+
+    monkeypatch.setattr("metaeval.judging.workers.pool.progress", progress)
+    with Server(delay=0.1) as server:
+        ask(server, tmp_path / "s.sqlite", 100, 2, concurrency=4)
+    assert sum(steps for steps, _ in shown) == 100
+    assert sum(steps > 0 for steps, _ in shown) > 4, "it moves while shards are under way"
+    assert any("to start" in (note or "") for _, note in shown)
+    assert re.fullmatch(r"0 failed, 0 from store, [\d.]+ calls/s, 0.03 USD", shown[-1][1] or "")
 
 
 @pytest.mark.usefixtures("ray_cluster")

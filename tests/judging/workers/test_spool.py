@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 
 from hypothesis import given
@@ -29,16 +30,16 @@ def test_every_request_comes_once_and_prefixes_stay_together(
         assert spool.total == len(requests)
     dealt = [request for shard in shards for request in shard]
     assert sorted(r.key for r in dealt) == sorted(r.key for r in requests)
-    assert [r.group for r in dealt if r.group] == [r.group for r in dealt]
-    assert all(least <= len(shard) <= 4 * least + 64 for shard in shards[:-1])
+    assert all(least <= len(shard) <= 2 * least + 64 for shard in shards[:-1])
     where, sizes = defaultdict(set), defaultdict(int)
     for number, shard in enumerate(shards):
         for request in shard:
             where[request.group].add(number)
             sizes[request.group] += 1
     # A prefix lies in one shard, unless it fills several or begins in one that others have filled.
-    assert all(len(of) <= 2 + sizes[group] // (4 * least) for group, of in where.items())
-    assert dealt == sorted(dealt, key=lambda r: [d.group for d in dealt].index(r.group))
+    assert all(len(of) <= 2 + sizes[group] // (2 * least) for group, of in where.items())
+    groups = [request.group for request in dealt]
+    assert len(set(groups)) == 1 + sum(a != b for a, b in itertools.pairwise(groups)) or not groups
 
 
 def test_more_requests_than_stay_in_memory_come_back() -> None:
