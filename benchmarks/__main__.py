@@ -7,9 +7,20 @@ import itertools
 import json
 import sys
 
-from benchmarks import coherence, coverage, engine, ensembles, inference, judging, large_logs, llm, slates
+from benchmarks import (
+    coherence,
+    coverage,
+    engine,
+    ensembles,
+    inference,
+    judging,
+    large_logs,
+    llm,
+    many_clusters,
+    slates,
+)
 
-PARTS = (engine, inference, ensembles, coherence, slates, llm, judging, large_logs)
+PARTS = (engine, inference, ensembles, coherence, slates, llm, judging, large_logs, many_clusters)
 
 
 def main() -> int:
