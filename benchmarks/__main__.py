@@ -19,6 +19,7 @@ from benchmarks import (
     judging,
     large_logs,
     llm,
+    many_clusters,
     out_of_core,
     slates,
     stores,
@@ -36,6 +37,7 @@ PARTS = (
     judging,
     stores,
     large_logs,
+    many_clusters,
     out_of_core,
 )
 

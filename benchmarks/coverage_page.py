@@ -25,6 +25,9 @@ _NAMES = {
     "dr": "DR",
     "bootstrap": "τ, bootstrap",
     "first_position": "first position",
+    "user_mean": "mean over users",
+    "near_one": "Pearson near 1",
+    "rare": "rare share",
 }
 
 
@@ -37,6 +40,7 @@ _SECTIONS = (
     ("Whether a judge can be trusted", ("calibration", "shares of", "biases", "gate", "panel")),
     ("Coherence of verdicts", ("coherence",)),
     ("Off-policy values", ("off-policy",)),
+    ("Many clusters", ("many clusters",)),
 )
 
 

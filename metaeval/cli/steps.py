@@ -77,7 +77,12 @@ def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: 
     type=click.Choice(["user", "item", "generator", "unit"]),
     help="What is resampled.  [default: user, or item where there are no users]",
 )
-@click.option("--method", type=click.Choice(["percentile", "bca"]), default="percentile", show_default=True)
+@click.option(
+    "--method",
+    type=click.Choice(["percentile", "bca", "jackknife", "bags"]),
+    default="percentile",
+    show_default=True,
+)
 @click.option("--confidence", type=float, default=0.95, show_default=True)
 @seed
 @click.option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -22,7 +22,8 @@ from metaeval.stats.coefficients.exact import GroupSums, squarable
 from metaeval.stats.coefficients.grouped import pearson
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.resampling.multiplicity import benjamini_hochberg, holm
-from metaeval.stats.resampling.paired import AspectScores, Paired, paired_permutation
+from metaeval.stats.resampling.paired import AspectScores, paired_permutation
+from metaeval.stats.resampling.t_tests import Paired
 from metaeval.stats.resampling.weights import Swaps
 from metaeval.stats.weighted.statistic import Clusters
 
@@ -272,6 +273,9 @@ def comparisons(
     needed = math.ceil(2 * together / tests.alpha) if useful else 0
     swaps = Swaps(n_clusters, max(tests.permutations, min(_MOST, needed)), tests.seed)
     found, p_williams = test(swaps)
+    made: dict[str, Any] = {"permutations": swaps.n, "least_p": max(1 / (swaps.n + 1), least)}
+    if found.made_by != "permutations":
+        made = {"made_by": found.made_by, "least_p": found.least_p}
     return Comparisons(
         by,
         tuple(evaluators),
@@ -283,11 +287,10 @@ def comparisons(
         {
             "swap": swap,
             **({"swapped": swapped} if swapped else {}),
-            "permutations": swaps.n,
+            **made,
             "correction": tests.correction,
             "alpha": tests.alpha,
             "pairs": pairs,
-            "least_p": max(1 / (swaps.n + 1), least),
             "n_clusters": n_clusters,
             "seed": tests.seed,
             "by": dict(by),
@@ -305,7 +308,7 @@ def _tested(
         groups = [list(range(n))]
     else:
         groups = [[i, j] for i in range(n) for j in range(i)]
-    found = Paired(*(np.full((n, n), np.nan) for _ in range(3)))
+    found = Paired.empty(n)
     p_williams = np.full((n, n), np.nan)
     for group in groups:
         scored = [scored_alike(data, group, a, by["level"], clusters) for a in aspects]
@@ -317,6 +320,7 @@ def _tested(
             (found.p_greater, tested.p_greater),
         ):
             whole[at] = part
+        found = replace(found, made_by=tested.made_by, least_p=tested.least_p)
         if len(scored) == 1:
             p_williams[at] = _williams(scored[0], by, len(group))
     return found, p_williams

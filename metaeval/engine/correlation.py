@@ -74,8 +74,10 @@ def correlate(
     bootstrap
         Of intervals; None for none. A mapping with any of ``resamples`` (10000), ``cluster`` (``user``,
         ``item``, ``generator`` or ``unit``: what is drawn with replacement and stays whole; users, if left
-        out, or items), ``confidence`` (0.95), ``method`` (``percentile`` or ``bca``), ``expand`` (true: wider
-        for few clusters) and ``seed``. Every evaluator, aspect and level meets the same resamples.
+        out, or items), ``confidence`` (0.95), ``method`` (``percentile``, ``bca``, ``jackknife`` or
+        ``bags``), ``expand`` (true: wider for few clusters) and ``seed``.
+        Every evaluator, aspect and level meets the same resamples. Above 100,000 clusters there are none; see
+        `metaeval.stats.resampling.many_clusters`.
     seed
         Of the resamples, unless ``bootstrap`` names one.
     engine

@@ -38,6 +38,8 @@ class Bootstrap(Options):
     no users."""
     confidence: Share = 0.95
     method: Method = "percentile"
+    """How ends are found. Above 100,000 clusters that is the jackknife, or bags of little bootstraps in the
+    place of ``bca`` (`metaeval.stats.resampling.many_clusters`)."""
     expand: Switch = True
     """Whether intervals are widened for few clusters; see `metaeval.stats.resampling.weights.interval`."""
     seed: Seed = 0
@@ -64,9 +66,14 @@ class Bootstrap(Options):
         )
 
     def record(self, data: Prepared) -> dict[str, Any]:
-        """Return the options and the number of clusters, as plain JSON values."""
+        """Return the options, the method that was used, and the number of clusters, as JSON values."""
         cluster = data.cluster_name(self.cluster)
-        return {**self.model_dump(), "cluster": cluster, "n_clusters": data.clusters(cluster).n}
+        return self.record_of(cluster, data.clusters(cluster).n)
+
+    def record_of(self, cluster: str, n: int) -> dict[str, Any]:
+        """Return the same for so many clusters."""
+        made_by = self.resampler(n).made_by
+        return {**self.model_dump(), "method": made_by, "cluster": cluster, "n_clusters": n}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -187,15 +187,8 @@ class MeasuredCells:
         values = [self.part(cell)] if cell else list(self.parts)
         chosen = [self.measures[cell["measure"]]] if cell else list(self.measures.values())
         rows = [row for value in values for row in self._rows(value, chosen, intervals=intervals)]
-        made = (
-            {
-                **self.intervals.model_dump(),
-                "cluster": self.matched.prepared.cluster_name(),
-                "n_clusters": self._clusters.n,
-            }
-            if intervals and self.intervals
-            else {}
-        )
+        how, cluster = self.intervals, self.matched.prepared.cluster_name()
+        made = how.record_of(cluster, self._clusters.n) if intervals and how else {}
         shares = all(m.bounds == (0.0, 1.0) for m in self.measures.values())
         scores = self.matched.scores
         parted = pd.DataFrame([self.at(value) for value in values])

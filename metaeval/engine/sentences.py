@@ -40,15 +40,27 @@ def policy_sentences(policy: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(out)
 
 
+WITHOUT_RESAMPLES = {
+    "jackknife": "jackknife, or bags of little bootstraps where a value is not smooth",
+    "bags": "bags of little bootstraps",
+}
+"""Methods in whose place no resamples of all clusters are drawn, in words."""
+
+
 def interval_sentence(options: Mapping[str, Any], levels: Sequence[str] = ()) -> str:
     """Say how intervals were made, those at generator level too if it is one of the levels."""
     if not options:
         return ""
     how = "bias-corrected and accelerated" if options["method"] == "bca" else "percentiles"
     how += ", widened for few clusters" if options["expand"] else ""
-    drawn = f"{options['resamples']:,} resamples of {options['n_clusters']:,} {plural_of(options['cluster'])}"
+    of = f"{options['n_clusters']:,} {plural_of(options['cluster'])}"
     confidence = f"{100 * options['confidence']:g} %"
-    told = f"Brackets hold {confidence} bootstrap intervals ({how}; {drawn}, seed {options['seed']})."
+    if options["method"] in WITHOUT_RESAMPLES:
+        by = WITHOUT_RESAMPLES[options["method"]]
+        told = f"Brackets hold {confidence} intervals ({by}; {of}, seed {options['seed']})."
+    else:
+        drawn = f"{options['resamples']:,} resamples of {of}"
+        told = f"Brackets hold {confidence} bootstrap intervals ({how}; {drawn}, seed {options['seed']})."
     return f"{told} {GENERATOR_INTERVALS}" if "generator" in levels else told
 
 
@@ -91,12 +103,16 @@ def tests_sentence(policy: Mapping[str, Any]) -> str:
         "bh": "Benjamini and Hochberg's correction",
         "none": "no correction",
     }
-    what = policy.get("swapped", "standardized scores")
-    swapped = f"{policy['permutations']:,} swaps of {what} by {policy['swap']}"
     pairs = "1 pair" if policy["pairs"] == 1 else f"{policy['pairs']:,} pairs"
     corrected = f"{names[policy['correction']]} over {pairs}"
     least = min(1.0, policy["least_p"] * (policy["pairs"] if policy["correction"] == "holm" else 1))
     floor = f" No p can be below {least:.3f} here." if least >= 0.01 else ""
+    if "made_by" in policy:
+        by = {"jackknife": "the jackknife", "bags": "bags of little bootstraps"}[policy["made_by"]]
+        of = f"{policy['n_clusters']:,} {plural_of(policy['swap'])}"
+        return f"p: two-sided t tests of differences ({by} over {of}, {corrected}).{floor}"
+    what = policy.get("swapped", "standardized scores")
+    swapped = f"{policy['permutations']:,} swaps of {what} by {policy['swap']}"
     if least > policy["alpha"]:
         # n clusters can be swapped in 2^n ways, of which half are the others with the sides exchanged.
         of_clusters = 2.0 ** (1 - policy.get("n_clusters", 0)) * policy["pairs"]

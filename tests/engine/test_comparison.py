@@ -315,3 +315,18 @@ def test_the_reason_why_no_pair_can_be_significant_is_said():
     assert "440,000" in sentence({**many, **rest})
     few = {**many, "permutations": 10_000, "least_p": 2.0**-9, "n_clusters": 10, "pairs": 703}
     assert "too few users to tell anybody apart" in sentence({**few, **rest})
+
+
+def test_above_the_limit_differences_are_tested_by_the_jackknife(monkeypatch):
+    swapped = me.compare(*judges(users=60), level="user", coefficient="kendall")
+    monkeypatch.setattr("metaeval.stats.resampling.paired.LIMIT", 50)
+    found = me.compare(*judges(users=60), level="user", coefficient="kendall")
+    assert (found.policy["made_by"], found.policy["least_p"]) == ("jackknife", 0.0)
+    assert "permutations" not in found.policy
+    assert sentence(found.policy) == (
+        "p: two-sided t tests of differences (the jackknife over 60 users, Holm's correction over "
+        f"{found.policy['pairs']} pairs)."
+    )
+    np.testing.assert_allclose(found.p, swapped.p, atol=0.08)
+    for level, made_by in (("dataset", "jackknife"), ("generator", "bags")):
+        assert me.compare(*judges(users=60), level=level, coefficient="kendall").policy["made_by"] == made_by

@@ -8,6 +8,7 @@ import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import AVERAGE
 from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.sentences import interval_sentence
 from metaeval.kinds.explanations.data.studies.recexp import import_recexp
 from metaeval.stats.resampling.weights import Resamples
 
@@ -244,7 +245,10 @@ def test_resamples_that_are_not_kept_are_drawn_again(monkeypatch):
             {"cluster": ["user"]},
             "cluster is .'user'.; give what a key names, such as user, or unit",
         ),
-        ({"method": "basic"}, r"bootstrap method: 'basic' is not allowed \(allowed: percentile, bca\)"),
+        (
+            {"method": "basic"},
+            r"bootstrap method: 'basic' is not allowed \(allowed: percentile, bca, jackknife, bags\)",
+        ),
         ({"resamples": 0}, "bootstrap resamples is 0; give a whole number, 1 or more"),
         ({"resamples": 1e4}, "bootstrap resamples is 10000.0; give a whole number"),
         ({"resamples": True}, "bootstrap resamples is True"),
@@ -286,3 +290,21 @@ def test_users_repeat_in_recexp_so_units_overstate_certainty(real_data, tmp_path
     assert (ratio < 1).mean() > 0.8
     assert ratio.median() < 0.85
     assert (ratio.xs(AVERAGE, level="aspect") < 0.95).all()
+
+
+def test_above_the_limit_the_jackknife_takes_the_place_of_resamples(monkeypatch):
+    scores, truth = frames(users=60)
+    options = {"levels": ["dataset", "user"], "coefficients": ["pearson", "kendall"]}
+    drawn = me.correlate(scores, truth, **options, bootstrap={"resamples": 2000})
+    assert drawn.policy["bootstrap"]["method"] == "percentile"
+    monkeypatch.setattr("metaeval.stats.resampling.bootstrap.LIMIT", 50)
+    for method, made_by, words in (
+        ("percentile", "jackknife", "Brackets hold 95 % intervals (jackknife, or bags of little bootstraps"),
+        ("bca", "bags", "Brackets hold 95 % intervals (bags of little bootstraps; 60 users, seed 0)."),
+    ):
+        found = me.correlate(scores, truth, **options, bootstrap={"resamples": 2000, "method": method})
+        assert found.policy["bootstrap"]["method"] == made_by
+        assert interval_sentence(found.policy["bootstrap"]).startswith(words)
+        np.testing.assert_allclose(found.frame[ENDS], drawn.frame[ENDS], atol=0.05)
+        again = me.correlate(scores, truth, **options, bootstrap={"method": made_by})
+        pd.testing.assert_frame_equal(again.frame, found.frame)

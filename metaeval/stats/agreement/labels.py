@@ -16,6 +16,7 @@ from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
 
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.weighted.sums import Matrix
 
 KAPPAS = ("kappa", "linear", "quadratic")
 """Cohen's kappa, plain and with linear and quadratic weights."""
@@ -54,11 +55,19 @@ class LabelAgreement:
             Shape (measures, columns): `KAPPAS`, alpha, kappa of 'the label at position 1 or above', 2 or
             above, and so on, then alpha of the same; NaN where a measure is not defined.
         """
-        return in_blocks(self._at, weights, 3 * self.k * self.k)
+        return self.of_sums(self.sums(weights))
 
-    def _at(self, weights: Floats) -> Floats:
+    def sums(self, weights: Matrix) -> Floats:
+        """Return the weighted tables, shape (k · k, columns)."""
+        return dense(self.tables @ weights)
+
+    def of_sums(self, sums: Floats) -> Floats:
+        """Return every measure from weighted tables."""
+        return in_blocks(self._of_sums, sums, 3 * self.k * self.k)
+
+    def _of_sums(self, sums: Floats) -> Floats:
         k = self.k
-        table = (self.tables @ weights).reshape(k, k, -1)
+        table = sums.reshape(k, k, -1)
         rows, columns = table.sum(axis=1), table.sum(axis=0)
         n = rows.sum(axis=0)
         at = np.arange(k, dtype=np.float64)

@@ -100,7 +100,8 @@ def policy_sums(
     if not judged:
         return PolicySums(tuple(every), mean_of(above, below), totals, varied)
     choice = _Choice(places, bins)
-    statistic = ClusterSums(np.stack([above, below, bias, above**2, above * below, below**2]), choice.values)
+    sums = np.stack([above, below, bias, above**2, above * below, below**2])
+    statistic = ClusterSums(sums, choice.values, smooth=False)
     (chosen,) = choice.made(statistic.sums(np.ones((bins, 1)))).T
     return PolicySums(tuple(every[at] for at in chosen), statistic, totals, varied)
 

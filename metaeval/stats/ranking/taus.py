@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from metaeval.stats.coefficients.grouped import kendall
 from metaeval.stats.ranking.orders import paired_values
+from metaeval.stats.resampling.cluster_sums import ClusterSums
 from metaeval.stats.weighted.statistic import coefficients_of_means
 from metaeval.stats.weighted.sums import in_blocks
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.resampling.cluster_sums import ClusterSums
+    from metaeval.stats.weighted.sums import Matrix
 
 _EQUAL = 1e-12  # of the largest mean: means that are closer tie
 
@@ -30,15 +31,16 @@ class TauOfMeans:
     """Shape (2, rows, users): sums of the judge, and of the truth."""
     judge: ClusterSums
     truth: ClusterSums
+    smooth: ClassVar = False
 
     @classmethod
     def of(cls, judge: ClusterSums, truth: ClusterSums) -> TauOfMeans:
         """Compare means of the same systems over the same users."""
         return cls(np.stack([judge.by_cluster, truth.by_cluster]), judge, truth)
 
-    def sums(self, weights: Floats) -> Floats:
+    def sums(self, weights: Matrix) -> Floats:
         """Return the weighted sums, shape (2, rows, columns)."""
-        return np.asarray(self.by_cluster @ weights)
+        return ClusterSums(self.by_cluster, self.of_sums).sums(weights)
 
     def of_sums(self, sums: Floats) -> Floats:
         """Return τ, shape (1, columns), from weighted sums."""

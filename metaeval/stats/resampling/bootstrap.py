@@ -1,5 +1,8 @@
 """The cluster bootstrap, for any statistic that is a function of cluster weights.
 
+Above 100,000 clusters, `bootstrap` takes the jackknife or the bag of little bootstraps in its place, by the
+rule of `metaeval.stats.resampling.many_clusters`.
+
 The weight of a cluster says how often its units count. The estimate is the statistic at weights of one; a
 bootstrap resample is another column of weights, and so is a jackknife sample, which leaves one cluster out.
 
@@ -27,6 +30,14 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from metaeval.stats.resampling.many_clusters import (
+    LIMIT,
+    bag_deviations,
+    bag_interval,
+    is_smooth,
+    jackknife_deviations,
+    jackknife_interval,
+)
 from metaeval.stats.resampling.weights import (
     Method,
     Resamples,
@@ -51,7 +62,10 @@ V = TypeVar("V")
 
 
 class Statistic(Protocol):
-    """Anything that is estimated, as a function of cluster weights."""
+    """Anything that is estimated, as a function of cluster weights.
+
+    One that is not smooth in them, as an order of means is not, has ``smooth = False``.
+    """
 
     def at(self, weights: Floats) -> Floats:
         """Return the values under each column of weights.
@@ -113,6 +127,16 @@ class Resampler:
     def at_most(self, resamples: int) -> Resampler:
         """Return the same with so many resamples at most, and a cache of its own."""
         return replace(self, resamples=min(resamples, self.resamples), _kept={})
+
+    @property
+    def made_by(self) -> Method:
+        """How intervals of smooth statistics are made: the method, or what takes its place above the limit.
+
+        A statistic that is not smooth takes ``bags`` where others take ``jackknife``.
+        """
+        if self.n_clusters <= LIMIT:
+            return self.method
+        return "bags" if self.method in ("bca", "bags") else "jackknife"
 
     @property
     def level(self) -> float:
@@ -180,24 +204,18 @@ def bootstrap(
         Whether a resampler that expands intervals also widens them where the jackknife's variance is larger
         (`metaeval.stats.resampling.weights.interval`); otherwise they are percentiles.
     """
-    n = resampler.n_clusters
+    n, how = resampler.n_clusters, resampler.made_by
     value = statistic.at(np.ones((n, 1)))[:, 0]
-    drawn = resampler.replicates(statistic)
-    if resampler.method == "bca" or (resampler.expand and stretch):
-        without = jackknife(statistic, n)
-        low, high = interval(
-            value,
-            drawn,
-            without,
-            n_clusters=n,
-            confidence=resampler.confidence,
-            method=resampler.method,
-            expand=resampler.expand,
-            bounds=(-np.inf, np.inf),
-        )
-    else:
-        low, high = percentile_interval(drawn, resampler.level)
     least, most = np.moveaxis(np.asarray(bounds, dtype=np.float64), -1, 0)
+    if how == "bags" or (how == "jackknife" and not is_smooth(statistic)):
+        drawn = bag_deviations(statistic, n, resampler.seed)
+        low, high = bag_interval(value, drawn, resampler.level)
+    elif how == "jackknife":
+        drawn = jackknife_deviations(statistic, n)
+        low, high = jackknife_interval(value, drawn, resampler.confidence, least, most)
+    else:
+        drawn = resampler.replicates(statistic)
+        low, high = _ends(statistic, value, drawn, resampler, stretch=stretch)
     shares = (least == 0) & (most == 1)
     if n > 1 and shares.any():
         rare = 1 - ((1 - resampler.confidence) / 2) ** (1 / n)
@@ -206,6 +224,25 @@ def bootstrap(
         high = np.where(alike & (value == 0), rare, high)
         low = np.where(alike & (value == 1), 1 - rare, low)
     return Estimate(value, np.clip(low, least, most), np.clip(high, least, most), n)
+
+
+def _ends(
+    statistic: Statistic, value: Floats, drawn: Floats, resampler: Resampler, *, stretch: bool
+) -> tuple[Floats, Floats]:
+    """Return the ends of intervals from resamples."""
+    if resampler.method != "bca" and not (resampler.expand and stretch):
+        return percentile_interval(drawn, resampler.level)
+    n = resampler.n_clusters
+    return interval(
+        value,
+        drawn,
+        jackknife(statistic, n),
+        n_clusters=n,
+        confidence=resampler.confidence,
+        method=resampler.method,
+        expand=resampler.expand,
+        bounds=(-np.inf, np.inf),
+    )
 
 
 def _over(statistic: Statistic, blocks: Iterable[Floats]) -> Floats:

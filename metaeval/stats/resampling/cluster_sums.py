@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -31,6 +31,21 @@ if TYPE_CHECKING:
 
     from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Statistic
+    from metaeval.stats.weighted.sums import Matrix as Weights
+
+
+@runtime_checkable
+class Linear(Protocol):
+    """A statistic that is a function of weighted sums over the clusters."""
+
+    def at(self, weights: Floats) -> Floats:
+        """Return the values under each column of weights, shape (values, columns)."""
+
+    def sums(self, weights: Weights) -> Floats:
+        """Return the sums, shape (…, columns): a matrix times the weights, which may be sparse."""
+
+    def of_sums(self, sums: Floats) -> Floats:
+        """Return the values, shape (values, columns), from sums of shape (…, columns)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,12 +56,14 @@ class ClusterSums:
     """Shape (…, n_clusters)."""
     of_sums: Callable[[Floats], Floats]
     """From weighted sums, shape (…, columns), to the values, shape (values, columns)."""
+    smooth: bool = True
+    """Whether small changes of the sums change the values little: no order and no choice rests on them."""
 
     def at(self, weights: Floats) -> Floats:
         """Return the values under each column of weights, shape (values, columns)."""
         return self.of_sums(self.sums(weights))
 
-    def sums(self, weights: Floats) -> Floats:
+    def sums(self, weights: Weights) -> Floats:
         """Return the weighted sums, shape (…, columns)."""
         *shape, n_clusters = self.by_cluster.shape
         # One product of two matrices takes a third of the time of many small ones.
@@ -75,9 +92,12 @@ class WithAverage:
 
     def at(self, weights: Floats) -> Floats:
         """Return shape ((A + 1) · values, columns), or (values, columns) for a single aspect."""
-        found = self.statistic.at(weights)
-        columns = found.shape[1]
-        return with_average(found.reshape(-1, self.values, columns)).reshape(-1, columns)
+        return self.averaged(self.statistic.at(weights))
+
+    def averaged(self, of_aspects: Floats) -> Floats:
+        """Append the average to values by aspect, shape (A · values, columns)."""
+        columns = of_aspects.shape[1]
+        return with_average(of_aspects.reshape(-1, self.values, columns)).reshape(-1, columns)
 
 
 def with_average(of_aspects: Floats, axis: int = 0) -> Floats:

@@ -1,5 +1,7 @@
 """Paired permutation tests: the scores of two evaluators are swapped in random clusters.
 
+Above 100,000 clusters there are t tests in their place (`metaeval.stats.resampling.t_tests`).
+
 Examples
 --------
 Two systems recommend to the same users. Do their shares of clicks differ by more than chance?
@@ -24,10 +26,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.resampling.cluster_sums import Linear
+from metaeval.stats.resampling.many_clusters import LIMIT
+from metaeval.stats.resampling.t_tests import Paired, t_tests
 from metaeval.stats.resampling.threads import in_threads, one_thread
 from metaeval.stats.resampling.weights import EQUAL, permutation_p
 from metaeval.stats.weighted.crossed import Moments
-from metaeval.stats.weighted.statistic import Clusters, Linear, Nested, statistic
+from metaeval.stats.weighted.statistic import Clusters, Nested, statistic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,27 +73,15 @@ class AspectScores:
         z = np.divide(centred, spread, out=np.zeros_like(centred), where=~constant & (spread > 0))
         return AspectScores(z, self.y, self.grouping, self.clusters)
 
-    def statistic(self, coefficient: str, undefined: Undefined) -> Statistic:
+    def statistic(self, coefficient: str, undefined: Undefined, *, addable: bool = True) -> Statistic:
         """Return the coefficient as a function of weights, from sums that can be added to those of others."""
         return statistic(
-            self.x, self.y, self.grouping, self.clusters, [coefficient], undefined=undefined, addable=True
+            self.x, self.y, self.grouping, self.clusters, [coefficient], undefined=undefined, addable=addable
         )
 
     def comparable(self, coefficient: str, undefined: Undefined) -> Statistic:
         """Return the statistic of the standardized scores; its sums can be added to those of others."""
         return _snapped([self.standardized()])[0].statistic(coefficient, undefined)
-
-
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """Paired tests of E evaluators against each other; arrays have shape (E, E), NaN on the diagonal."""
-
-    difference: Floats
-    """The row's estimate less the column's."""
-    p: Floats
-    """Two-sided."""
-    p_greater: Floats
-    """One-sided: that the row's coefficient is the higher."""
 
 
 @one_thread()
@@ -117,7 +110,10 @@ def paired_permutation(
     """
     n = len(aspects[0])
     if n < 2:
-        return Paired(*(np.full((n, n), np.nan) for _ in range(3)))
+        return Paired.empty(n)
+    if swaps.n_clusters > LIMIT:
+        of = (coefficient, undefined)
+        return t_tests(lambda e: [a[e].statistic(*of, addable=False) for a in aspects], n, swaps)
     aspects = [_snapped([s.standardized() for s in aspect]) for aspect in aspects]
     statistics = [[s.statistic(coefficient, undefined) for s in aspect] for aspect in aspects]
     swapped = _permuted(statistics, swaps)
@@ -161,6 +157,8 @@ def paired_test(aspects: Sequence[Sequence[Linear]], swaps: Swaps) -> Paired:
         For each aspect the statistics of E evaluators, each of one value and with the same rows of sums;
         tested is the mean over aspects.
     """
+    if swaps.n_clusters > LIMIT:
+        return t_tests(lambda e: [aspect[e] for aspect in aspects], len(aspects[0]), swaps)
     found = _tested(aspects, _linear(aspects, swaps), swaps)
     return found if swaps.n_clusters > 1 else Paired(found.difference, found.p * np.nan, found.p * np.nan)
 
@@ -210,7 +208,13 @@ def sign_test(contributions: Floats, swaps: Swaps, *, largest: bool = False) -> 
     scaled = contributions / np.where(total > 0, total, 1.0)
     scaled[((size > 0).sum(axis=1) == 1) | (swaps.n_clusters < 2)] = np.nan
     seen = scaled.sum(axis=1)
-    under = np.concatenate([scaled @ (1 - 2 * swapped) for swapped in swaps.blocks()], axis=1)
+    if swaps.n_clusters > LIMIT:
+        # So many random signs add up to normal sums.
+        factor = np.transpose(np.linalg.qr(np.nan_to_num(scaled.T), mode="r"))
+        drawn = np.random.default_rng(swaps.seed).standard_normal((factor.shape[1], swaps.n))
+        under = factor @ drawn
+    else:
+        under = np.concatenate([scaled @ (1 - 2 * swapped) for swapped in swaps.blocks()], axis=1)
     if largest:
         return permutation_p(np.abs(seen).max(), np.abs(under).max(axis=0))
     return permutation_p(seen, under)

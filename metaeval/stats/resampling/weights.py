@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from metaeval.stats.coefficients.tables import Floats
 
-Method: TypeAlias = Literal["percentile", "bca"]
+Method: TypeAlias = Literal["percentile", "bca", "jackknife", "bags"]
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 
 _BLOCK = 2**22  # weights made at a time

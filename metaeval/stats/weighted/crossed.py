@@ -9,7 +9,7 @@ import numpy as np
 
 from metaeval.stats.coefficients.tables import distinct, encode
 from metaeval.stats.resampling.cluster_sums import ratio
-from metaeval.stats.weighted.ranks import ranked_of
+from metaeval.stats.weighted.ranks import ByCell, ranked_of
 from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
 
 if TYPE_CHECKING:
@@ -57,6 +57,18 @@ class Crossed:
         if self.ranked is None:
             return np.full((len(self.coefficients), weights.shape[1]), np.nan)
         return in_blocks(self._at, weights, max(self.ranked.rows, self.moments.rows))
+
+    def influence(self) -> Floats | None:
+        """Return the derivatives by the clusters' weights, at one, of coefficients over all units.
+
+        None of other levels: groups of few units appear and vanish with a cluster, so the mean over them is
+        not smooth enough.
+        """
+        if len(self.present) != 1 or not isinstance(self.ranked, ByCell):
+            return None
+        of_ranks = self.ranked.influence
+        found = [self.moments.derivatives() if c == "pearson" else of_ranks(c) for c in self.coefficients]
+        return np.nan_to_num(found) if self.undefined == "zero" else np.stack(found)
 
     def _at(self, weights: Floats) -> Floats:
         sums = self.moments.sums(weights)
@@ -122,9 +134,25 @@ class Moments:
         """Return the mean over groups of Pearson's r, shape (1, columns)."""
         return in_blocks(lambda w: self.of_sums(self.sums(w)), weights, self.rows)
 
-    def sums(self, weights: Floats) -> Floats:
+    def sums(self, weights: Matrix) -> Floats:
         """Return the weighted sums, shape (rows, columns)."""
-        return np.asarray(self.powers @ weights)
+        return dense(self.powers @ weights)
+
+    def derivatives(self) -> Floats:
+        """Return the derivatives of Pearson's r over all units by the clusters' weights, shape (n_clusters,).
+
+        With standardized values z of n units, a unit adds (z_x z_y − r (z_x² + z_y²) / 2) / n (Hampel 1974).
+        """
+        n, x, y, xx, yy, xy = dense(self.powers).reshape(6, self.n_groups, -1).sum(axis=1)
+        mx, my = x.sum() / n.sum(), y.sum() / n.sum()
+        vx, vy = xx - 2 * mx * x + mx * mx * n, yy - 2 * my * y + my * my * n
+        vxy = xy - mx * y - my * x + mx * my * n
+        sx, sy = vx.sum(), vy.sum()
+        if sx <= _ROUNDING * xx.sum() or sy <= _ROUNDING * yy.sum():
+            return np.full(len(n), np.nan)
+        root = np.sqrt(sx * sy)
+        slope: Floats = vxy / root - vxy.sum() / root / 2 * (vx / sx + vy / sy)
+        return slope
 
     def of_sums(self, sums: Floats) -> Floats:
         """Return the mean over groups of Pearson's r from weighted sums, shape (1, columns)."""

@@ -95,6 +95,15 @@ class _ByCluster:
         return summed[None] / 2
 
 
+def higher_before(x: Ints, y: Ints, cells: Floats) -> Floats:
+    """Return for each cell, in order of x and y, the units with a lower x and a higher y, shape (cells,)."""
+    found, at = np.zeros(len(x)), np.arange(len(x))
+    for step in _ByBits.of(np.zeros_like(x), y).passes:
+        found[at] += step.ones_before(cells[at, None])[:, 0] * (1 - step.one[:, 0])
+        at = at[step.order]
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Pass:
     one: Floats
@@ -104,6 +113,13 @@ class _Pass:
     stretch: Ints
     order: Ints
     """How cells are put for the next pass: those without the bit before those with it, in each stretch."""
+
+    def ones_before(self, cells: Floats) -> Floats:
+        """Return the units with the bit in the same stretch up to each cell, shape (cells, columns)."""
+        ones: Floats = np.cumsum(cells * self.one, axis=0)
+        base = np.where(self.first[:, None] > 0, ones[self.first - 1], 0.0)
+        ones -= base[self.stretch]
+        return ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +151,7 @@ class _ByBits:
         discordant = np.zeros_like(n)
         tied = np.add.reduceat(cells**2, self.first, axis=0)
         for step in self.passes:
-            ones = np.cumsum(cells * step.one, axis=0)
-            base = np.where(step.first[:, None] > 0, ones[step.first - 1], 0.0)
-            ones -= base[step.stretch]
+            ones = step.ones_before(cells)
             ones *= cells * (1 - step.one)
             discordant += np.add.reduceat(ones, self.first, axis=0)
             cells = cells[step.order]

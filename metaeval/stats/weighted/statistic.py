@@ -8,7 +8,7 @@ a few products of small matrices.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +16,9 @@ from metaeval.stats.coefficients.exact import GroupSums, common_denominator, squ
 from metaeval.stats.coefficients.grouped import grouped
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import ContingencyTables, Floats, Ints, encode
-from metaeval.stats.resampling.bootstrap import Statistic
-from metaeval.stats.resampling.cluster_sums import ratio
+from metaeval.stats.resampling.cluster_sums import Linear, ratio
 from metaeval.stats.weighted.crossed import Crossed, Moments
-from metaeval.stats.weighted.sums import Clusters, by_cluster, in_blocks
+from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,22 +26,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from metaeval.stats.coefficients.levels import Undefined
+    from metaeval.stats.resampling.bootstrap import Statistic
     from metaeval.stats.weighted.sums import Matrix
 
 __all__ = ["Clusters", "Linear", "Nested", "cluster_of_groups", "coefficients_of_means", "statistic"]
 
 _ROUNDING = 1e-12  # of means near one: closer ones differ by the rounding of their sums
-
-
-@runtime_checkable
-class Linear(Statistic, Protocol):
-    """Coefficients that are a function of weighted sums over the clusters."""
-
-    def sums(self, weights: Floats) -> Floats:
-        """Return the sums, shape (rows, columns): a matrix times the weights."""
-
-    def of_sums(self, sums: Floats) -> Floats:
-        """Return the coefficients, shape (coefficients, columns), from sums of shape (rows, columns)."""
 
 
 def statistic(
@@ -148,9 +137,9 @@ class Nested:
         """Return the weighted mean over groups, shape (coefficients, columns)."""
         return self.of_sums(self.sums(weights))
 
-    def sums(self, weights: Floats) -> Floats:
+    def sums(self, weights: Matrix) -> Floats:
         """Return sums over groups, then their numbers, shape (2 coefficients, columns)."""
-        return np.concatenate([self.totals, self.counts]) @ weights
+        return dense(np.concatenate([self.totals, self.counts]) @ weights)
 
     def of_sums(self, sums: Floats) -> Floats:
         """Return totals over counts, shape (coefficients, columns)."""
@@ -170,6 +159,11 @@ class _Between:
     """Means of x, and of y, that are no further apart tie: without a common denominator, sums are rounded."""
     coefficients: tuple[str, ...]
     undefined: Undefined
+
+    @property
+    def smooth(self) -> bool:
+        """Whether no coefficient is one of ranks."""
+        return self.coefficients == ("pearson",)
 
     @classmethod
     def of(
@@ -198,9 +192,9 @@ class _Between:
         """Return the coefficients of the weighted means, shape (coefficients, columns)."""
         return self.of_sums(self.sums(weights))
 
-    def sums(self, weights: Floats) -> Floats:
+    def sums(self, weights: Matrix) -> Floats:
         """Return sums of x, of y, and the number of units of each group, shape (3 groups, columns)."""
-        return np.concatenate([np.asarray(m @ weights) for m in (self.x, self.y, self.counts)])
+        return np.concatenate([dense(m @ weights) for m in (self.x, self.y, self.counts)])
 
     def of_sums(self, sums: Floats) -> Floats:
         """Return the coefficients of the means that the sums make, shape (coefficients, columns)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -52,6 +52,7 @@ class OrdersKept:
 
     score: Statistic
     target: Statistic
+    smooth: ClassVar = False
 
     def at(self, weights: Floats) -> Floats:
         """Return Spearman's ρ and Kendall's τ-b under each column of weights, shape (2, columns)."""
@@ -68,6 +69,7 @@ class OutOfFold:
 
     score: Statistic
     target: Statistic
+    smooth: ClassVar = False
 
     def at(self, weights: Floats) -> Floats:
         """Return R² under each column of weights, shape (1, columns)."""

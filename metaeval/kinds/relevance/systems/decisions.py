@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -122,6 +122,7 @@ class Favour:
     gain: RankGain
     of_system: Floats
     """Shape (systems,): the property, such as popularity."""
+    smooth: ClassVar = False
 
     def at(self, weights: Floats) -> Floats:
         """Return r under each column of weights, shape (1, columns); NaN where nothing varies."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -116,6 +116,7 @@ class OwnFamily:
     gain: RankGain
     own: tuple[int, ...]
     """The systems of its family of models."""
+    smooth: ClassVar = False
 
     def at(self, weights: Floats) -> Floats:
         """Return the mean of these systems less that of the others, under each column of weights."""
