@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from metaeval.engine.out_of_core.files import Parquet
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Statistic
-    from metaeval.stats.resampling.paired import Paired
+    from metaeval.stats.resampling.t_tests import Paired
     from metaeval.stats.resampling.weights import Swaps
 
 
