@@ -14,7 +14,8 @@ from metaeval.base.validation import read_model
 from metaeval.kinds.explanations.data.folder import save
 from metaeval.kinds.explanations.data.tables.importer import convert
 from metaeval.kinds.explanations.data.tables.map import TableMap
-from metaeval.kinds.explanations.data.tables.proposal import map_text, propose, quoted
+from metaeval.kinds.explanations.data.tables.map_text import map_text, quoted
+from metaeval.kinds.explanations.data.tables.proposal import propose
 from metaeval.sources.hub.repository import FILE, any_table
 from metaeval.study.plan import plan
 from metaeval.study.specs import recorded_names

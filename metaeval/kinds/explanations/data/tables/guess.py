@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -50,7 +49,6 @@ _KEYS = (
     ("ignore", rf"({_IGNORED})(\W.*)?"),
 )  # fmt: skip
 """Role → what a column is called that has it; an earlier one goes first."""
-ROLES = (*(role for role, _ in _KEYS), "rating", "score")
 _VALUE = r"(.*\W)?(rating|score|value|stars?|points?|label|answer|mark|评分)s?"
 _SUFFIX = re.compile(r"(.+?)([\W_]+(?:score|rating|value|mark)s?)", re.IGNORECASE)
 _PERSON = re.compile(
@@ -298,29 +296,6 @@ def _find_profiles(found: Guess, frame: pd.DataFrame, said: Mapping[str, str]) -
 def the_user(raters: Sequence[str]) -> str:
     """Return the rater that is probably the user; empty if none is."""
     return next((r for r in raters if _THE_USER.fullmatch(r)), "")
-
-
-SCALES = ((0, 1), (1, 3), (1, 5), (0, 5), (1, 7), (0, 7), (1, 10), (0, 10), (0, 100))
-_SURE = 30  # ratings from which a shorter scale that is used whole is one of its own
-
-
-def scale_of(numbers: Sequence[float]) -> tuple[float, float]:
-    """Return the usual scale that holds numbers, or their ends."""
-    low, high = min(numbers), max(numbers)
-    return next((s for s in SCALES if s[0] <= low and high <= s[1]), (low, high if high > low else low + 1))
-
-
-def scales_of(ratings: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, float]]:
-    """Return the scale of each aspect: that of all, unless an aspect clearly has its own."""
-    counts = Counter(scale_of(v) for v in ratings.values() if v)
-    common = max(counts, key=lambda s: (s[1] - s[0], counts[s])) if counts else (1, 5)
-    found = {}
-    for aspect, values in ratings.items():
-        own = scale_of(values) if values else common
-        whole = set(values) >= {float(n) for n in range(int(own[0]), int(own[1]) + 1)}
-        outside = bool(values) and not common[0] <= min(values) <= max(values) <= common[1]
-        found[aspect] = own if outside or (whole and len(values) >= _SURE) else common
-    return found
 
 
 def rated_by(cells: Sequence[Cell]) -> Iterator[str]:

@@ -1,12 +1,13 @@
-"""Answers in words: which number a label of a questionnaire stands for."""
+"""Answers of people: which number a label of a questionnaire stands for, and the scale of the answers."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 MISSING = frozenset(
     {
@@ -90,3 +91,26 @@ def scale_of_labels(words: Sequence[str]) -> tuple[int, int] | None:
     """Return the scale of a questionnaire's labels; None for labels with numbers of their own."""
     ladder = _ladder(words)
     return None if not ladder else (0, 1) if len(ladder) == 2 else (1, len(ladder))
+
+
+SCALES = ((0, 1), (1, 3), (1, 5), (0, 5), (1, 7), (0, 7), (1, 10), (0, 10), (0, 100))
+_SURE = 30  # ratings from which a shorter scale that is used whole is one of its own
+
+
+def scale_of(numbers: Sequence[float]) -> tuple[float, float]:
+    """Return the usual scale that holds numbers, or their ends."""
+    low, high = min(numbers), max(numbers)
+    return next((s for s in SCALES if s[0] <= low and high <= s[1]), (low, high if high > low else low + 1))
+
+
+def scales_of(ratings: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, float]]:
+    """Return the scale of each aspect: that of all, unless an aspect clearly has its own."""
+    counts = Counter(scale_of(v) for v in ratings.values() if v)
+    common = max(counts, key=lambda s: (s[1] - s[0], counts[s])) if counts else (1, 5)
+    found = {}
+    for aspect, values in ratings.items():
+        own = scale_of(values) if values else common
+        whole = set(values) >= {float(n) for n in range(int(own[0]), int(own[1]) + 1)}
+        outside = bool(values) and not common[0] <= min(values) <= max(values) <= common[1]
+        found[aspect] = own if outside or (whole and len(values) >= _SURE) else common
+    return found

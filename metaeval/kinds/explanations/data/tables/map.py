@@ -33,7 +33,8 @@ Nested JSON is named by its path: ``user.id`` is the key ``id`` of ``user``, ``m
 the list ``marks``; ``split`` is that of a data set on the hub, or the sheet of a workbook.
 
 A placeholder stands for one or more characters, ``{code}`` and ``{aspect}`` only for those of ``aspects``,
-and ``where`` narrows any other: ``where: {rater: ["1", "2"]}``.
+and ``where`` narrows any other: ``where: {rater: ["1", "2"]}``. Of a column that says who rated, or what,
+``where`` names the rows to take: ``where: {annotator: [gpt-4]}``.
 """
 
 from __future__ import annotations

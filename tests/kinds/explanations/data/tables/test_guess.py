@@ -10,15 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaeval.kinds.explanations.data.tables.guess import (
-    SCALES,
     Guess,
     aspect_name,
     guess,
-    scale_of,
-    scales_of,
     the_user,
 )
-from metaeval.kinds.explanations.data.tables.labels import numbers_of, scale_of_labels
+from metaeval.kinds.explanations.data.tables.labels import (
+    SCALES,
+    numbers_of,
+    scale_of,
+    scale_of_labels,
+    scales_of,
+)
 from metaeval.sources.tables.table import from_frame
 
 
