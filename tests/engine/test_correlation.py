@@ -335,3 +335,10 @@ def test_results_are_shown_in_a_line():
     )
     for name in ("sample", "relevance", "slates", "exposure"):
         assert len(repr(me.load(f"data/{name}")).splitlines()) == 1
+
+
+def test_the_levels_of_slates_are_those_that_slates_have():
+    data = me.load("data/slates")
+    result = me.correlate(me.score(data, ["Recorded('sharp')"]), data.ratings, coefficients=["pearson"])
+    assert result.policy["levels"] == ["dataset", "user", "duel"]
+    assert result.frame["estimate"].iloc[0] > 0.5
