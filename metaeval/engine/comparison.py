@@ -159,7 +159,7 @@ def compare(
     ----------
     scores, truth, missing, undefined_groups, units, engine
         As for `metaeval.correlate`. From files that are read piece by piece there is no Williams' test, and
-        no test of rank coefficients over all units, which takes all scores.
+        no test of rank coefficients over all units of continuous scores, which takes all of them.
     aspect
         One of the truth's, or ``average``.
     level, coefficient

@@ -31,6 +31,7 @@ from metaeval.stats.resampling.many_clusters import LIMIT
 from metaeval.stats.resampling.t_tests import Paired, t_tests
 from metaeval.stats.resampling.threads import in_threads, one_thread
 from metaeval.stats.resampling.weights import EQUAL, permutation_p
+from metaeval.stats.weighted.cells import CellCounts
 from metaeval.stats.weighted.crossed import Moments
 from metaeval.stats.weighted.statistic import Clusters, Nested, statistic
 
@@ -80,7 +81,12 @@ class AspectScores:
         )
 
     def comparable(self, coefficient: str, undefined: Undefined) -> Statistic:
-        """Return the statistic of the standardized scores; its sums can be added to those of others."""
+        """Return the statistic of the standardized scores; its sums can be added to those of others.
+
+        Above 100,000 clusters it is that of the scores, for t tests.
+        """
+        if self.clusters.n > LIMIT:
+            return self.statistic(coefficient, undefined, addable=False)
         return _snapped([self.standardized()])[0].statistic(coefficient, undefined)
 
 
@@ -123,6 +129,8 @@ def paired_permutation(
 @one_thread()
 def paired_statistics(statistics: Sequence[Sequence[Statistic]], swaps: Swaps) -> Paired | None:
     """Do as `paired_permutation`, of the statistics of `AspectScores.comparable`; None if it takes scores."""
+    if swaps.n_clusters > LIMIT:
+        return t_tests(lambda e: [aspect[e] for aspect in statistics], len(statistics[0]), swaps)
     swapped = _permuted(statistics, swaps)
     return None if swapped is None else _tested(statistics, swapped, swaps)
 
@@ -133,7 +141,10 @@ def _permuted(statistics: Sequence[Sequence[Statistic]], swaps: Swaps) -> _Permu
     one_type = all(len({type(s) for s in aspect}) == 1 for aspect in statistics)
     nested = [[s for s in aspect if isinstance(s, Nested)] for aspect in statistics]
     moments = [[s for s in aspect if isinstance(s, Moments)] for aspect in statistics]
+    cells = [[s for s in aspect if isinstance(s, CellCounts)] for aspect in statistics]
     linear = [[s for s in aspect if isinstance(s, Linear)] for aspect in statistics]
+    if all(len(aspect) == n for aspect in cells):
+        return _counted(cells, swaps)
     if all(len(aspect) == n for aspect in nested):
         alike = np.triu(_average_alike(nested), 1)
         rest = np.triu(~alike, 1)
@@ -222,13 +233,19 @@ def sign_test(contributions: Floats, swaps: Swaps, *, largest: bool = False) -> 
 
 def _snapped(scored: Sequence[AspectScores]) -> list[AspectScores]:
     """Make standardized scores equal that differ only by rounding, within and between evaluators."""
-    values = np.concatenate([s.x for s in scored])
+    values = _rounded(np.concatenate([s.x for s in scored]))
+    parts = np.split(values, np.cumsum([len(s.x) for s in scored])[:-1])
+    return [replace(s, x=x) for s, x in zip(scored, parts, strict=True)]
+
+
+def _rounded(values: Floats) -> Floats:
+    """Return values of which those that differ only by rounding are equal."""
+    found = np.empty_like(values)
     order = np.argsort(values)
     ordered = values[order]
     fresh = np.diff(ordered, prepend=-np.inf) > EQUAL
-    values[order] = ordered[fresh][np.cumsum(fresh) - 1]
-    parts = np.split(values, np.cumsum([len(s.x) for s in scored])[:-1])
-    return [replace(s, x=x) for s, x in zip(scored, parts, strict=True)]
+    found[order] = ordered[fresh][np.cumsum(fresh) - 1]
+    return found
 
 
 def _average_alike(statistics: Sequence[Sequence[Nested]]) -> NDArray[np.bool_]:
@@ -328,6 +345,34 @@ def _same_units(statistics: Sequence[Sequence[Moments]], swaps: Swaps) -> _Permu
                         mean[e] += _correlation(*(swapped + kept[:, e, None]))
             mean /= len(statistics)
             yield first, second, mean[first, second] - mean[second, first]
+
+
+def _counted(statistics: Sequence[Sequence[CellCounts]], swaps: Swaps) -> _Permuted:
+    """Do the same for rank coefficients over all units of scores with few values: only counts change."""
+    n = len(statistics[0])
+    first, second = np.triu_indices(n, 1)
+    if not len(first):
+        return
+    ones = np.ones((swaps.n_clusters, 1))
+    whole = [[s.sums(ones) for s in aspect] for aspect in statistics]
+    step = max(1, _BLOCK // max(n * n, n * sum(len(aspect[0].x) for aspect in statistics)))
+    for block in swaps.blocks():
+        for at in range(0, block.shape[1], step):
+            chosen = block[:, at : at + step]
+            moved = [[s.sums(chosen) for s in aspect] for aspect in statistics]
+
+            def difference(pair: tuple[int, int], moved: list[list[Floats]] = moved) -> Floats:
+                a, b = pair
+                total = np.zeros(moved[0][0].shape[1])
+                for aspect, all_of, m in zip(statistics, whole, moved, strict=True):
+                    both = aspect[a].beside(aspect[b])
+                    both = replace(both, x=_rounded(both.x))
+                    total += both.of_sums(np.concatenate([all_of[a] - m[a], m[b]]))[0]
+                    total -= both.of_sums(np.concatenate([m[a], all_of[b] - m[b]]))[0]
+                return total / len(statistics)
+
+            pairs = [*zip(first.tolist(), second.tolist(), strict=True)]
+            yield first, second, np.stack([*in_threads(difference, pairs)])
 
 
 def _correlation(x: Floats, xx: Floats, xy: Floats) -> Floats:

@@ -17,6 +17,7 @@ from metaeval.stats.coefficients.grouped import grouped
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import ContingencyTables, Floats, Ints, encode
 from metaeval.stats.resampling.cluster_sums import Linear, ratio
+from metaeval.stats.weighted.cells import CellCounts
 from metaeval.stats.weighted.crossed import Crossed, Moments
 from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
 
@@ -87,6 +88,10 @@ def statistic(
     if home is None:
         if tuple(coefficients) == ("pearson",):
             return Moments.of(x, y, grouping, clusters, undefined, addable=addable)
+        one_group = len(coefficients) == 1 and grouping.n_groups == 1
+        counted = CellCounts.of(x, y, clusters, coefficients[0], undefined) if addable and one_group else None
+        if counted is not None:
+            return counted
         return Crossed.of(x, y, grouping, clusters, tuple(coefficients), undefined=undefined)
     sizes = np.bincount(grouping.group, minlength=grouping.n_groups)
     if terms is None:

@@ -6,6 +6,7 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
+from metaeval.base.records import COEFFICIENTS
 from metaeval.engine.out_of_core import correlating
 from tests.engine.out_of_core.test_correlating import written
 from tests.engine.test_correlation import study
@@ -13,8 +14,8 @@ from tests.engine.test_correlation import study
 pytest.importorskip("duckdb")
 
 CELLS = [
-    *(("dataset", "pearson", swap) for swap in ("user", "item")),
-    *(("user", coefficient, "user") for coefficient in ("pearson", "spearman", "kendall")),
+    *(("dataset", coefficient, swap) for coefficient in COEFFICIENTS for swap in ("user", "item")),
+    *(("user", coefficient, "user") for coefficient in COEFFICIENTS),
     ("pair", "kendall", "user"),
     ("item", "pearson", "user"),
     ("generator", "spearman", None),
@@ -40,8 +41,20 @@ def test_files_give_the_tests_of_frames(tmp_path, monkeypatch, level, coefficien
         assert np.isnan(found.frame["p_williams"]).all()
 
 
+def test_many_clusters_have_the_t_tests_of_frames(tmp_path, monkeypatch):
+    monkeypatch.setattr("metaeval.stats.resampling.paired.LIMIT", 4)
+    scores, truth = study(4, users=30)
+    given = written(tmp_path / "scores", scores)
+    for coefficient in COEFFICIENTS:
+        expected = me.compare(scores, truth, coefficient=coefficient)
+        found = me.compare(given, truth, coefficient=coefficient, engine="duckdb")
+        assert found.policy == expected.policy
+        assert found.policy["made_by"] != "permutations"
+        np.testing.assert_allclose(found.p, expected.p, rtol=0, atol=1e-12)
+
+
 def test_what_takes_all_scores_is_refused(tmp_path):
-    scores, truth = study()
+    scores, truth = study(users=40, kind="continuous")
     given = written(tmp_path / "scores", scores)
     with pytest.raises(
         MetaevalError, match=r"kendall at dataset level is tested with all scores in memory, 0.00 GB"

@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 from metaeval.stats.coefficients.levels import Grouping, estimate
 from metaeval.stats.resampling import paired
 from metaeval.stats.resampling.cluster_sums import mean_of
-from metaeval.stats.resampling.paired import AspectScores, paired_permutation, paired_test, sign_test
+from metaeval.stats.resampling.paired import (
+    AspectScores,
+    paired_permutation,
+    paired_statistics,
+    paired_test,
+    sign_test,
+)
 from metaeval.stats.resampling.weights import Swaps, permutation_p
+from metaeval.stats.weighted import cells
+from metaeval.stats.weighted.cells import CellCounts
 from metaeval.stats.weighted.statistic import Clusters
 from tests.stats import naive
 
@@ -141,6 +149,33 @@ def test_the_linear_way_is_the_general_way(level, cluster, undefined):
             np.testing.assert_allclose(row, general[i, j], rtol=0, atol=1e-12)
     for pair, difference in general.items():
         np.testing.assert_allclose(linear[pair], difference, rtol=0, atol=1e-12)
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 10_000),
+    coefficient=st.sampled_from(["spearman", "kendall"]),
+    cluster=st.sampled_from(["user", "item", "unit"]),
+    kinds=st.sampled_from([("likert",), ("likert", "continuous"), ("continuous",)]),
+    undefined=st.sampled_from(["skip", "zero"]),
+)
+def test_counts_of_cells_are_swapped_as_units_are(seed, coefficient, cluster, kinds, undefined):
+    x, y, groupings, clusters = study(seed, users=4, kinds=kinds)
+    by = clusters[cluster]
+    aspects = [scored(v, y, groupings["dataset"], by) for v in (x, np.roll(x, 5, axis=1))]
+    swaps = Swaps(by.n, 60, seed=1)
+    of_counts = paired_permutation(aspects, coefficient, swaps, undefined=undefined)
+    alone = [[s.comparable(coefficient, undefined) for s in aspect] for aspect in aspects]
+    assert all(isinstance(s, CellCounts) for aspect in alone for s in aspect)
+    apart = paired_statistics(alone, swaps)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells, "MOST", 0)  # so that units are swapped
+        assert paired_statistics([[s.comparable(coefficient, undefined) for s in aspects[0]]], swaps) is None
+        of_units = paired_permutation(aspects, coefficient, swaps, undefined=undefined)
+    for found in (of_counts, apart):
+        for field in ("difference", "p", "p_greater"):
+            values, expected = getattr(found, field), getattr(of_units, field)
+            np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
