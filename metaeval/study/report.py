@@ -173,7 +173,7 @@ def _glossary(
             f"over all aspects, and why. {words.meanings(words.STATUSES, failures)}" if failures else "",
         ),
         (
-            "USD, tokens, seconds",
+            "USD, tokens, time",
             f"what one {text} costs on average, all aspects together; tokens of thought are among the tokens"
             if priced
             else "",

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 _FORMAT = 2
 COSTS = (
     Column("usd_per_text", "USD /\u00a0text", "usd"),
-    Column("tokens_per_text", "tokens /\u00a0text", "number"),
-    Column("reasoning_tokens_per_text", "of thought /\u00a0text", "number"),
-    Column("seconds_per_text", "seconds /\u00a0text", "number"),
+    Column("tokens_per_text", "tokens /\u00a0text", "count"),
+    Column("reasoning_tokens_per_text", "of thought /\u00a0text", "count"),
+    Column("seconds_per_text", "time /\u00a0text", "seconds"),
 )
 _DIGITS: Mapping[Form, int] = {"hundred": 4, "share": 4, "hundredths": 4}
 

@@ -9,12 +9,15 @@ from urllib.parse import quote
 import pytest
 
 from metaeval.base.simulation import Simulation
+from metaeval.engine.sheet import value_text
 from tests.reports.report.payloads import ASPECTS, payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playwright.sync_api import Page
+
+    from metaeval.engine.sheet import Form
 
     Show = Callable[..., Page]
 
@@ -261,6 +264,21 @@ def test_units_filter_sort_and_pages(show: Show) -> None:
     page.reload()
     page.locator("main h2").wait_for()
     assert page.get_by_role("status").inner_text() == "1 of 120 units"
+
+
+@pytest.mark.parametrize(
+    ("form", "values"),
+    [
+        ("seconds", [0.00008167, 0.125, 0.99951, 2.25, 59.6, 7200.0, 0, 4e7]),
+        ("usd", [0.00246, 0.00001234567, 1.5, 45678.9, 0, 0.1, 12.345, 3.0]),
+        ("count", [812.5, 813.5, 1234567.2, 0.4, 0, 999.5, 1.0, 1000.0]),
+    ],
+)
+def test_numbers_of_cost_are_printed_as_in_the_tables(show: Show, form: Form, values: list[float]) -> None:
+    cost = {"name": "cost", "title": "cost", "form": form, "values": values}
+    page = show({**payload(evaluators=len(values)), "costs": [cost]})
+    place = [text.startswith("cost") for text in page.locator("thead th").all_inner_texts()].index(True) + 1
+    assert sorted(column(page, place)) == sorted(value_text(value, form) for value in values)
 
 
 def test_back_leads_to_where_the_reader_was(show: Show) -> None:
