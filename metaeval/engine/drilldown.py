@@ -96,3 +96,5 @@ class UnitView:
     """The dimension of the board whose values `rated` are; empty if units are rated for one thing alone."""
     heading: str = ""
     """The column that a unit is headed with, if it has one."""
+    compared: str = ""
+    """The key whose values can be read side by side where the other keys are the same; empty if none is."""

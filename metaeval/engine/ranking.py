@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _COSTS = (
     Column("parse_rate", "parsed", "share"),
     Column("usd_per_text", "USD per text", "usd"),
-    Column("seconds_per_text", "seconds per text", "number"),
-    Column("tokens_per_text", "tokens per text", "number"),
+    Column("seconds_per_text", "time per text", "seconds"),
+    Column("tokens_per_text", "tokens per text", "count"),
 )
 
 

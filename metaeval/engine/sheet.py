@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats
 
 Form: TypeAlias = Literal[
-    "text", "counts", "count", "hundred", "share", "number", "hundredths", "decimal", "p", "usd"
+    "text", "counts", "count", "hundred", "share", "number", "hundredths", "decimal", "p", "usd", "seconds"
 ]
 """How a column is printed: as it is; as it is, for whole numbers; a whole number; × 100 with two decimals
 (coefficients); a percentage; four significant digits; two decimals (differences on a scale); four decimals
-(coefficients of agreement); a p-value; dollars."""
+(coefficients of agreement); a p-value; dollars; a time, in the unit that suits it."""
 
 Mark: TypeAlias = Literal["best", "second"]
 """How a value stands among those of all evaluators."""
@@ -114,6 +114,8 @@ def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the ce
             text = "< 0.001" if value < 0.001 else f"{value:.3f}"
         case "usd":
             text = _dollars(value)
+        case "seconds":
+            text = _duration(value)
     # A minus before zero alone says nothing.
     return (
         text.lstrip("-")
@@ -128,6 +130,18 @@ def _four_digits(value: float) -> str:
     if value == 0:
         return "0"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.4g}".rstrip(".")
+
+
+_TIMES = (("µs", 1e-6, 999.5), ("ms", 1e-3, 999.5), ("s", 1.0, 59.5), ("min", 60.0, 59.5))
+"""Units of time, their seconds, and up to how many of them a time is said in them; then in hours."""
+
+
+def _duration(seconds: float) -> str:
+    if math.isinf(seconds) or seconds == 0:
+        return f"{_four_digits(seconds)} s"
+    unit, size = next(((u, s) for u, s, most in _TIMES if abs(seconds) / s < most), ("h", 3600.0))
+    value = seconds / size
+    return f"{value:.1f} {unit}" if abs(value) < 9.95 else f"{value:,.0f} {unit}"
 
 
 def _dollars(value: float) -> str:

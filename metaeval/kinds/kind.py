@@ -122,6 +122,11 @@ class StudyKind(ABC):
 
         return details(scored)
 
+    def generators(self, scored: Scored[Any]) -> Sequence[Sheet]:
+        """Return tables that rank what wrote the units; none where the units do not name two or more."""
+        del scored
+        return []
+
     def figures(
         self,
         scored: Scored[Any],

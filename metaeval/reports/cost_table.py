@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from metaeval.base.simulation import MARK
+from metaeval.engine.sheet import value_text
 from metaeval.reports.escapes import markdown as escape
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_PER_TEXT = ("USD", "tokens", "tokens of thought", "seconds")
+_PER_TEXT = ("USD", "tokens", "tokens of thought", "time")
 
 
 def cost_table(costs: pd.DataFrame) -> str:
@@ -28,13 +28,13 @@ def cost_table(costs: pd.DataFrame) -> str:
         name = escape(str(row["evaluator"])) + (MARK if row["simulated"] else "")
         numbers = [
             f"{row['texts']:,}",
-            _number(row["lost"], ".1%"),
-            _number(row["usd_per_text"], ".3g"),
-            _number(row["tokens_per_text"], ",.0f"),
-            _number(row["reasoning_tokens_per_text"], ",.0f"),
-            _number(row["seconds_per_text"], ".2f"),
-            _number(row["parse_rate"], ".1%"),
-            _number(row["usd"], ",.2f"),
+            value_text(row["lost"], "share"),
+            value_text(row["usd_per_text"], "usd").replace("$", r"\$"),
+            value_text(row["tokens_per_text"], "count"),
+            value_text(row["reasoning_tokens_per_text"], "count"),
+            value_text(row["seconds_per_text"], "seconds"),
+            value_text(row["parse_rate"], "share"),
+            value_text(row["usd"], "usd").replace("$", r"\$"),
         ]
         lines.append(f"| {name} | {escape(str(row['prompt']))} | {' | '.join(numbers)} |")
     about = (
@@ -47,7 +47,3 @@ def cost_table(costs: pd.DataFrame) -> str:
         about += f" Calls that a judge above makes too are made and paid for once: {', '.join(shared)}."
     told = "Tokens of thought are among the tokens. What is not known is shown as —."
     return "\n".join([*lines, "", f"{about} {told}", ""])
-
-
-def _number(value: float, form: str) -> str:
-    return "—" if math.isnan(value) else format(value, form)

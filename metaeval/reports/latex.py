@@ -47,6 +47,7 @@ _SIGNS = str.maketrans(
         "−": "$-$",
         "·": r"$\cdot$",
         "²": "$^2$",
+        "µ": r"$\mu$",
         "√": r"$\surd$",
         "∞": r"$\infty$",
         "…": r"\ldots{}",

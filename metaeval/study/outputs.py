@@ -64,7 +64,9 @@ def write_outputs(
     scored = Scored(todo.study, data.scale, data.cluster, scores, ratings, raters, data)
     found = kind.results(scored)
     with progress("details"):
-        sheets = kind.details(scored) if todo.study.details else ()
+        wanted = todo.study.details
+        sheets = kind.details(scored) if wanted else ()
+        views = {"generators": kind.generators(scored), "details": sheets} if wanted else {}
     record = record.having(
         policy=dict(found.policy),
         tests=dict(found.tests.policy) if found.tests else None,
@@ -77,7 +79,7 @@ def write_outputs(
     # Seconds differ from run to run; these files are to depend on the scores alone.
     steady = replace(board, ranking=board.ranking and board.ranking.without("seconds_per_text"))
     with progress("report", 3) as advance:
-        report = report_of(kind, data, scored, found, record, board=board, costs=costs, sheets=sheets)
+        report = report_of(kind, data, scored, found, record, board=board, costs=costs, views=views)
         advance()
         payload = report.payload()
         advance()

@@ -23,7 +23,7 @@ from metaeval.reports.report.model import COSTS, ListedEvaluator, Report
 from metaeval.reports.report.units import Sample, Units, sample
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -48,7 +48,7 @@ def report_of(
     *,
     board: Leaderboard,
     costs: pd.DataFrame,
-    sheets: Sequence[Sheet],
+    views: Mapping[str, Sequence[Sheet]],
 ) -> Report:
     """Put together what the page of a run shows.
 
@@ -56,7 +56,7 @@ def report_of(
     ----------
     kind, data, scored
         What was scored.
-    found, board, costs, sheets
+    found, board, costs, views
         What was found out.
     record
         What ``run.json`` says.
@@ -90,7 +90,7 @@ def report_of(
         calls=Calls(_conversations(keys, shown, record.study.judging.get("store"))),
         keys=keys,
         figures=found.figures,
-        sheets=sheets,
+        views=views,
     )
 
 
@@ -173,7 +173,7 @@ def _glossary(
             f"over all aspects, and why. {words.meanings(words.STATUSES, failures)}" if failures else "",
         ),
         (
-            "USD, tokens, seconds",
+            "USD, tokens, time",
             f"what one {text} costs on average, all aspects together; tokens of thought are among the tokens"
             if priced
             else "",

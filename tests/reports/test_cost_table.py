@@ -30,7 +30,7 @@ def test_what_one_text_costs_on_all_aspects():
     (row,) = costs_of(table(0.25, "refused")).to_dict("records")
     assert (row["texts"], row["usd_per_text"], row["tokens_per_text"]) == (2, 0.5, 30)
     assert (row["seconds_per_text"], row["parse_rate"], row["usd"]) == (1.0, 0.75, 1.0)
-    assert r"| a\|b | multi-aspect | 2 | 0.0% | 0.5 | 30 | — | 1.00 | 75.0% | 1.00 |" in cost_table(
+    assert r"| a\|b | multi-aspect | 2 | 0.0 % | \$0.50 | 30 | — | 1.0 s | 75.0 % | \$1.00 |" in cost_table(
         costs_of(table(0.25, "refused"))
     )
 
@@ -38,7 +38,7 @@ def test_what_one_text_costs_on_all_aspects():
 def test_an_unknown_price_is_not_zero():
     (row,) = costs_of(table(math.nan)).to_dict("records")
     assert math.isnan(row["usd"])
-    assert "| — | 30 | — | 1.00 | 100.0% | — |" in cost_table(costs_of(table(math.nan)))
+    assert "| — | 30 | — | 1.0 s | 100.0 % | — |" in cost_table(costs_of(table(math.nan)))
 
 
 def test_a_call_without_a_reply_blanks_nothing():

@@ -19,6 +19,8 @@ from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.studies.recexp import import_recexp
 from metaeval.llm.store.replies import Store
 from metaeval.reports.report.page import report_page
+from metaeval.reports.sheets import cells
+from metaeval.study.commands.analyses import generators_of
 from tests.tiny import write_study, write_tiny
 
 if TYPE_CHECKING:
@@ -125,6 +127,15 @@ def test_what_people_reach_is_the_line_of_the_figure(payload: dict[str, Any]) ->
     told = {cell_of(payload, p["at"]): p["estimate"] for p in payload["people"]}
     assert told == {key: pytest.approx(human, rel=1e-4) for key, human in drawn.items() if human is not None}
     assert {p["label"] for p in payload["people"]} == {"one", "two"}
+
+
+def test_generators_are_ranked_as_the_command_ranks_them(run: me.Run, payload: dict[str, Any]) -> None:
+    found = [sheet for sheet in payload["sheets"] if sheet["view"] == "generators"]
+    assert [sheet["name"] for sheet in found] == ["ratings", "evaluators", "agreement"]
+    asked = generators_of(run.folder, resamples=50)
+    for sheet, (expected, same) in zip(found, zip(asked, map(cells, asked), strict=True), strict=False):
+        assert sheet["title"] == expected.title
+        assert sheet["rows"] == same
 
 
 def test_what_was_tested_has_clusters(run: me.Run, payload: dict[str, Any]) -> None:

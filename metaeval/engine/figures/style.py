@@ -26,7 +26,9 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = (
     "#56B4E9",
 )
 GREY = "#8C8C8C"
-PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY)
+INDIGO, BROWN, VIOLET, MAGENTA, BLACK = "#332288", "#6B2C00", "#7766FF", "#990066", "#1A1A1A"
+PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY, INDIGO, BROWN, VIOLET, MAGENTA, BLACK)
+"""Twelve; the further five were chosen to differ from the others for colour-blind people, too."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 
 FILLING: dict[str, Any] = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
@@ -111,6 +113,19 @@ def by_kind(kinds: Sequence[str]) -> dict[str, Any]:
         "shape": nominal(
             "kind", title=None, scale={"domain": names, "range": [_OF_KIND[k][1] for k in present]}
         ),
+    }
+
+
+def by_name(column: str, names: Sequence[str]) -> dict[str, Any]:
+    """Return channels that tell the values of a column apart by colour and by shape, with one legend."""
+    return {
+        "color": nominal(
+            column,
+            title=None,
+            scale=scale_of(names, PALETTE),
+            legend={"orient": "top", "columns": 3},
+        ),
+        "shape": nominal(column, title=None, scale=scale_of(names, SHAPES)),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metaeval.base.records import Kind
 from metaeval.engine.correlation_board import COLUMN
 from metaeval.engine.results import PeopleLine
 from metaeval.kinds.correlated import CorrelatedKind
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from metaeval.engine.board import Board
     from metaeval.engine.drilldown import UnitView
     from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.sheet import Sheet
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.scored import Scored
 
@@ -35,6 +37,19 @@ class Explanations(CorrelatedKind):
     def load(self, place: str | Path) -> ExplanationSet:
         """Load a folder, or a data set of the hub."""
         return load(place)
+
+    def generators(self, scored: Scored[ExplanationStudy]) -> Sequence[Sheet]:
+        """Rank the generators by the ratings and by the evaluators; baselines count only if alone."""
+        from metaeval.analysis.generators.ranking import rank_generators
+        from metaeval.analysis.generators.sheets import ranking_sheets
+
+        scores = scored.scores
+        names = [n for n in scores.evaluators if scores.kinds.get(n) != Kind.BASELINE] or scores.evaluators
+        data = scored.matched.chosen(levels=["dataset"], evaluators=names)
+        if len(data.systems) < 2:
+            return []
+        found = rank_generators(data, bootstrap=scored.study.bootstrap)
+        return ranking_sheets(found, data, truth=scored.study.truth, simulated=scores.simulation)
 
     def figures(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.base.counts import counted
+from metaeval.base.keys import author_key
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.evaluators.grid import rows_of
 from metaeval.kinds.explanations.data.explanation_set import KEYS
@@ -36,6 +37,7 @@ def unit_view(data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         tuple(Rated(a, data.aspects.get(a, "")) for a in aspects),
         "aspect",
         "item_title" if "item_title" in named else "",
+        author_key(data.nouns),
     )
 
 

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 from metaeval.base.simulation import REAL
 from metaeval.engine.figures.figure import Figure, first_choices
-from metaeval.engine.figures.style import BLUE, FILLING, GREY, PALETTE, layer, nominal, number, scale_of
+from metaeval.engine.figures.style import (
+    BLUE,
+    FILLING,
+    GREY,
+    VERMILION,
+    by_name,
+    layer,
+    nominal,
+    number,
+    scale_of,
+)
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.exposure import files
 from metaeval.kinds.exposure.pair_auc import ALL
@@ -64,7 +74,7 @@ def exposure_bias(frame: pd.DataFrame, simulated: Simulation = REAL) -> Figure:
     y = nominal("evaluator", title=None, sort=None)
     x = number("estimate", title="PairAUC", scale={"zero": False})
     colour = nominal(
-        "weighting", title=None, scale=scale_of(WEIGHTINGS, (BLUE, PALETTE[1])), legend={"orient": "top"}
+        "weighting", title=None, scale=scale_of(WEIGHTINGS, (BLUE, VERMILION)), legend={"orient": "top"}
     )
     beside = {"field": "weighting", "sort": list(WEIGHTINGS)}
     tooltip = [
@@ -100,9 +110,8 @@ def _by_bin(frame: pd.DataFrame, board: Board, first: Mapping[str, str]) -> Figu
     names = [str(n) for n in frame["evaluator"].unique()]
     x = nominal("bin", title="bin of popularity, the most popular first", sort=None, axis={"labelAngle": 0})
     y = number("estimate", title="PairAUC", scale={"zero": False})
-    colour = nominal(
-        "evaluator", title=None, scale=scale_of(names, PALETTE), legend={"orient": "top", "columns": 3}
-    )
+    apart = by_name("evaluator", names)
+    colour = apart["color"]
     tooltip = [
         nominal("evaluator", title="evaluator"),
         nominal("bin", title="bin"),
@@ -117,7 +126,7 @@ def _by_bin(frame: pd.DataFrame, board: Board, first: Mapping[str, str]) -> Figu
         "layer": [
             layer("rule", ends, opacity=0.4),
             layer("line", {"x": x, "y": y, "color": colour}, strokeWidth=2),
-            layer("point", {"x": x, "y": y, "color": colour, "tooltip": tooltip}, filled=True, size=50),
+            layer("point", {"x": x, "y": y, **apart, "tooltip": tooltip}, filled=True, size=70),
         ],
     }
     columns = (_NUMBERS[0], Column("bin", "Bin"), *_NUMBERS[1:])

@@ -10,12 +10,11 @@ from metaeval.engine.figures.style import (
     BLUE,
     FILLING,
     GREY,
-    PALETTE,
     by_kind,
+    by_name,
     layer,
     nominal,
     number,
-    scale_of,
 )
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.slates import files
@@ -118,9 +117,8 @@ def _by_difficulty(frame: pd.DataFrame, board: Board, first: Mapping[str, str]) 
     names = [str(n) for n in frame["evaluator"].unique()]
     x = number("similarity", title="similarity of the two slates", scale={"zero": False})
     y = number("regret", **_REGRET)
-    colour = nominal(
-        "evaluator", title=None, scale=scale_of(names, PALETTE), legend={"orient": "top", "columns": 3}
-    )
+    apart = by_name("evaluator", names)
+    colour = apart["color"]
     tooltip = [
         nominal("evaluator", title="evaluator"),
         number("similarity", title="similarity", format=".2f"),
@@ -138,9 +136,9 @@ def _by_difficulty(frame: pd.DataFrame, board: Board, first: Mapping[str, str]) 
             layer("line", {"x": x, "y": y, "color": colour}, strokeWidth=2),
             layer(
                 "point",
-                {"x": x, "y": y, "color": colour, "tooltip": tooltip},
+                {"x": x, "y": y, **apart, "tooltip": tooltip},
                 filled=True,
-                size=50,
+                size=70,
                 opacity=1,
             ),
         ],

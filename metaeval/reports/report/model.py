@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 _FORMAT = 2
 COSTS = (
     Column("usd_per_text", "USD /\u00a0text", "usd"),
-    Column("tokens_per_text", "tokens /\u00a0text", "number"),
-    Column("reasoning_tokens_per_text", "of thought /\u00a0text", "number"),
-    Column("seconds_per_text", "seconds /\u00a0text", "number"),
+    Column("tokens_per_text", "tokens /\u00a0text", "count"),
+    Column("reasoning_tokens_per_text", "of thought /\u00a0text", "count"),
+    Column("seconds_per_text", "time /\u00a0text", "seconds"),
 )
 _DIGITS: Mapping[Form, int] = {"hundred": 4, "share": 4, "hundredths": 4}
 
@@ -84,7 +84,8 @@ class Report:
     keys: Sequence[Any]
     """Of each evaluator, the keys of its calls; None for one that asks nobody."""
     figures: Sequence[Figure]
-    sheets: Sequence[Sheet]
+    views: Mapping[str, Sequence[Sheet]]
+    """Tables by the view that they stand in: ``generators``, ``details``."""
 
     def payload(self) -> dict[str, Any]:
         """Return the report as one JSON object, which the script of the page reads."""
@@ -133,7 +134,7 @@ class Report:
             "units": self.units.payload(self.shown),
             "calls": self.calls.payload(self.keys, self.shown.at),
             "figures": [figure_payload(figure) for figure in self.figures],
-            "sheets": [_sheet(sheet) for sheet in self.sheets],
+            "sheets": [one for view, sheets in self.views.items() for one in sheets_payload(view, sheets)],
         }
 
     @property
@@ -231,13 +232,17 @@ def _group_column(found: GroupColumn, kept: Any) -> dict[str, Any]:  # noqa: ANN
     }
 
 
-def _sheet(sheet: Sheet) -> dict[str, Any]:
-    """Return a sheet as it is printed."""
-    return {
-        "name": sheet.name,
-        "title": sheet.title,
-        "notes": list(sheet.notes),
-        "simulated": sheet.simulated.warning,
-        "columns": [{"title": c.title, "form": c.form} for c in sheet.columns],
-        "rows": cells(sheet),
-    }
+def sheets_payload(view: str, sheets: Sequence[Sheet]) -> list[dict[str, Any]]:
+    """Return the sheets of a view as they are printed."""
+    return [
+        {
+            "view": view,
+            "name": sheet.name,
+            "title": sheet.title,
+            "notes": list(sheet.notes),
+            "simulated": sheet.simulated.warning,
+            "columns": [{"title": c.title, "form": c.form} for c in sheet.columns],
+            "rows": cells(sheet),
+        }
+        for sheet in sheets
+    ]

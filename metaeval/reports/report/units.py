@@ -106,6 +106,7 @@ class Units:
                 for c in view.columns
             ],
             "heading": view.heading,
+            "compared": view.compared,
             "parts": [
                 {"title": p.title, "beside": p.beside, "texts": texts.places(_at(p.texts, shown))}
                 for p in view.texts

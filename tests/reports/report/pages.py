@@ -15,6 +15,7 @@ VIEWS = (
     "groups?evaluator=Judge(n%3D3)",
     "units?status=unparsed&evaluator=Judge(n%3D3)",
     "unit?unit=0",
+    "unit?unit=0&beside=template",
     "figures",
     "details",
     "about",

@@ -118,6 +118,7 @@ def payload(
         "figures": [_figure(named)],
         "sheets": [
             {
+                "view": "details",
                 "name": "people",
                 "title": "What people reach",
                 "notes": ["Pearson × 100."],
@@ -280,6 +281,7 @@ def _units(
             {"name": c, "title": TITLES[c], "key": c in keys, **columns[c]} for c in ("item_title", *keys)
         ],
         "heading": "item_title",
+        "compared": "generator",
         "parts": [
             {"title": "explanation", "texts": list(range(units))},
             {"title": "reference", "texts": [units] * units},

@@ -9,12 +9,16 @@ from urllib.parse import quote
 import pytest
 
 from metaeval.base.simulation import Simulation
+from metaeval.engine.sheet import value_text
+from tests.reports.report.pages import overflow
 from tests.reports.report.payloads import ASPECTS, payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playwright.sync_api import Page
+
+    from metaeval.engine.sheet import Form
 
     Show = Callable[..., Page]
 
@@ -237,6 +241,59 @@ def test_the_unit_shows_truth_scores_and_why_there_is_none(show: Show) -> None:
     assert rows[0][1:] == [f"{t['values'][t['codes'][53]]:g}" for t in truth]
 
 
+@pytest.mark.parametrize("width", [1400, 390])
+def test_two_generators_for_one_user_and_item_stand_side_by_side(show: Show, width: int) -> None:
+    given = payload()
+    page = show(given, "#/unit?unit=1", width=width)
+    assert page.locator(".unit-scores").count() == 1
+    field(page, "Beside template").select_option("llm")
+    page.locator(".versus").wait_for()
+    sections = page.locator(".versus > section")
+    assert sections.locator("> h3").all_inner_texts() == ["template", "llm"]
+    for u, section in zip((1, 2), sections.all(), strict=True):
+        said = section.inner_text()
+        assert f"Text {u}:" in said
+        truth = section.locator("tr.truth td").all_inner_texts()
+        assert truth == [
+            f"{given['units']['truth'][a]['values'][given['units']['truth'][a]['codes'][u]]:g}"
+            for a in range(len(ASPECTS))
+        ]
+        assert section.locator("tbody tr").count() == 1 + len(given["evaluators"])
+    first, second = (section.bounding_box() for section in sections.all())
+    assert first
+    assert second
+    if width == 390:
+        assert second["y"] >= first["y"] + first["height"] - 1
+        assert second["x"] == first["x"]
+    else:
+        assert second["x"] >= first["x"] + first["width"]
+        tables = [s.locator("table").bounding_box() for s in sections.all()]
+        assert len({round(t["y"]) for t in tables if t}) == 1, "the same evaluators stand in the same rows"
+    assert overflow(page) <= 0
+    page.get_by_role("link", name="next unit").click()
+    assert page.locator("main h2").inner_text()
+    assert "beside=llm" in params(page)
+    field(page, "Beside llm").wait_for()
+    assert not page.locator(".versus").count(), "llm is not beside itself"
+
+
+def test_a_unit_without_a_sibling_offers_none_to_stand_beside(show: Show) -> None:
+    page = show(payload(units=1), "#/unit?unit=0")
+    assert not page.get_by_label("Beside").count()
+
+
+def test_tables_stand_in_the_views_that_they_belong_to(show: Show) -> None:
+    given = payload()
+    (people,) = given["sheets"]
+    page = show({**given, "sheets": [people, {**people, "view": "generators", "title": "Who writes best"}]})
+    views = page.get_by_role("navigation", name="Views").locator("a").all_inner_texts()
+    assert views[:2] == ["Leaderboard", "Generators"]
+    assert "Biases" not in views
+    page.get_by_role("link", name="Generators").click()
+    page.get_by_role("heading", name="Generators").wait_for()
+    assert page.locator("table caption").all_inner_texts() == ["Who writes best"]
+
+
 def test_units_filter_sort_and_pages(show: Show) -> None:
     page = show(payload(), "#/units?evaluator=Judge(n%3D3)&at.aspect=accuracy")
     assert page.locator("tbody tr").count() == 50
@@ -261,6 +318,21 @@ def test_units_filter_sort_and_pages(show: Show) -> None:
     page.reload()
     page.locator("main h2").wait_for()
     assert page.get_by_role("status").inner_text() == "1 of 120 units"
+
+
+@pytest.mark.parametrize(
+    ("form", "values"),
+    [
+        ("seconds", [0.00008167, 0.125, 0.99951, 2.25, 59.6, 7200.0, 0, 4e7]),
+        ("usd", [0.00246, 0.00001234567, 1.5, 45678.9, 0, 0.1, 12.345, 3.0]),
+        ("count", [812.5, 813.5, 1234567.2, 0.4, 0, 999.5, 1.0, 1000.0]),
+    ],
+)
+def test_numbers_of_cost_are_printed_as_in_the_tables(show: Show, form: Form, values: list[float]) -> None:
+    cost = {"name": "cost", "title": "cost", "form": form, "values": values}
+    page = show({**payload(evaluators=len(values)), "costs": [cost]})
+    place = [text.startswith("cost") for text in page.locator("thead th").all_inner_texts()].index(True) + 1
+    assert sorted(column(page, place)) == sorted(value_text(value, form) for value in values)
 
 
 def test_back_leads_to_where_the_reader_was(show: Show) -> None:

@@ -115,7 +115,7 @@ def payload(
         calls=Calls(conversations),
         keys=[None, *(np.array([[f"{j}-{i}" for i in range(N)]], dtype=object) for j in range(2))],
         figures=[],
-        sheets=[],
+        views={},
     ).payload()
 
 

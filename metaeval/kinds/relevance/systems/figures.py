@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaeval.engine.figures.figure import Figure, first_choices
-from metaeval.engine.figures.style import BLUE, FILLING, GREY, PALETTE, layer, nominal, number, scale_of
+from metaeval.engine.figures.style import BLUE, FILLING, GREY, by_name, layer, nominal, number
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.relevance import files
 from metaeval.kinds.relevance.systems.sheets import system_sheet
@@ -115,9 +115,8 @@ def _curve(frame: pd.DataFrame, simulated: Simulation) -> Figure:
     names = [str(n) for n in frame["evaluator"].unique()]
     x = number("labels_per_user", title="labels per user")
     y = number("tau", title="Kendall's τ", scale={"zero": False})
-    colour = nominal(
-        "evaluator", title=None, scale=scale_of(names, PALETTE), legend={"orient": "top", "columns": 3}
-    )
+    apart = by_name("evaluator", names)
+    colour = apart["color"]
     chart = {
         "description": "Kendall's τ with the order by all labels of the truth, by labels per user.",
         **FILLING,
@@ -134,7 +133,7 @@ def _curve(frame: pd.DataFrame, simulated: Simulation) -> Figure:
                 {
                     "x": x,
                     "y": y,
-                    "color": colour,
+                    **apart,
                     "tooltip": [
                         nominal("evaluator", title="labels of"),
                         number("labels_per_user", title="labels per user", format=".1f"),
@@ -143,7 +142,7 @@ def _curve(frame: pd.DataFrame, simulated: Simulation) -> Figure:
                     ],
                 },
                 filled=True,
-                size=50,
+                size=70,
                 opacity=1,
             ),
         ],

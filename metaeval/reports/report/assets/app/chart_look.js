@@ -13,6 +13,11 @@ const SERIES = {
   '#e69f00': 'var(--series-4)',
   '#56b4e9': 'var(--series-5)',
   '#8c8c8c': 'var(--series-6)',
+  '#332288': 'var(--series-7)',
+  '#6b2c00': 'var(--series-8)',
+  '#7766ff': 'var(--series-9)',
+  '#990066': 'var(--series-10)',
+  '#1a1a1a': 'var(--series-11)',
 }
 
 const CHART_CONFIG = {

@@ -90,6 +90,7 @@ function unitsOf(units, board) {
     columns,
     keys: columns.filter((c) => c.key),
     heading: columns.find(({ name }) => name === units.heading),
+    compared: columns.find(({ name }) => name === units.compared),
     dimension,
     overAll: dimension ? `all ${dimension.plural}` : 'all that is rated',
     rows: Array.from({ length: units.shown }, (_, u) => ({ u })),

@@ -1,4 +1,4 @@
-// Sheets of analyses, as they are printed elsewhere.
+// Sheets of analyses, as they are printed elsewhere: the views that hold nothing else.
 
 /** What a row is about: an evaluator is marked as everywhere. */
 function RowName({ study, text }) {
@@ -29,15 +29,21 @@ function SheetTable({ study, sheet }) {
   </section>`
 }
 
-function Details({ study, params }) {
-  const parts = study.sheets.map(({ name, title }) => ({
-    id: `sheet-${name}`,
-    href: hrefOf('details', { sheet: name }),
-    title,
-  }))
-  return html`<section>
-    <h2 tabindex="-1">Details</h2>
-    <${Contents} label="Tables" parts=${parts} first=${params.sheet && `sheet-${params.sheet}`} />
-    ${study.sheets.map((sheet) => html`<${SheetTable} key=${sheet.name} study=${study} sheet=${sheet} />`)}
-  </section>`
+function sheetView(name) {
+  const title = capital(name)
+  const sheetsOf = ({ sheets }) => sheets.filter(({ view }) => view === name)
+  const view = ({ study, params }) => {
+    const sheets = sheetsOf(study)
+    const parts = sheets.map((sheet) => ({
+      id: `sheet-${sheet.name}`,
+      href: hrefOf(name, { sheet: sheet.name }),
+      title: sheet.title,
+    }))
+    return html`<section>
+      <h2 tabindex="-1">${title}</h2>
+      <${Contents} label="Tables" parts=${parts} first=${params.sheet && `sheet-${params.sheet}`} />
+      ${sheets.map((sheet) => html`<${SheetTable} key=${sheet.name} study=${study} sheet=${sheet} />`)}
+    </section>`
+  }
+  return { title: () => title, view, there: (study) => sheetsOf(study).length > 0 }
 }

@@ -1,8 +1,6 @@
 // Numbers as they are printed: the same digits as in the tables that metaeval writes.
 const NOTHING = '—'
 
-const count = (n) => Math.round(n).toLocaleString('en')
-
 /** Like toFixed, but an exact tie goes to the even digit, as in Python. */
 function fixed(x, digits) {
   const size = Math.abs(x)
@@ -12,6 +10,8 @@ function fixed(x, digits) {
   return x < 0 && /[1-9]/.test(text) ? `-${text}` : text
 }
 
+const count = (n) => Number(fixed(n, 0)).toLocaleString('en')
+
 function fourDigits(x) {
   if (x === 0) return '0'
   return Math.abs(x) >= 1000 ? count(x) : x.toPrecision(4)
@@ -20,7 +20,23 @@ function fourDigits(x) {
 function dollars(x) {
   if (Math.abs(x) >= 1000) return `${x < 0 ? '-' : ''}$${count(Math.abs(x))}`
   const decimals = x === 0 ? 2 : Math.max(2, 3 - Math.floor(Math.log10(Math.abs(x))))
-  return `${x < 0 ? '-' : ''}$${fixed(Math.abs(x), Math.min(decimals, 20))}`
+  const [whole, cents] = fixed(Math.abs(x), Math.min(decimals, 20)).split('.')
+  return `${x < 0 ? '-' : ''}$${whole}.${cents.replace(/0+$/, '').padEnd(2, '0')}`
+}
+
+/** Units of time, their seconds, and up to how many of them a time is said in them; then in hours. */
+const TIMES = [
+  ['µs', 1e-6, 999.5],
+  ['ms', 1e-3, 999.5],
+  ['s', 1, 59.5],
+  ['min', 60, 59.5],
+]
+
+function duration(seconds) {
+  if (seconds === 0) return '0 s'
+  const [unit, size] = TIMES.find(([, s, most]) => Math.abs(seconds) / s < most) ?? ['h', 3600]
+  const value = seconds / size
+  return `${Math.abs(value) < 9.95 ? fixed(value, 1) : count(value)} ${unit}`
 }
 
 /** How numbers of a form stand on an axis: times what, and what its title adds. */
@@ -36,6 +52,7 @@ const FORMS = {
   decimal: (x) => fixed(x, 4),
   p: (x) => (x < 0.001 ? '< 0.001' : fixed(x, 3)),
   usd: dollars,
+  seconds: duration,
 }
 
 /** A value in the form that its column names. */

@@ -2,11 +2,14 @@
 
 const VIEWS = {
   leaderboard: { title: () => 'Leaderboard', view: Leaderboard, there: () => true },
+  generators: sheetView('generators'),
   groups: { title: groupsTitle, view: GroupsPage, there: (study) => study.groups.length > 0 },
   units: { title: () => 'Units', view: UnitList, there: (study) => study.units.rows.length > 0 },
   unit: { title: () => 'Unit', view: UnitPage, there: () => false, under: 'units' },
   figures: { title: () => 'Figures', view: Figures, there: (study) => study.figures.length > 0 },
-  details: { title: () => 'Details', view: Details, there: (study) => study.sheets.length > 0 },
+  details: sheetView('details'),
+  biases: sheetView('biases'),
+  calibration: sheetView('calibration'),
   about: { title: () => 'About', view: About, there: () => true },
 }
 

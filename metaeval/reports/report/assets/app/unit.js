@@ -15,6 +15,8 @@ function UnitPage({ study, params }) {
     const row = place < 0 ? undefined : found.ordered[to]
     return row ? html`<a href=${unitHref(params, row.u)}>${title}</a>` : html`<span>${title}</span>`
   }
+  const others = othersOf(units, u)
+  const other = others.find((v) => units.value(units.compared, v) === params.beside)
   const title = units.heading && units.value(units.heading, u)
   return html`<section class="unit">
     <nav class="steps" aria-label="Units of the list">
@@ -28,12 +30,37 @@ function UnitPage({ study, params }) {
       ${units.keys.map((key) => html`<div key=${key.id}><dt>${key.title}</dt>
         <dd><${Words}>${units.value(key, u)}</${Words}></dd></div>`)}
     </dl>
+    ${
+      others.length > 0 &&
+      html`<div class="controls"><${Select} label=${`Beside ${units.value(units.compared, u)}`}
+        value=${other === undefined ? '' : params.beside}
+        options=${[['', 'nothing'], ...others.map((o) => [o, o].map((v) => units.value(units.compared, v)))]}
+        onChange=${(beside) => go('unit', { ...params, beside })} /></div>`
+    }
+    ${
+      other !== undefined &&
+      html`<div class="versus">${[u, other].map((v) => html`<section key=${v}>
+        <h3><${Words}>${units.value(units.compared, v)}</${Words}></h3>
+        <${UnitTexts} units=${units} u=${v} />
+        <${UnitScores} study=${study} u=${v} chosen=${params.evaluator} />
+      </section>`)}</div>`
+    }
     <div class="unit-body">
-      <${UnitTexts} key=${u} units=${units} u=${u} />
-      <${UnitScores} study=${study} u=${u} chosen=${params.evaluator} />
+      ${
+        other === undefined &&
+        html`<${UnitTexts} key=${u} units=${units} u=${u} />
+        <${UnitScores} study=${study} u=${u} chosen=${params.evaluator} />`
+      }
       <${UnitCalls} study=${study} u=${u} chosen=${params.evaluator} />
     </div>
   </section>`
+}
+
+/** Units of which all keys but the compared one are the same: what others wrote for the same user and item. */
+function othersOf({ compared, keys, rows }, u) {
+  const shared = keys.filter((key) => key !== compared)
+  if (!compared || !shared.length) return []
+  return rows.map((row) => row.u).filter((v) => v !== u && shared.every(({ codes }) => codes[v] === codes[u]))
 }
 
 /** The parts of a unit, one below the other or side by side; of the first it is said if there is none. */
