@@ -120,6 +120,31 @@ def test_lost_calls_are_told_as_those_of_one_process(
 
 
 @pytest.mark.usefixtures("tiny", "ray_cluster")
+def test_a_model_that_answers_no_more_stops_its_judges_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    unlike(72)
+
+    def behave(body: dict[str, Any], before: int) -> Act:
+        gone = error(401, "invalid_api_key", "no such key")
+        return gone if body["model"] == "gone" else answer(body, before)
+
+    said, others = [], []
+    with Server(behave) as server:
+        for out, options in (("one", []), ("two", [*RAY, "2"])):
+            path = Path(study(server, f"{out}.sqlite"))
+            gone = f"gone: \"Judge('openai/gone', base_url='{server.openai}')\", "
+            path.write_text(path.read_text().replace("evaluators: {", "evaluators: {" + gone))
+            assert main(["run", str(path), "--out", out, *options]) == 3
+            said.append(capsys.readouterr().err.replace(f"in {out};", "in OUT;"))
+            others.append(Counter(str(seen.body) for seen in server.log if seen.body["model"] == "m"))
+            server.log.clear()
+            server._before.clear()
+    assert said[0] == said[1]
+    assert "openai/gone takes no call (invalid_api_key)" in said[0]
+    assert "the scores of 2 of 3 evaluators are kept" in said[0]
+    assert others[0] == others[1]
+
+
+@pytest.mark.usefixtures("tiny", "ray_cluster")
 def test_a_budget_and_a_model_that_does_not_answer_stop_a_run() -> None:
     unlike(72)
     with Server(answer) as server:
