@@ -19,7 +19,7 @@ from metaeval.base.records import ScoreTable, Status
 from metaeval.judging.batches import ask_by_batches
 from metaeval.judging.lost import lost_calls
 from metaeval.judging.replies import calls_in, replies_state
-from metaeval.judging.settings import judging_of
+from metaeval.judging.settings import judging_of, under
 from metaeval.judging.workers.asking import ask_by_workers
 from metaeval.judging.workers.options import workers_of
 from metaeval.kinds.scoring import joined, judges_of
@@ -149,7 +149,7 @@ def carry_out(
                     settings = judging_of(options, offline=offline or by_batch or by_workers is not None)
                     shared = stack.enter_context(settings)
                     if by_workers is not None:
-                        ask_by_workers(
+                        of_workers = ask_by_workers(
                             judges,
                             todo.data,
                             todo.aspects,
@@ -158,6 +158,7 @@ def carry_out(
                             models=todo.study.models,
                             workers=by_workers,
                         )
+                        stack.enter_context(under(of_workers))
                     if by_batch:
                         done_with = ask_by_batches(
                             judges, todo.data, todo.aspects, shared, todo.out, wait=wait

@@ -197,8 +197,9 @@ def _twice(
     again = order[1:][place[order[1:]] == place[order[:-1]]]
     at = row_text(frame, int(row[again.min()]), columns)
     value = "score" if is_scores else "rating"
-    # An aspect that all rows share may not be in the frame that was given.
-    by = [c for c in columns if c in frame.columns and (c != "aspect" or len(frame[c].unique()) > 1)]
+    # An aspect that all rows share may not be in the frames that were given.
+    several = any("aspect" in f and len(f["aspect"].unique()) > 1 for f in (frame, other))
+    by = [c for c in columns if c in frame.columns and (c != "aspect" or several)]
     return DataError(
         f"{_have(name)} more than one row for {at}; if several people rated a unit, average their ratings "
         f"first: {name.split()[1]}.groupby({by}, as_index=False)[{value!r}].mean()"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import StoppedError
 from metaeval.judging.batches import hand_over
 from metaeval.judging.models import limits_at
-from metaeval.judging.workers.spool import Spool
+from metaeval.judging.workers.spool import Spool, addressee
 from metaeval.llm.calls.request import CallFailure, Reply
+from metaeval.llm.calls.work import HandedOverError
 from metaeval.llm.providers import provider_named
 from metaeval.llm.store.address import ServerAddress, is_address
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from metaeval.judging.settings import Judging, JudgingOptions
     from metaeval.judging.workers.options import Workers
     from metaeval.judging.workers.pool import Pool
+    from metaeval.judging.workers.spool import Addressee
     from metaeval.llm.calls.request import Request
     from metaeval.llm.store.replies import Store
 
@@ -39,7 +42,7 @@ def ask_by_workers(
     options: JudgingOptions,
     models: Mapping[str, NamedModel],
     workers: Workers,
-) -> None:
+) -> Judging:
     """Have workers ask what the store does not have, until it has all replies, or why there is none.
 
     Some requests depend on replies, such as another attempt where one cannot be used: these are handed over
@@ -51,6 +54,12 @@ def ask_by_workers(
         Of the run; only its store is used.
     options, models
         What the study says of its judges.
+
+    Returns
+    -------
+    Judging
+        The settings to score with. A judge whose model answers no more stops, as it does where one process
+        asks, and the others go on.
     """
     handed = _Handed(settings.store)
     with contextlib.ExitStack() as stack:
@@ -60,9 +69,9 @@ def ask_by_workers(
                 handed.begin(spool)
                 hand_over(judges, data, aspects, settings, handed.take)
                 if not spool.total:
-                    return
+                    return replace(settings, instead=handed.take) if handed.stopped else settings
                 pool = pool or _begun(stack, judges, options, models, workers)
-                pool.ask(spool)
+                handed.stopped = pool.ask(spool)
 
 
 def _begun(
@@ -100,6 +109,8 @@ class _Handed:
         self._store = store
         self._before: set[bytes] = set()  # in earlier rounds
         self._now: set[bytes] = set()
+        self.stopped: Mapping[Addressee, str] = {}
+        """Who is asked no more → why."""
 
     def begin(self, spool: Spool) -> None:
         """Begin a round."""
@@ -108,10 +119,19 @@ class _Handed:
         self._now.clear()
 
     def take(self, request: Request) -> Reply:
-        """Return the failure of a request that was asked already, or that its reply is to come."""
+        """Return the failure of a request that was asked already, or that its reply is to come.
+
+        Raises
+        ------
+        StoppedError
+            If its model is asked no more, or the failure is gone.
+        """
         key = bytes.fromhex(request.key)
-        if key in self._before:
+        why = self.stopped.get(addressee(request))
+        if why is not None or key in self._before:
             found = self._store.get(request.key)
+            if found is None and why is not None:
+                raise HandedOverError(why)
             if found is None:
                 raise StoppedError(
                     f"a reply that a worker kept is not in the store {self._store.name} any more"

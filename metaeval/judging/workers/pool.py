@@ -17,6 +17,7 @@ from metaeval import __version__
 from metaeval.base.counts import counted
 from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.base.progress import progress
+from metaeval.judging.workers.spool import addressee
 from metaeval.judging.workers.worker import AskedShard, Worker, WorkerCounts
 from metaeval.llm.calls.work import Tally, summed
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from metaeval.judging.settings import JudgingOptions
-    from metaeval.judging.workers.spool import Spool
+    from metaeval.judging.workers.spool import Addressee, Spool
     from metaeval.llm.calls.address import Where
     from metaeval.llm.calls.limits import Limits
     from metaeval.llm.calls.request import Request
@@ -43,6 +44,11 @@ _log = logging.getLogger("metaeval")
 class _Shard:
     requests: list[Request]
     deaths: int = 0
+
+    @property
+    def addressee(self) -> Addressee:
+        """Whom all of them ask."""
+        return addressee(self.requests[0])
 
 
 @dataclass(eq=False)
@@ -106,6 +112,7 @@ class Pool:
         self._died_early = 0  # workers that died before they could begin
         self._gone: list[Tally] = []  # of workers that died
         self._said: set[str] = set()
+        self._stopped: dict[Addressee, str] = {}
         self._error: MetaevalError | None = None
         self._empty = ""
 
@@ -123,13 +130,18 @@ class Pool:
         for hand in self._hands:
             ray.kill(hand.actor)
 
-    def ask(self, spool: Spool) -> None:
+    def ask(self, spool: Spool) -> Mapping[Addressee, str]:
         """Have workers ask all requests; what came of each is in the store.
+
+        Returns
+        -------
+        dict
+            Who was not asked to the end, as it answers or takes no more calls → what is wrong.
 
         Raises
         ------
         StoppedError, MetaevalError
-            If the budget is used up, or a worker cannot go on.
+            If the budget is used up, or the workers cannot go on.
         """
         total = spool.total
         shards = map(_Shard, spool.shards(max(1, min(self._wide, -(-total // (_SHARDS * self.number))))))
@@ -151,6 +163,7 @@ class Pool:
             raise self._error
         if self._empty:
             raise StoppedError(f"{self._empty} and calls that are left were not made")
+        return self._stopped
 
     def _hire(self) -> None:
         hand = _Hand(self._actor.remote(*self._given))
@@ -166,6 +179,8 @@ class Pool:
             shard = self._again.popleft() if self._again else next(shards, None)
             if shard is None:
                 break
+            if shard.addressee in self._stopped:
+                continue
             hand = min(free, key=lambda hand: hand.load)
             hand.has.append(shard)
             self._under_way[hand.actor.ask.remote(shard.requests)] = (hand, shard)
@@ -192,7 +207,9 @@ class Pool:
             self._died_early = 0
             hand.take(asked.counts)
             self._empty = self._empty or asked.empty
-            if asked.error and self._error is None:
+            if asked.error and asked.stopped and shard is not None:
+                self._stopped.setdefault(shard.addressee, asked.error)
+            elif asked.error and self._error is None:
                 self._error = (StoppedError if asked.stopped else MetaevalError)(asked.error)
         for warning in {w: None for hand in self._hands for w in hand.counts.warnings}.keys() - self._said:
             self._said.add(warning)

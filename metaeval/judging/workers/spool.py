@@ -1,23 +1,32 @@
-"""Requests on their way to workers: kept in a file, dealt in shards of the same first messages."""
+"""Requests on their way to workers: kept in a file, dealt in shards of one judge and one prefix or more."""
 
 from __future__ import annotations
 
 import pickle
 import tempfile
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from metaeval.llm.calls.request import Request
 
+Addressee: TypeAlias = tuple[str, str, str]
+"""Provider, address, and settings: a model as a judge asks it."""
+
 _AT_ONCE = 64  # requests of a prefix that are written together
 _WAITING = 4_096  # requests in memory before all of them are written
 
 
-class _Part(NamedTuple):
-    """Requests with the same model and the same messages but the last, in the file."""
+def addressee(request: Request) -> Addressee:
+    """Return whom a request asks: what stops one such request stops all of them, and no others."""
+    return request.provider, request.address, request.settings
 
+
+class _Part(NamedTuple):
+    """Requests to one addressee with the same messages but the last, in the file."""
+
+    addressee: Addressee
     prefix: int
     """Number of the prefix, in the order in which they came."""
     start: int
@@ -29,7 +38,7 @@ class Spool:
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this
-        self._prefixes: dict[int, int] = {}
+        self._prefixes: dict[tuple[Addressee, int], int] = {}
         self._waiting: dict[int, list[Request]] = {}
         self._in_memory = 0
         self._parts: list[_Part] = []
@@ -44,7 +53,7 @@ class Spool:
 
     def add(self, request: Request) -> None:
         """Take a request."""
-        same = hash((request.provider, request.model, request.address, request.messages[:-1]))
+        same = addressee(request), hash(request.messages[:-1])
         prefix = self._prefixes.setdefault(same, len(self._prefixes))
         of_prefix = self._waiting.setdefault(prefix, [])
         of_prefix.append(request)
@@ -56,24 +65,26 @@ class Spool:
             self._write_all()
 
     def shards(self, least: int) -> Iterator[list[Request]]:
-        """Yield all requests, those of a prefix together.
+        """Yield all requests, those to one addressee, and of them those of a prefix, together.
 
         Parameters
         ----------
         least
-            Requests of a shard, if there are so many; a prefix with more than twice as many is split.
+            Requests of a shard, if there are so many to one addressee; a prefix with more than twice as many
+            is split.
         """
         self._write_all()
         most = 2 * least
         shard: list[Request] = []
-        before = -1
-        for prefix, start, size in sorted(self._parts):
-            if prefix != before and len(shard) >= least:
+        before: _Part | None = None
+        for part in sorted(self._parts):
+            other = before is None or part.addressee != before.addressee
+            if shard and before and (other or (part.prefix != before.prefix and len(shard) >= least)):
                 yield shard
                 shard = []
-            before = prefix
-            self._file.seek(start)
-            shard += pickle.loads(self._file.read(size))  # noqa: S301 - written by this object
+            before = part
+            self._file.seek(part.start)
+            shard += pickle.loads(self._file.read(part.size))  # noqa: S301 - written by this object
             while len(shard) >= most:
                 yield shard[:most]
                 shard = shard[most:]
@@ -90,5 +101,5 @@ class Spool:
         start = self._parts[-1].start + self._parts[-1].size if self._parts else 0
         self._file.seek(start)
         self._file.write(written)
-        self._parts.append(_Part(prefix, start, len(written)))
+        self._parts.append(_Part(addressee(requests[0]), prefix, start, len(written)))
         self._in_memory -= len(requests)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -83,17 +82,17 @@ def test_workers_find_what_one_process_finds(capfd: pytest.CaptureFixture[str]) 
         server.log.clear()
         server._before.clear()
         capfd.readouterr()
-        assert main(["run", study(server, "four.sqlite"), "--out", "four", *RAY, "4"]) == 0
+        assert main(["run", study(server, "two.sqlite"), "--out", "two", *RAY, "2"]) == 0
         assert Counter(str(seen.body) for seen in server.log) == asked
         out, err = capfd.readouterr()
         assert out.startswith("2 evaluators on 72 units")
         assert err == "SIMULATED DATA. The data are simulated: these numbers say nothing about people.\n"
-        assert main(["run", study(server, "four.sqlite"), "--out", "four"]) == 0
+        assert main(["run", study(server, "two.sqlite"), "--out", "two"]) == 0
         assert "Finished already" in capfd.readouterr().out
     for name in SAME:
-        assert Path("one", name).read_bytes() == Path("four", name).read_bytes(), name
-    one, four = (pd.read_parquet(f"{run}/scores.parquet").drop(columns="seconds") for run in ("one", "four"))
-    pd.testing.assert_frame_equal(one, four, check_exact=True)
+        assert Path("one", name).read_bytes() == Path("two", name).read_bytes(), name
+    one, two = (pd.read_parquet(f"{run}/scores.parquet").drop(columns="seconds") for run in ("one", "two"))
+    pd.testing.assert_frame_equal(one, two, check_exact=True)
     assert not list(Path().glob("*.lock"))
 
 
@@ -120,19 +119,41 @@ def test_lost_calls_are_told_as_those_of_one_process(
 
 
 @pytest.mark.usefixtures("tiny", "ray_cluster")
-def test_a_budget_and_a_model_that_does_not_answer_stop_a_run() -> None:
+def test_a_model_that_answers_no_more_stops_its_judges_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    unlike(72)
+
+    def behave(body: dict[str, Any], before: int) -> Act:
+        gone = error(401, "invalid_api_key", "no such key")
+        return gone if body["model"] == "gone" else answer(body, before)
+
+    said, others = [], []
+    with Server(behave) as server:
+        for out, options in (("one", []), ("two", [*RAY, "2"])):
+            path = Path(study(server, f"{out}.sqlite"))
+            gone = f"gone: \"Judge('openai/gone', base_url='{server.openai}')\", "
+            path.write_text(path.read_text().replace("evaluators: {", "evaluators: {" + gone))
+            assert main(["run", str(path), "--out", out, *options]) == 3
+            said.append(capsys.readouterr().err.replace(f"in {out};", "in OUT;"))
+            others.append(Counter(str(seen.body) for seen in server.log if seen.body["model"] == "m"))
+            server.log.clear()
+            server._before.clear()
+    assert said[0] == said[1]
+    assert "openai/gone takes no call (invalid_api_key)" in said[0]
+    assert "the scores of 2 of 3 evaluators are kept" in said[0]
+    assert others[0] == others[1]
+
+
+@pytest.mark.usefixtures("tiny", "ray_cluster")
+def test_a_budget_an_unknown_price_and_a_missing_gpu_stop_a_run() -> None:
     unlike(72)
     with Server(answer) as server:
         with pytest.raises(StoppedError, match="the budget of 20 calls is used up and calls that are left"):
             me.run(study(server, max_calls=20), "out", engine="ray", workers=2)
         assert len(server.log) == 20
-        server.behave = lambda _body, _before: error(401, "invalid_api_key", "no such key")
-        with pytest.raises(StoppedError, match=r"openai/m .*no such key.*; run the same command again"):
-            me.run(study(server), "out", engine="ray", workers=2)
         unpriced = Path(study(server, max_usd=1))
         unpriced.write_text(unpriced.read_text().replace("openai/m:", "other:"))
         with pytest.raises(MetaevalError, match="price is unknown; set it, or limit calls") as wrong:
-            me.run(unpriced, "out", engine="ray", workers=2)
+            me.run(unpriced, "out", engine="ray", workers=1)
         assert wrong.value.exit_code == 2
         own = Path(study(server))
         own.write_text(own.read_text().replace("'openai/m', base_url=", "'vllm-offline/m', prompt="))
@@ -190,23 +211,27 @@ def wait_until(holds: Callable[[], object], seconds: float = 60.0) -> None:
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_run_that_is_interrupted_or_killed_leaves_nobody_and_goes_on(
-    postgres: Postgres, marked: tuple[dict[str, str], Callable[[], list[int]]], logs: str
+def test_a_run_that_is_interrupted_or_killed_leaves_nobody_and_goes_on_in_a_cluster(
+    postgres: Postgres,
+    marked: tuple[dict[str, str], Callable[[], list[int]]],
+    logs: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    unlike(144)
+    from ray.cluster_utils import Cluster
+
+    unlike(108)
     store, (mark, alive) = postgres.new(), marked
     assert quote(PASSWORD, safe="") in store
+    for name, value in {**mark, "RAY_TMPDIR": logs}.items():
+        monkeypatch.setenv(name, value)
     with Server(answer, delay=0.05) as server:
         command = [sys.executable, "-m", "metaeval", "run", study(server, store, concurrency=4), "--out", "o"]
+        command += [*RAY, "2"]
 
         def begin() -> subprocess.Popen[str]:
-            environment = {**os.environ, **mark, "RAY_TMPDIR": logs}
-            process = subprocess.Popen(
-                [*command, *RAY, "3"], env=environment, stdout=-1, stderr=-1, text=True
-            )
+            process = subprocess.Popen(command, stdout=-1, stderr=-1, text=True)
             before = len(server.log)
-            if process.poll() is None:
-                wait_until(lambda: process.poll() is not None or len(server.log) >= before + 30)
+            wait_until(lambda: process.poll() is not None or len(server.log) >= before + 30)
             return process
 
         process = begin()
@@ -221,43 +246,27 @@ def test_a_run_that_is_interrupted_or_killed_leaves_nobody_and_goes_on(
         process.kill()
         process.communicate()
         wait_until(lambda: not any(map(is_worker, alive())))  # Ray's own helpers take a minute
-        process = begin()
-        out, err = process.communicate()
-        assert (process.returncode, "144 units" in out) == (0, True), err
+
+        def run_at(address: str) -> subprocess.CompletedProcess[str]:
+            there = [*command, "--address", address]
+            return subprocess.run(there, capture_output=True, text=True, check=False)
+
+        nobody = run_at("127.0.0.1:1")
+        assert (nobody.returncode, nobody.stderr.count("\n")) == (2, 1)
+        assert "no Ray cluster can be used at 127.0.0.1:1 ([Errno 111] Connection refused)" in nobody.stderr
+        monkeypatch.setenv("METAEVAL_STORE", store)  # where each machine has the password
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+        try:
+            cluster.add_node(num_cpus=1)
+            done = run_at(cluster.address)
+        finally:
+            cluster.shutdown()
+        assert (done.returncode, "108 units" in done.stdout) == (0, True), done.stderr
         twice = sum(n - 1 for n in Counter(str(seen.body) for seen in server.log).values())
         prose = sum(seen.act is PROSE for seen in server.log)
-        assert twice <= prose + 2 * 3 * 4
+        assert twice <= prose + 2 * 2 * 4
     words = (PASSWORD.encode(), quote(PASSWORD, safe="").encode())
     written = [p for p in (*Path(logs).rglob("*"), *Path("o").rglob("*")) if p.is_file()]
     assert any("worker" in p.name for p in written)
     assert not [p for p in written if any(word in p.read_bytes() for word in words)]
     assert "postgresql://" in json.loads(Path("o/run.json").read_text())["study"]["judging"]["store"]
-
-
-@pytest.mark.usefixtures("tiny")
-def test_workers_of_a_cluster_share_a_database(
-    postgres: Postgres, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    from ray.cluster_utils import Cluster
-
-    unlike(36)
-    store = postgres.new()
-    monkeypatch.setenv("METAEVAL_STORE", store)  # where each machine has the password
-
-    def run(address: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "metaeval", "run", path, "--out", "o", "--engine", "ray"]
-        return subprocess.run([*command, "--address", address], capture_output=True, text=True, check=False)
-
-    with Server(answer) as server:
-        path = study(server, store.replace(f":{quote(PASSWORD, safe='')}@", "@"))
-        nobody = run("127.0.0.1:1")
-        assert (nobody.returncode, nobody.stderr.count("\n")) == (2, 1)
-        assert "no Ray cluster can be used at 127.0.0.1:1 ([Errno 111] Connection refused)" in nobody.stderr
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-        try:
-            cluster.add_node(num_cpus=1)
-            done = run(cluster.address)
-        finally:
-            cluster.shutdown()
-        assert (done.returncode, "36 units" in done.stdout) == (0, True), done.stderr
-        assert len(server.log) >= 36

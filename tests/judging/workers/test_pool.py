@@ -78,7 +78,7 @@ def test_four_workers_keep_to_one_budget(tmp_path: Path) -> None:
             ask(server, store, number, 4, max_usd=180 * of_call, concurrency=8)
         assert 170 <= len(server.log) < 180 + 4
         with pytest.raises(StoppedError, match="the budget of 150 calls is used up"):
-            ask(server, store, number, 4, max_calls=150, concurrency=8)
+            ask(server, store, number, 2, max_calls=150, concurrency=8)
         assert 170 + 145 <= len(server.log) <= 180 + 150
         assert len(stored(server, store, number)) == len(server.log)
 
@@ -86,18 +86,18 @@ def test_four_workers_keep_to_one_budget(tmp_path: Path) -> None:
 def test_what_a_dead_worker_had_is_asked_by_others(
     tmp_path: Path, ray_cluster: Callable[[], list[int]]
 ) -> None:
-    store, number = tmp_path / "s.sqlite", 300
+    store, number = tmp_path / "s.sqlite", 200
     with Server(delay=0.05) as server:
 
         def kill_two() -> None:
-            for enough in (60, 150):
+            for enough in (40, 100):
                 while len(server.log) < enough:
                     time.sleep(0.01)
                 kill(ray_cluster()[0])
 
         killer = threading.Thread(target=kill_two)
         killer.start()
-        ask(server, store, number, 3, concurrency=4)
+        ask(server, store, number, 2, concurrency=4)
         killer.join()
         assert len(stored(server, store, number)) == number
         # Asked twice are those alone that were in flight at a kill.

@@ -8,7 +8,7 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.judging.workers.spool import Spool
+from metaeval.judging.workers.spool import Spool, addressee
 from metaeval.llm.calls.request import Message, Request
 
 FIRST = Request("openai", "m", (), {"temperature": 0}, base_url="http://127.0.0.1:9/v1")
@@ -30,7 +30,10 @@ def test_every_request_comes_once_and_prefixes_stay_together(
         assert spool.total == len(requests)
     dealt = [request for shard in shards for request in shard]
     assert sorted(r.key for r in dealt) == sorted(r.key for r in requests)
-    assert all(least <= len(shard) <= 2 * least + 64 for shard in shards[:-1])
+    assert all(len({addressee(request) for request in shard}) == 1 for shard in shards)
+    last = {addressee(shard[0]): number for number, shard in enumerate(shards)}
+    assert all(len(s) <= 2 * least + 64 for s in shards)
+    assert all(least <= len(s) or last[addressee(s[0])] == number for number, s in enumerate(shards))
     where, sizes = defaultdict(set), defaultdict(int)
     for number, shard in enumerate(shards):
         for request in shard:
