@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -64,5 +65,5 @@ def init(
     for note in made.notes:
         tell(f"Note: {note}")
     tell(f"Wrote {folder}: map.yaml, study.yaml and the data set ({summary(made.data)})")
-    tell(f"Next: metaeval run {folder / STUDY}")
+    tell(f"Next: metaeval run {shlex.quote(str(folder / STUDY))}")
     tell_json({"folder": str(folder), "units": len(made.data), "notes": made.notes})

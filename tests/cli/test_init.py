@@ -199,6 +199,45 @@ def test_a_table_without_ids_has_an_item_per_row(here: Path, capsys) -> None:
     assert set(data.scores["evaluator"]) == {"gpt4"}
 
 
+def test_each_user_may_rate_under_a_name_of_their_own(here: Path) -> None:
+    rows = [f"P{u},i{i},A,Trust,{who},{i}/7" for u in (1, 2) for i in (1, 4) for who in (f"P{u}", "anna")]
+    table = ["Participant , Movie ,System,Question,Rater,Answer", *rows, ",,,,,", ",,,,,"]
+    (here / "t.csv").write_text("\n".join(table), encoding="utf-8")
+    assert main(["init", "t.csv", "--yes"]) == 0
+    data = me.load(here / "t" / "data")
+    assert (set(data.raters), data.scale, len(data)) == ({"user", "anna"}, Scale(1, 7), 4)
+
+
+def test_own_ratings_beside_a_list_of_annotations(here: Path, capsys) -> None:
+    trees = [
+        {
+            "user": f"u{i}",
+            "item": {"asin": f"i{i}"},
+            "model": "A",
+            "text": f"<b>long</b> &amp; good {i}",
+            "own": {"fun": i},
+            "notes": [{"annotator": a, "fun": 3} for a in ("a1", "a2")],
+        }
+        for i in (1, 2, 5)
+    ]
+    (here / "t.json").write_text(json.dumps(trees), encoding="utf-8")
+    assert main(["init", "t.json", "--yes"]) == 0
+    told = capsys.readouterr().out
+    assert "Which rater is the person" not in told
+    assert "'text' holds HTML" in told
+    data = me.load(here / "t" / "data")
+    assert (len(data), set(data.raters)) == (3, {"user", "a1", "a2"})
+
+
+def test_it_says_that_columns_may_be_about_several_texts_and_quotes_the_command(here: Path, capsys) -> None:
+    table = "Response ID,Film 1 - The text is convincing.,Film 2 - The text is convincing.\nR1,4,3\nR2,2,1\n"
+    (here / "my form.csv").write_text(table, encoding="utf-8")
+    assert main(["init", "my form.csv", "--yes"]) == 0
+    told = capsys.readouterr().out
+    assert "Note: Several columns ask of persuasiveness" in told
+    assert "Next: metaeval run 'my form/study.yaml'" in told
+
+
 def test_the_scale_is_that_of_people_not_of_tools(here: Path) -> None:
     rows = [f"u{i},i1,A,text {i},{who},fun,{n}" for i in range(3) for who, n in (("user", 5), ("gpt-4", 97))]
     head = "user,item,system,text,rater,aspect,rating"
@@ -283,6 +322,8 @@ def test_a_saved_folder_is_left_alone_and_a_data_set_is_known(here: Path, capsys
     assert me.load(here / "saved-study" / "data").aspects == {"fun": "fun"}
     capsys.readouterr()
     assert main(["init", "saved-study/data", "--yes"]) == 2
+    assert "saved-study/data is a data set already" in capsys.readouterr().err
+    assert main(["init", "saved-study", "--yes"]) == 2
     assert "saved-study/data is a data set already" in capsys.readouterr().err
 
 

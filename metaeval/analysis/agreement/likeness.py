@@ -51,8 +51,9 @@ def likeness(
         coefficients take more than `MOST_ROWS` rows, only the first coefficient, and then the first aspect,
         are there. None for fewer than two evaluators with scores.
     """
+    aspects = [a for a in aspects if a in (*data.aspects, AVERAGE)]  # one that the truth lacks has no values
     scored = [e for e in range(len(data.evaluators)) if not np.isnan(data.scores[e]).all()]
-    if len(scored) < 2:
+    if len(scored) < 2 or not aspects:
         return None
     names = [*(data.evaluators[e] for e in scored), truth_name]
     values = np.concatenate([data.scores[scored], data.truth[None]])

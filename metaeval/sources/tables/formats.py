@@ -16,6 +16,7 @@ import numpy as np
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem, nearest, one_of
+from metaeval.sources.tables.rows import only_data
 from metaeval.sources.tables.table import (
     SUFFIXES,
     Table,
@@ -38,6 +39,7 @@ _ENCODINGS = ("cp1252", "gb18030", "shift_jis", "euc_kr", "big5", "cp1251", "cp1
 _WESTERN = "‘’‚“”„–—…•€°«»¿¡£§©®™·´"
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DECIMAL = r"[+-]?\d+(,\d+)?"
+_PERCENT = r"[+-]?\d+([.,]\d+)?\s*%"
 
 
 def read_any(path: Path, part: str | None = None) -> tuple[Table | None, list[Problem]]:
@@ -84,7 +86,8 @@ def _read_text(name: str, suffix: str, content: bytes, encoding: str) -> tuple[T
         return None, problems
     told = [f"{encoding} text"] if encoding else []
     told += [f"separated by {_SEPARATORS[separator]}"] if separator != "," else []
-    return replace(table if separator == "," else _with_points(table), read_as=", ".join(told)), problems
+    table, header = only_data(table)
+    return replace(_with_points(table, comma=separator != ","), read_as=", ".join(told + header)), problems
 
 
 def _in_utf8(content: bytes) -> tuple[bytes, str]:
@@ -140,14 +143,21 @@ def _separator(content: bytes, usual: str) -> str:
     return max(found, key=lambda s: found[s], default=usual)
 
 
-def _with_points(table: Table) -> Table:
-    """Return the table with a point in numbers that have a decimal comma, column by column."""
+def _with_points(table: Table, *, comma: bool) -> Table:
+    """Return the table without percent signs and, if wanted, decimal commas, in columns of numbers."""
     frame = table.frame.copy()
     for column in frame.columns:
+        percent = frame[column].head(_SNIFFED).str.contains(r"\d\s*%\s*$").any()
+        if not comma and not percent:
+            continue
         texts = frame[column].str.strip()
-        given = texts[texts.notna() & (texts != "")]
-        if given.str.contains(",").any() and given.str.fullmatch(_DECIMAL).all():
-            frame[column] = texts.str.replace(",", ".")
+        given = texts[texts.str.contains(r"\d")]  # else a word for no answer
+        if percent and given.str.fullmatch(_PERCENT).all():
+            texts = texts.str.replace(r"\s*%", "", regex=True)
+            given = texts[given.index]
+        if comma and given.str.contains(",").any() and given.str.fullmatch(_DECIMAL).all():
+            texts = texts.str.replace(",", ".")
+        frame[column] = texts
     return replace(table, frame=frame)
 
 
@@ -228,7 +238,8 @@ def _read_workbook(name: str, content: bytes, part: str | None) -> tuple[Table |
         return None, [Problem(name, None, None, f"has a header but no rows in the sheet {sheet.title!r}")]
     told = [f"sheet {sheet.title!r} of {counted(len(sheets), 'sheet')}"] if len(sheets) > 1 else []
     told += ["a header of two rows"] if depth > 1 else []
-    return Table(name, frame_of(records), np.array(rows) + 1, read_as=", ".join(told)), []
+    table, more = only_data(Table(name, frame_of(records), np.array(rows) + 1))
+    return replace(table, read_as=", ".join(told + more)), []
 
 
 def _header(rows: Sequence[Sequence[Any]]) -> tuple[list[str], int]:

@@ -70,8 +70,8 @@ def start(
     MetaevalError
         If the table cannot be used, or ``out`` is in the way; nothing is written.
     """
-    if (Path(source) / FILE).is_file():
-        raise MetaevalError(f"{source} is a data set already; name it as `dataset` in a study file")
+    if there_is := [p for p in (Path(source), Path(source) / DATA) if (p / FILE).is_file()]:
+        raise MetaevalError(f"{there_is[0]} is a data set already; name it as `dataset` in a study file")
     target = Path(out)
     if target.exists() and not target.is_dir():
         raise MetaevalError(f"{target} is a file; give another folder with --out")

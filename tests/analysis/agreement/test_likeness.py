@@ -86,3 +86,12 @@ def test_one_evaluator_is_like_nobody() -> None:
     scores, truth = study()
     one = scores[scores["evaluator"].isin(["good", "nothing"])]
     assert likeness(align(one, truth, ["dataset"]), aspects=["clear"], coefficients=["pearson"]) is None
+
+
+def test_an_aspect_that_the_truth_lacks_is_left_out() -> None:
+    scores, truth = study()
+    aligned = align(scores, truth[truth["aspect"] == "clear"], ["dataset"])
+    sheet = likeness(aligned, aspects=[*ASPECTS, "average"], coefficients=["pearson"])
+    assert sheet is not None
+    assert set(sheet.frame["aspect"]) == {"clear", "average"}
+    assert likeness(aligned, aspects=["fitting"], coefficients=["pearson"]) is None

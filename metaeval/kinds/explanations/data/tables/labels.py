@@ -13,7 +13,8 @@ MISSING = frozenset(
     {
         *("n/a", "na", "n.a.", "#n/a", "nan", "none", "null", "-", "--", "?", "don't know", "do not know"),
         *("i don't know", "i do not know", "not sure", "unsure", "no answer", "prefer not to say"),
-        *("not applicable", "can't say"),
+        *("not applicable", "can't say", "k.a.", "k. a.", "keine angabe", "weiß nicht", "weiss nicht"),
+        *("不知道", "无"),
     }
 )
 """Words that stand for no answer, in lower case."""
@@ -24,6 +25,7 @@ _LADDERS = (
     "bad|ok|good",
     "poor|fair|good",
     "strongly disagree|disagree|neutral|agree|strongly agree",
+    "strongly disagree|somewhat disagree|neutral|somewhat agree|strongly agree",
     "strongly disagree|disagree|somewhat disagree|neutral|somewhat agree|agree|strongly agree",
     "very dissatisfied|dissatisfied|neutral|satisfied|very satisfied",
     "very unlikely|unlikely|neutral|likely|very likely",
@@ -32,6 +34,11 @@ _LADDERS = (
     "very bad|bad|ok|good|very good",
     "never|rarely|sometimes|often|always",
     "not at all|slightly|moderately|very|extremely",
+    "nein|ja",
+    "stimme gar nicht zu|stimme eher nicht zu|teilsteils|stimme eher zu|stimme voll zu",
+    "trifft gar nicht zu|trifft eher nicht zu|teilsteils|trifft eher zu|trifft voll zu",
+    "否|是",
+    "非常不同意|不同意|一般|同意|非常同意",
 )
 """Labels from the lowest on; the first of two is 0, of more 1."""
 _SAME = {
@@ -42,15 +49,22 @@ _SAME = {
     "slightly disagree": "somewhat disagree",
     "okay": "ok",
     "average": "fair",
+    "stimme überhaupt nicht zu": "stimme gar nicht zu",
+    "stimme voll und ganz zu": "stimme voll zu",
+    "trifft überhaupt nicht zu": "trifft gar nicht zu",
+    "trifft voll und ganz zu": "trifft voll zu",
+    "中立": "一般",
 } | {
     f"{much} {what}": f"strongly {what}"
     for much in ("fully", "totally", "completely")
     for what in ("agree", "disagree")
 }
 _NUMBERED = re.compile(
-    r"\(?(-?\d+)\)?\s*[-\u2013\u2014:.=)]\s*\D.*|(\d+)\s+(?:stars?|points?)|(\d+)\s*\(\D.*\)|\D.*\((-?\d+)\)",
+    r"\(?(-?\d+)\)?\s*[-\u2013\u2014:.=)]\s*\D.*|(\d+)\s+(?:stars?|points?)|(\d+)\s*\(\D.*\)|\D.*\((-?\d{1,3})\)"
+    r"|(\d+)\s*(?:/|out of|von)\s*\d+",
     re.IGNORECASE,
 )
+_OF = re.compile(r"(\d+)\s*(?:/|out of|von)\s*(\d+)", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _MOST = 15  # different answers
 
@@ -69,8 +83,8 @@ def numbers_of(texts: Sequence[str]) -> dict[str, int | None] | None:
     if len(answers) <= _MOST and all(_NUMBER.fullmatch(t) or _NUMBERED.fullmatch(t) for t in answers):
         found = {t: _NUMBERED.fullmatch(t) for t in answers}
         return {t: int(next(filter(None, m.groups()))) for t, m in found.items() if m} | words
-    if all(set(t) <= {"★", "*"} for t in answers):
-        return {t: len(t) for t in answers} | words
+    if all(set(t) <= {"★", "*", "☆"} for t in answers):
+        return {t: len(t) - t.count("☆") for t in answers} | words
     ladder = _ladder(answers)
     first = 0 if len(ladder) == 2 else 1
     return {t: ladder.index(_plain(t)) + first for t in answers} | words if ladder else None
@@ -87,8 +101,10 @@ def _ladder(texts: Iterable[str]) -> list[str]:
     return next((ladder for text in _LADDERS if words <= set(ladder := text.split("|"))), [])
 
 
-def scale_of_labels(words: Sequence[str]) -> tuple[int, int] | None:
-    """Return the scale of a questionnaire's labels; None for labels with numbers of their own."""
+def scale_of_labels(words: Sequence[str]) -> tuple[float, float] | None:
+    """Return the scale of labels of a questionnaire, or such as ``4/5``; None if they have other numbers."""
+    if words and all(tops := [_OF.fullmatch(w) for w in words]):
+        return scale_of([float(n) for m in tops if m for n in m.groups()])
     ladder = _ladder(words)
     return None if not ladder else (0, 1) if len(ladder) == 2 else (1, len(ladder))
 

@@ -87,14 +87,14 @@ def _entries(made: Proposal, cells: Sequence[Cell], who_is: str, *, tools: bool 
     ``tools`` says that of a long table the rows of tools are meant.
     """
     known = {a.text: a for a in made.aspects}
-    groups: dict[tuple[str, str], list[Cell]] = {}
+    groups: dict[tuple[str, bool], list[Cell]] = {}
     for cell in cells:
         aspect = known.get(cell.aspect)
         place = "" if aspect is None else "{aspect}" if aspect.name == aspect.text else "{code}"
         pattern = cell.pattern.replace("{aspect}", place) if place else cell.column
-        fixed = cell.who == made.user and who_is == "rater"
+        fixed = cell.who in made.users and who_is == "rater"
         pattern = pattern.replace("{who}", cell.who if fixed else f"{{{who_is}}}") if place else pattern
-        groups.setdefault((pattern, made.user if fixed else ""), []).append(cell)
+        groups.setdefault((pattern, fixed), []).append(cell)
     found = []
     for (pattern, user), of in groups.items():
         keys = []
@@ -120,7 +120,8 @@ def _where(made: Proposal, *, tools: bool) -> list[str]:
     if not made.tools:
         return []
     rater = made.guess.roles["rater"]
-    names = [USER_RATER if r == made.user else r for r in raters_of(made) if (r in made.tools) == tools]
+    raters = [r for r in raters_of(made) if (r in made.tools) == tools]
+    names = dict.fromkeys(USER_RATER if r in made.users else r for r in raters)
     return [f"where: {{{quoted(rater)}: [{', '.join(map(quoted, names))}]}}"]
 
 
@@ -137,8 +138,9 @@ def _renames(made: Proposal, entries: Sequence[_Entry]) -> list[str]:
         for columns, of in parts:
             told = ", ".join(f"{quoted(w)}: {'null' if n is None else n}" for w, n in of.items())
             lines += [f"  {columns}: {{{told}}}"] if any(n is not None for n in of.values()) else []
-    if "rater" in made.guess.roles and made.user not in ("", USER_RATER):
-        lines.append(f"  {quoted(made.guess.roles['rater'])}: {{{quoted(made.user)}: {USER_RATER}}}")
+    if "rater" in made.guess.roles and (users := [u for u in made.users if u != USER_RATER]):
+        names = ", ".join(f"{quoted(u)}: {USER_RATER}" for u in users)
+        lines.append(f"  {quoted(made.guess.roles['rater'])}: {{{names}}}")
     return ["rename:                     # cells, before they are read", *lines] if lines else []
 
 

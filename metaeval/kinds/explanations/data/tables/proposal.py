@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from metaeval.base.errors import DataError, sound
 from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
-from metaeval.kinds.explanations.data.tables.guess import (
-    OVERALL,
-    TOOL,
-    aspect_name,
-    guess,
-    rated_by,
-    the_user,
-)
+from metaeval.kinds.explanations.data.tables.guess import OVERALL, guess, rated_by
 from metaeval.kinds.explanations.data.tables.labels import scale_of_labels, scales_of
+from metaeval.kinds.explanations.data.tables.names import TOOL, aspect_name, the_user
 from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.nested import flattened, object_lists
 
@@ -31,6 +25,8 @@ if TYPE_CHECKING:
     """A question and its default → the answer."""
 
 NONE = "none"
+_LONGEST = 60  # characters of a question in a line
+_HTML = r"</[a-zA-Z]+>|<br\s*/?>|&(?:nbsp|amp|quot|#\d+);"
 _OTHER_KINDS = (
     ("slates", {"winner", "verdict", "first", "second", "left", "right"}, 2, "how-to/slates"),
     ("relevance", {"query", "qid", "query_id", "doc", "docid", "doc_id", "relevance"}, 2, "how-to/relevance"),
@@ -55,8 +51,8 @@ class Proposal:
     table: Table
     explode: list[str]
     guess: Guess
-    user: str = ""
-    """The rater who is the user, as the table calls it."""
+    users: list[str] = field(default_factory=list)
+    """The raters who are users, as the table calls them: one word, or the identifier of each."""
     tools: list[str] = field(default_factory=list)
     """Raters of a long table who are models."""
     generator: str = ""
@@ -74,7 +70,8 @@ class Proposal:
         by: dict[str, list[str]] = {}
         for cell in cells:
             name = aspect_name(cell.aspect)
-            told = cell.column if name == cell.aspect else f"{name} ({cell.column})"
+            asked = cell.column if len(cell.column) <= _LONGEST else f"…{cell.column[1 - _LONGEST :]}"
+            told = cell.column if name == cell.aspect else f"{name} ({asked})"
             by.setdefault(cell.who or f"by {self.guess.roles['rater']}", []).append(told)
         return "; ".join(f"{who}: {', '.join(columns)}" for who, columns in by.items())
 
@@ -142,11 +139,21 @@ def _ask_forraters_of(made: Proposal, ask: Ask) -> None:
             told = ask(f"Which raters are models or tools? ({', '.join(raters)})", ", ".join(tools) or NONE)
             made.tools = _listed(told, raters)
     people = [r for r in raters if r not in made.tools]
-    if people == [USER_RATER]:
-        made.user = USER_RATER
+    if people == [USER_RATER] or (rater is not None and USER_RATER in rated_by(found.people)):
+        made.users = [USER_RATER]
     elif people:
         question = f"Which rater is the person the item was recommended to? ({', '.join(people)}, or {NONE})"
-        (made.user,) = _listed(ask(question, the_user(people) or NONE), people) or [""]
+        likely = the_user(people) or ", ".join(_rating_for_themselves(made)) or NONE
+        made.users = _listed(ask(question, likely), people)
+
+
+def _rating_for_themselves(made: Proposal) -> list[str]:
+    """Return the raters of a long table whose name is the user in all rows that they rated."""
+    roles = made.guess.roles
+    if not {"rater", "user_id"} <= roles.keys():
+        return []
+    pairs = {*zip(texts_of(made, roles["rater"]), texts_of(made, roles["user_id"]), strict=True)}
+    return sorted({r for r, _ in pairs} - {r for r, user in pairs if r != user} - {""})
 
 
 def _listed(answer: str, known: Sequence[str]) -> list[str]:
@@ -185,6 +192,11 @@ def _find_aspects(made: Proposal, ask: Ask) -> None:
         name = OVERALL if name.casefold() == AVERAGE else name
         same = sum(n == name or n.startswith(f"{name} ") for n in names.values())
         names[text] = f"{name} {same + 1}" if same else name
+    if again := [n for n in names.values() if n[-2:] == " 2" and n not in names]:
+        made.notes.append(
+            f"Several columns ask of {again[0][:-2]}; if they are about several explanations, give each "
+            "explanation a row of its own."
+        )
     for scale in dict.fromkeys(scales.values()):
         on = [names[a] for a in scales if scales[a] == scale]
         given = ask(f"The scale of {', '.join(on)}?", f"{scale[0]:g} to {scale[1]:g}")
@@ -212,6 +224,9 @@ def _find_keys(made: Proposal) -> None:
     user = roles.get("user_id")
     if user is not None and frame[user].astype(str).str.contains("@").any():
         made.notes.append(f"{user!r} holds e-mail addresses: replace them before you share the data.")
+    text = roles.get("explanation")
+    if text is not None and frame[text].astype(str).str.contains(_HTML).any():
+        made.notes.append(f"{text!r} holds HTML, which evaluators read as text: take it out first.")
 
 
 def raters_of(made: Proposal) -> list[str]:

@@ -9,12 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.kinds.explanations.data.tables.guess import (
-    Guess,
-    aspect_name,
-    guess,
-    the_user,
-)
+from metaeval.kinds.explanations.data.tables.guess import Guess, guess
 from metaeval.kinds.explanations.data.tables.labels import (
     SCALES,
     numbers_of,
@@ -47,11 +42,27 @@ def cells(found: Guess) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
         (["human_score", "rouge1"], {("human", "overall")}, {("rouge1", "")}),
         (["marks.fun.0", "marks.fun.1"], {("0", "fun"), ("1", "fun")}, set()),
         (["trust", "fun"], {("user", "trust"), ("user", "fun")}, set()),
+        (["Klar (Nutzer)", "Klar (Anna)"], {("Nutzer", "Klar"), ("Anna", "Klar")}, set()),
+        (["User rating Fun", "Coder A Fun"], {("User rating", "Fun"), ("Coder A", "Fun")}, set()),
+        (["self_ratings.trust", "made.bleu"], {("user", "trust")}, {("bleu", "")}),
+        (["Coder 1", "column 1"], {("Coder 1", "overall")}, set()),
     ],
 )  # fmt: skip
 def test_who_and_what_are_parts_of_a_name(columns, people, tools) -> None:
     scores = {c: [0.31, 0.5, 0.27] if "BLEU" in c else [1, 4, 5] for c in columns}
     assert cells(guessed({"user": ["a", "b", "c"], **scores})) == (people, tools)
+
+
+def test_what_a_form_tool_adds_is_not_used() -> None:
+    added = {"Progress": [100, 100], "Finished": ["True", "False"], "Location Latitude": [5, 6]}
+    found = guessed({**added, "ResponseId": ["R_1", "R_2"], "trust": [4, 5]})
+    assert found.left == [*added]
+    assert found.roles == {"user_id": "ResponseId"}
+
+
+def test_ratings_beside_a_list_of_raters_are_of_the_user() -> None:
+    found = guessed({"marks.rater": ["anna", "ben"], "marks.fun": [1, 2], "own.fun": [4, 5]})
+    assert cells(found) == ({("", "fun"), ("user", "fun")}, set())
 
 
 def test_a_column_is_what_the_user_says() -> None:
@@ -69,6 +80,13 @@ def test_a_column_is_what_the_user_says() -> None:
         (["Agree (4)", "No idea (1)", "n/a"], {"Agree (4)": 4, "No idea (1)": 1, "n/a": None}),
         (["3 stars", "1 star"], {"3 stars": 3, "1 star": 1}),
         (["★★", "★"], {"★★": 2, "★": 1}),
+        (["★★☆", "★☆☆"], {"★★☆": 2, "★☆☆": 1}),
+        (["4/5", "3 / 5", "N/A"], {"4/5": 4, "3 / 5": 3, "N/A": None}),
+        (["2 von 7", "k.A."], {"2 von 7": 2, "k.A.": None}),
+        (["Somewhat agree", "Strongly disagree"], {"Somewhat agree": 4, "Strongly disagree": 1}),
+        (["stimme voll und ganz zu", "teils/teils"], {"stimme voll und ganz zu": 5, "teils/teils": 3}),
+        (["同意", "中立"], {"同意": 4, "中立": 3}),
+        (["Heat (1995)", "Up (2009)"], None),
         (["Agree", "strongly disagree"], {"Agree": 4, "strongly disagree": 1}),
         (["Somewhat agree", "Agree"], {"Somewhat agree": 5, "Agree": 6}),
         (["Yes", "No", "Not sure"], {"Yes": 1, "No": 0, "Not sure": None}),
@@ -87,6 +105,7 @@ def test_a_scale_of_labels_has_those_that_nobody_chose() -> None:
     assert scale_of_labels(["Agree", "Disagree"]) == (1, 5)
     assert scale_of_labels(["No"]) == (0, 1)
     assert scale_of_labels(["4 - Agree"]) is None
+    assert scale_of_labels(["3/7", "2/7"]) == (1, 7)
 
 
 @given(st.lists(st.floats(-1000, 1000), min_size=1))
@@ -103,12 +122,3 @@ def test_an_aspect_has_a_scale_of_its_own_if_that_is_clear() -> None:
     assert scales_of(few) == {"trust": (1, 5), "fun": (1, 5)}
     many = {"trust": [1.0, 5.0], "fun": [1.0, 2.0, 3.0] * 10, "clear": [0.0, 1.0]}
     assert scales_of(many) == {"trust": (1, 5), "fun": (1, 3), "clear": (0, 1)}
-
-
-def test_names_of_aspects_are_short_and_the_user_is_found() -> None:
-    assert aspect_name("I trust this recommendation.") == "trust"
-    assert aspect_name("How much do you agree? [It is easy to understand]") == "clarity"
-    assert aspect_name("ease of use") == "ease of use"
-    assert aspect_name("Would you see it again, my dear friend?") == "Would you see it"
-    assert the_user(["anna", "participant"]) == "participant"
-    assert not the_user(["anna", "ben"])

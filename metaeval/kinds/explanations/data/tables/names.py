@@ -1,0 +1,131 @@
+"""What columns of a table are called, in English, German and Chinese: keys, texts, people, tools, aspects."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_USER = (
+    r"user|participant|person|respondent|customer|subject|reader|member|uid|prolific|e.?mail.*"
+    r"|nutzer(in)?|teilnehmer(in)?|proband(in)?|用户|参与者"
+)
+_ITEM = (
+    r"item|movie|film|book|product|song|track|article|hotel|restaurant|story|place|game|asin|isbn"
+    r"|artikel|produkt|buch|物品|商品|电影"
+)
+_SYSTEM = (
+    r"generator|system|model|method|algorithm|llm|condition|variant|version|arm|author|writer"
+    r"|(written|generated)\W*by|模型|系统"
+)
+_REFERENCE = (
+    r"reference|review|own\W*words|ground\W*truth|gold\W*(text|standard)?"
+    r"|rezension|bewertung\W(des|der)\W.*|评论"
+)
+_TEXT = (
+    r"explanation|text|justification|rationale|output|response|message|erklärung|begründung|解释|(推荐)?理由"
+)
+_IGNORED = (
+    r"time\W*stamp|date|time|start\w*|end\w*|submitted|recorded|duration|index|row|#|unnamed.*|column \d+"
+    r"|ip\W*\w*|status|progress|finished|location|latitude|longitude|response\W*type|comments?|year"
+    r"|zeitstempel|datum|kommentare?|年份|时间"
+)
+_RATER = (
+    r"rater|annotator|assessor|coder|who|rated\W*by|by|judge|evaluator|worker|labell?er"
+    r"|评价者|评分者|标注者|标注员"
+)
+_PROFILE = r"age|gender|sex|country|education|occupation|experience|alter|geschlecht|年龄|性别"
+_ID = r"(\W*(p?id|name|nr|no|key|code|address))?"
+_KEYS = (
+    ("user_id", rf"(.*\byour\W+)?({_USER}){_ID}"),
+    ("item_id", rf"({_ITEM})(\W*(id|nr|no|key|code))?"),
+    ("generator", rf"({_SYSTEM}){_ID}|(explanation|text)\W*(type|source|version)"),
+    ("item_title", rf"(({_ITEM})\W*)?(title|name|标题)"),
+    ("reference", rf"((user|gold|human)\W*)?({_REFERENCE})(\W*(text|\d+))?"),
+    ("explanation", rf"(generated\W*|model\W*)?({_TEXT})(\W*(text|shown))?"),
+    ("rater", rf"({_RATER}){_ID}"),
+    ("aspect", rf"(aspect|criterion|criteria|dimension|question|facet|attribute){_ID}"),
+    ("profile", rf"(.*\byour\W+)?({_PROFILE})"),
+    ("ignore", rf"({_IGNORED})(\W.*)?"),
+)  # fmt: skip
+"""Role → what a column is called that has it; an earlier one goes first."""
+VALUE = r"(.*\W)?(rating|score|value|stars?|points?|label|answer|mark|评分)s?"
+SUFFIX = re.compile(r"(.+?)([\W_]+(?:score|rating|value|mark)s?)", re.IGNORECASE)
+PERSON = re.compile(
+    rf"\(?({_USER}|me|self|own|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"
+    r"|[arh](?=\W?\d))[\W_]?(\d+|[a-z])?(\W(rating|score)s?)?\)?",
+    re.IGNORECASE,
+)
+_THE_USER = re.compile(rf"\(?({_USER}|me|self|own)(\W*(rating|self|id))?\)?", re.IGNORECASE)
+TOOL = re.compile(
+    r"gpt|llm|bleu|rouge|chr.?f|meteor|bert|comet|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|judge"
+    r"|metric|eval|length|perplex|ppl|cosine|similar|readab|flesch|distinct|nli|\bmodel\b|\bauto",
+    re.IGNORECASE,
+)
+_ASPECTS = (
+    ("trust", r"trust"),
+    ("persuasiveness", r"persua|convinc"),
+    ("transparency", r"transparen|why .*recommend"),
+    ("satisfaction", r"satisf|enjoy"),
+    ("accuracy", r"accura|correct|factual"),
+    ("usefulness", r"useful|help"),
+    ("clarity", r"clear|clarity|easy|understand|comprehen"),
+    ("relevance", r"relevan|fit"),
+    ("fluency", r"fluen|natural"),
+    ("effectiveness", r"effective"),
+    ("efficiency", r"efficien"),
+    ("scrutability", r"scrutab"),
+    ("fun", r"\bfun"),
+    ("readability", r"readab"),
+    ("informativeness", r"informati"),
+    ("coherence", r"coheren"),
+    ("quality", r"quality"),
+)
+"""Name of an aspect → what its column or question says."""
+PATH = re.compile(r"(\w+\.)+\w*[^\W\d]\w*")
+_NOTE = re.compile(r"\([^)]*\)\s*$")
+QUESTION = 4  # words from which a name is a question
+
+
+def role_of(column: str, texts: Sequence[str], *, numeric: bool, taken: Mapping[str, str]) -> str:
+    """Return the role of a column by its name; empty if its name says nothing."""
+    # Of a path into JSON, such as explanations.model, the last part may say it alone.
+    names = [column, *([column.rpartition(".")[2]] if PATH.fullmatch(column) else [])]
+    names += [column[: note.start()]] if (note := _NOTE.search(column)) else []
+    names = [re.sub(r"[\W_]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", n)).strip() for n in names]
+    for name, (role, pattern) in itertools.product(names, _KEYS):
+        if role not in taken and re.fullmatch(pattern, name, re.IGNORECASE):
+            return "" if numeric and role in ("explanation", "reference", "item_title") else role
+    plain = names[0]
+    if not numeric and len(plain.split()) >= QUESTION - 1 and len(set(texts)) > 1:
+        # A question of a form that was answered with a key, such as "Which film did you see?"
+        words = (("item_id", _ITEM), ("generator", _SYSTEM), ("explanation", r"explanation|text"))
+        return next(
+            (r for r, w in words if r not in taken and re.search(rf"\b({w})", plain, re.IGNORECASE)), ""
+        )
+    return ""
+
+
+def aspect_name(text: str) -> str:
+    """Return a short name for what a column's name or a question says of an aspect."""
+    if legend := re.fullmatch(r"(.*\S)\s*[\[(][^\[(]*\d\s*[=:–-][^\[(]*[\])]\s*", text):  # [1 = no, 5 = very]
+        return aspect_name(legend[1])
+    if row := re.search(r"(?:\[| - )([^\[\]]+)\]?\s*$", text):  # a row of a form's grid
+        return aspect_name(row[1].strip())
+    if len(text.split()) < QUESTION and len(text) < 30:
+        return text
+    known = (name for name, words in _ASPECTS if re.search(words, text, re.IGNORECASE))
+    return next(known, " ".join(re.findall(r"\w+", text)[:QUESTION]))
+
+
+def is_aspect(text: str) -> bool:
+    """Say whether a text says what people rated."""
+    return any(re.search(words, text, re.IGNORECASE) for _, words in _ASPECTS)
+
+
+def the_user(raters: Sequence[str]) -> str:
+    """Return the rater that is probably the user; empty if none is."""
+    return next((r for r in raters if _THE_USER.fullmatch(r)), "")

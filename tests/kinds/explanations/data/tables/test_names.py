@@ -1,0 +1,39 @@
+"""What columns are called, in forms and in other languages than English."""
+
+from __future__ import annotations
+
+import pytest
+
+from metaeval.kinds.explanations.data.tables.names import aspect_name, role_of, the_user
+
+
+@pytest.mark.parametrize(
+    ("column", "role"),
+    [
+        ("Teilnehmer-ID", "user_id"),
+        ("Your participant ID", "user_id"),
+        ("What is your Prolific ID?", "user_id"),
+        ("PROLIFIC_PID", "user_id"),
+        ("System (hidden)", "generator"),
+        ("Explanation Type", "generator"),
+        ("Erklärung", "explanation"),
+        ("推荐理由", "explanation"),
+        ("评价者", "rater"),
+        ("made.gold_review", "reference"),
+        ("Bewertung des Nutzers", "reference"),
+    ],
+)
+def test_headers_of_forms_and_of_other_languages(column, role) -> None:
+    assert role_of(column, ["one", "two"], numeric=False, taken={}) == role
+
+
+def test_names_of_aspects_are_short_and_the_user_is_found() -> None:
+    assert aspect_name("I trust this recommendation.") == "trust"
+    assert aspect_name("How much do you agree? [It is easy to understand]") == "clarity"
+    assert aspect_name("ease of use") == "ease of use"
+    assert aspect_name("How helpful was the text? [1 = not at all, 5 = very]") == "usefulness"
+    assert aspect_name("Clear (1-5)") == "Clear"
+    assert aspect_name("Do you enjoy films like these? - The text is convincing.") == "persuasiveness"
+    assert aspect_name("Would you see it again, my dear friend?") == "Would you see it"
+    assert the_user(["anna", "participant"]) == "participant"
+    assert not the_user(["anna", "ben"])
