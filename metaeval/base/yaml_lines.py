@@ -58,7 +58,9 @@ def read_yaml(path: str | os.PathLike[str]) -> tuple[object, Lines]:
     except FileNotFoundError:
         raise YamlError(file, "there is no such file; give the path of a YAML file") from None
     except IsADirectoryError:
-        raise YamlError(file, "is a folder; give the path of a YAML file") from None
+        inside = sorted(p.name for p in Path(path).iterdir() if p.suffix in {".yaml", ".yml"})
+        which = f", such as {Path(path) / inside[-1]}" if inside else ""
+        raise YamlError(file, f"is a folder; give the path of a YAML file{which}") from None
     except UnicodeDecodeError as error:
         raise YamlError(file, f"not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
     except OSError as error:

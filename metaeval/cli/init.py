@@ -5,11 +5,18 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from metaeval.base.errors import DataError
 from metaeval.cli.group import is_on, talk, tell, tell_json
 from metaeval.cli.options import PATH, several
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metaeval.kinds.explanations.data.tables.proposal import Answer
 
 _ROLES = (
     *("user_id", "item_id", "generator", "explanation", "reference", "item_title"),
@@ -53,11 +60,18 @@ def init(
     from metaeval.kinds.files.loading import summary
     from metaeval.study.commands.start import STUDY, start
 
-    def ask(question: str, default: str) -> str:
+    def ask(question: str, default: str, read: Callable[[str], Answer]) -> Answer:
+        def understood(answer: str) -> Answer:
+            try:
+                return read(answer)
+            except DataError as error:
+                raise click.UsageError(str(error)) from error  # click says it, and asks again
+
         if yes:
             tell(f"{question} {default}")
-            return default
-        return str(click.prompt(question, default=default, err=is_on("json")))
+            return read(default)
+        found: Answer = click.prompt(question, default=default, value_proc=understood, err=is_on("json"))
+        return found
 
     name = Path(table.rstrip("/")).stem
     folder = out or Path(f"{name}-study" if Path(name).resolve() == Path(table).resolve() else name)

@@ -95,6 +95,13 @@ class CorrelatedKind(StudyKind):
                 raise study.error(sentence, "levels", at)
         chosen = list(study.levels or preferred_levels(data.keys))
         aspects = list(study.aspects or data.aspects)
+        fill = study.missing.truth
+        for scale in () if isinstance(fill, str) else map(data.scale.of, aspects):
+            if not scale.min <= fill <= scale.max:
+                sentence = (
+                    f"{fill:g} is not on the scale of the ratings ({scale}); fill in one that is, or drop"
+                )
+                raise study.error(sentence, "missing", "truth")
         known = {
             "aspect": [*aspects, AVERAGE] if len(aspects) > 1 else aspects,
             "level": chosen,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import StudyError, nearest
+from metaeval.base.errors import StudyError, nearest, shown
 from metaeval.base.keys import UNIT, cluster_columns
 from metaeval.base.progress import progress
 from metaeval.base.resources import bundled
@@ -22,8 +23,6 @@ from metaeval.runs.folder import check_usable
 from metaeval.study.specs import resolve_evaluators, resolve_truth
 
 if TYPE_CHECKING:
-    import os
-
     from metaeval.base.records import DataOfKind, DataSet
     from metaeval.base.spec import EvaluatorSpec
     from metaeval.judging.model_evaluator import ModelEvaluator
@@ -85,6 +84,11 @@ def plan(
         If it cannot.
     """
     study = make_study(given) if isinstance(given, Mapping) else given
+    if not isinstance(study, Study | str | os.PathLike):
+        raise StudyError(
+            f"a study is the path of its file, or what it says, such as {{'dataset': data, 'evaluators': "
+            f"['Length()']}}, not {shown(study)}"
+        )
     study = study if isinstance(study, Study) else read_study(study)
     kind = kind_named(study.kind)
     known = {**COMMON, **kind.evaluators}

@@ -62,6 +62,16 @@ CASES = [
     Case("unknown level", RUN, "unknown level 'users'; did you mean 'user'?", study(levels="[users]")),
     Case("unknown coefficient", RUN, "did you mean 'pearson'?", study(coefficients="[pearsn]")),
     Case("wrong policy", RUN, "is not a number or drop", study(missing="{truth: mean}")),
+    Case(
+        "fill outside the scale",
+        RUN,
+        "9 is not on the scale of the ratings (integers from 1 to 5)",
+        study(missing="{truth: 9}"),
+    ),
+    Case(
+        "a folder of a study", "run .", "is a folder; give the path of a YAML file, such as s.yaml", study()
+    ),
+    Case("a folder of a data set", "data show .", "'.' is no data set, but 'tiny' in it is one; name that"),
     Case("wrong type", RUN, "levels must be a list, not 3", study(levels="3")),
     Case("wrong bootstrap", RUN, "bootstrap.resamples", study(bootstrap="{resamples: -5}")),
     Case("unknown aspect", RUN, "no aspect 'cleer'; did you mean 'clear'?", study(aspects="[cleer]")),

@@ -272,12 +272,14 @@ def test_it_asks_on_a_terminal_and_takes_other_answers(here: Path) -> None:
     command = [sys.executable, "-m", "metaeval", "init", "long.csv"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, env=environment)
-    os.write(ours, b"none\nanna\n1 to 7\n")
+    os.write(ours, b"none\nhanna\nanna\n7\n1-7\n")
     told = process.communicate(timeout=120)[0].decode()
     os.close(ours)
     os.close(theirs)
     assert process.returncode == 0, told
     assert "Which raters are models or tools? (anna, gpt-4, participant) [gpt-4]" in told
+    assert "Error: there is no rater 'hanna'; there are anna, gpt-4, participant" in told
+    assert "Error: '7' is no scale; give its ends, such as 1 to 5" in told
     data = me.load(here / "long" / "data")
     assert set(data.raters) == {"user", "gpt-4", "participant"}
     assert data.scale == Scale(1, 7)

@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 import metaeval as me
-from metaeval.base.errors import DataError, RunFolderError, StoppedError
+from metaeval.base.errors import DataError, RunFolderError, StoppedError, StudyError
 from metaeval.base.records import Correlation
 from metaeval.runs.folder import DETAILS, OUTPUTS, RATERS, TESTS, RunFolder
 from metaeval.study.commands.analyses import generators_of, power_of
@@ -65,6 +65,27 @@ def test_a_run_folder_holds_what_the_contract_says(study: Path) -> None:
     )
     assert (done.folder / "leaderboard.md").read_text(encoding="utf-8") == done.leaderboard.to_markdown()
     assert "SIMULATED DATA" in (done.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_what_is_no_study_is_named(tiny: Path) -> None:
+    with pytest.raises(StudyError, match=r"a study is the path of its file, or what it says.* not <Expl"):
+        me.run(me.load(tiny))  # type: ignore[arg-type]
+
+
+def test_a_fill_is_on_the_scale_of_every_aspect(tiny: Path) -> None:
+    data = me.from_frames(
+        pd.DataFrame({"item_id": ["1", "2"], "generator": "a", "explanation": "text"}),
+        pd.DataFrame(
+            [(i, "a", "user", aspect, 1) for i in "12" for aspect in ("clear", "sure")],
+            columns=["item_id", "generator", "rater", "aspect", "rating"],
+        ),
+        aspects={"clear": "It is clear.", "sure": {"statement": "I am sure.", "scale": {"min": 0, "max": 1}}},
+        scale=(1, 5),
+    )
+    study = {"dataset": data, "evaluators": ["Length()"], "levels": ["dataset"], "missing": {"truth": 3}}
+    with pytest.raises(StudyError, match=r"3 is not on the scale of the ratings .integers from 0 to 1."):
+        me.run(study)
+    assert me.run({**study, "aspects": ["clear"]}).folder.is_dir()
 
 
 def test_the_record_traces_the_numbers(study: Path, tiny: Path) -> None:

@@ -91,6 +91,10 @@ class DataFolder(Generic[D]):
                 )
             manifest, problems = read_model(folder / FILE, self.manifest)
         else:
+            if inside := [p for p in sorted(folder.iterdir()) if (p / FILE).is_file()]:
+                raise DataError(
+                    f"{str(folder)!r} is no data set, but {str(inside[0])!r} in it is one; name that"
+                )
             hint = nearest(FILE, [p.name for p in folder.iterdir() if p.suffix in {".yaml", ".yml"}])
             message = f"is missing; a data set is a folder with it{hint}"
             manifest, problems = None, [Problem(FILE, None, None, message)]

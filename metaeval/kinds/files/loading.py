@@ -88,9 +88,9 @@ def load(
     if hasattr(path, "units") and hasattr(path, "fingerprint"):
         return path
     if map is not None or _is_table(path):
-        from metaeval.kinds.explanations.data.tables.memory import from_table, of_columns
+        from metaeval.kinds.explanations.data.tables.memory import from_table
 
-        return of_columns(path) if map is None else from_table(cast("Any", path), map)
+        return from_table(cast("Any", path), map)
     found = inspect(cast("Any", path))
     if found.data is None:
         raise DataError(found.problems, listed_by=checked_by(path))

@@ -145,6 +145,9 @@ COMMANDS = {
     "correlate": ["correlate", "hf://owner/tiny@v1", "scores.csv", "--resamples", "0"],
     "import": ["data", "import", "table", "hf://owner/plain@v2", "--map", "map.yaml", "--out", "mapped"],
     "run": ["run", "study.yaml", "--out", "run"],
+    "init": ["init", "hf://owner/plain@v2", "--yes", "--column", "rated=rating", "--out", "started"],
+    "run what init wrote": ["run", "started/study.yaml"],
+    "init nothing": ["init", "hf://owner/none", "--yes"],
 }
 
 
@@ -231,6 +234,9 @@ def test_what_cannot_be_loaded_is_one_sentence(hub, name, sentence):
         ("correlate", 0, "Length(),fitting,pair,kendall,"),
         ("import", 0, "mapped: 2 units"),
         ("run", 0, "report.html"),
+        ("init", 0, "Next: metaeval run started/study.yaml"),
+        ("run what init wrote", 0, "report.html"),
+        ("init nothing", 2, "the hub has none of the name 'owner/none'"),
     ],
 )
 def test_hub_names_work_where_a_path_does(hub, command, code, shown):

@@ -109,7 +109,9 @@ def _find_texts(found: Guess, texts: Mapping[str, list[str]]) -> None:
         found.left.remove(best)
     if "item_id" not in found.roles and "item_title" in found.roles:
         found.roles["item_id"] = found.roles["item_title"]
-    response = next((c for c in found.left if re.fullmatch(r"response\W*id", c, re.IGNORECASE)), None)
+    response = next(
+        (c for c in found.left if re.fullmatch(r"(response|antwort)\W*id", c, re.IGNORECASE)), None
+    )
     if "user_id" not in found.roles and response:
         found.roles["user_id"] = response
         found.left.remove(response)

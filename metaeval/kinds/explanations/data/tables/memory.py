@@ -29,7 +29,7 @@ _SAID = ("rater", "aspect", "rating")
 
 def from_table(
     table: pd.DataFrame | datasets.Dataset | datasets.DatasetDict | str | os.PathLike[str],
-    map: Mapping[str, Any] | str | os.PathLike[str],  # noqa: A002 - the word of the command line
+    map: Mapping[str, Any] | str | os.PathLike[str] | None = None,  # noqa: A002 - the word of the command line
 ) -> ExplanationSet:
     """Return the data set that a column map makes of a table, wide or long, in a layout of its own.
 
@@ -41,13 +41,16 @@ def from_table(
         table on the Hugging Face hub.
     map
         Which column is what: the content of a map file, or its path; see
-        `metaeval.kinds.explanations.data.tables.map`.
+        `metaeval.kinds.explanations.data.tables.map`. May be left out where there is one row per rating and
+        the columns have the names of this package.
 
     Raises
     ------
     DataError
         If the map or the table cannot be used; rows are counted as in a spreadsheet, the first has number 2.
     """
+    if map is None:
+        return of_columns(table)
     if isinstance(map, Mapping):
         given, name = model_of(dict(map), TableMap, "the map: "), "the map"
     elif isinstance(map, str | os.PathLike):

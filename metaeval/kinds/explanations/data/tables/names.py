@@ -19,7 +19,7 @@ _ITEM = (
 )
 _SYSTEM = (
     r"generator|system|model|method|algorithm|llm|condition|variant|version|arm|author|writer"
-    r"|(written|generated)\W*by|模型|系统"
+    r"|(written|generated)\W*by|bedingung|modell|verfahren|模型|系统"
 )
 _REFERENCE = (
     r"reference|review|own\W*words|ground\W*truth|gold\W*(text|standard)?"
@@ -31,7 +31,8 @@ _TEXT = (
 _IGNORED = (
     r"time\W*stamp|date|time|start\w*|end\w*|submitted|recorded|duration|index|row|#|unnamed.*|column \d+"
     r"|ip\W*\w*|status|progress|finished|location|latitude|longitude|response\W*type|comments?|year"
-    r"|zeitstempel|datum|kommentare?|年份|时间"
+    r"|(.*\W)?id|last\W*page|(start\W*)?language|seed|zeitstempel|datum|kommentare?|letzte\W*seite|zufallsstartwert"
+    r"|年份|时间"
 )
 _RATER = (
     r"rater|annotator|assessor|coder|who|rated\W*by|by|judge|evaluator|worker|labell?er"
@@ -48,7 +49,7 @@ _KEYS = (
     ("explanation", rf"(generated\W*|model\W*)?({_TEXT})(\W*(text|shown))?"),
     ("rater", rf"({_RATER}){_ID}"),
     ("aspect", rf"(aspect|criterion|criteria|dimension|question|facet|attribute){_ID}"),
-    ("profile", rf"(.*\byour\W+)?({_PROFILE})"),
+    ("profile", rf"(.*\byour\W+)?({_PROFILE})|(how\W+old|wie\W+alt)\W.*"),
     ("ignore", rf"({_IGNORED})(\W.*)?"),
 )  # fmt: skip
 """Role → what a column is called that has it; an earlier one goes first."""
@@ -66,13 +67,13 @@ TOOL = re.compile(
     re.IGNORECASE,
 )
 _ASPECTS = (
-    ("trust", r"trust"),
-    ("persuasiveness", r"persua|convinc"),
+    ("trust", r"trust|vertrau"),
+    ("persuasiveness", r"persua|convinc|überzeug"),
     ("transparency", r"transparen|why .*recommend"),
-    ("satisfaction", r"satisf|enjoy"),
+    ("satisfaction", r"satisf|enjoy|zufrieden"),
     ("accuracy", r"accura|correct|factual"),
-    ("usefulness", r"useful|help"),
-    ("clarity", r"clear|clarity|easy|understand|comprehen"),
+    ("usefulness", r"useful|help|nützlich|hilfreich"),
+    ("clarity", r"clear|clarity|easy|understand|comprehen|verständlich|nachvollzieh"),
     ("relevance", r"relevan|fit"),
     ("fluency", r"fluen|natural"),
     ("effectiveness", r"effective"),

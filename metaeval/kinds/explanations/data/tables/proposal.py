@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from metaeval.base.errors import DataError, sound
 from metaeval.base.records import AVERAGE, USER_RATER
@@ -21,8 +21,14 @@ if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.tables.guess import Cell, Guess
     from metaeval.sources.tables.table import Table
 
-    Ask = Callable[[str, str], str]
-    """A question and its default → the answer."""
+    Answer = TypeVar("Answer")
+
+    class Ask(Protocol):
+        """Puts a question."""
+
+        def __call__(self, question: str, default: str, read: Callable[[str], Answer]) -> Answer:
+            """Return what ``read`` makes of an answer; where it raises `DataError`, ask again."""
+
 
 NONE = "none"
 _LONGEST = 60  # characters of a question in a line
@@ -86,7 +92,7 @@ def propose(table: Table, said: Mapping[str, str], ask: Ask, tell: Callable[[str
     said
         Column → role, as far as it is known.
     ask, tell
-        For an answer, given a question and its default; for a line to be shown.
+        For an answer, given a question, its default and how it is read; for a line to be shown.
 
     Raises
     ------
@@ -106,7 +112,7 @@ def propose(table: Table, said: Mapping[str, str], ask: Ask, tell: Callable[[str
         tell(line)
     _ask_forraters_of(made, ask)
     if "generator" not in found.roles:
-        made.generator = ask("No column says who wrote the texts. Which model or system did?", "model")
+        made.generator = ask("No column says who wrote the texts. Which model or system did?", "model", str)
     _find_aspects(made, ask)
     _find_keys(made)
     return made
@@ -136,15 +142,15 @@ def _ask_forraters_of(made: Proposal, ask: Ask) -> None:
         raters = raters_of(made)
         tools = [r for r in raters if TOOL.search(r)]
         if len(raters) > 1:
-            told = ask(f"Which raters are models or tools? ({', '.join(raters)})", ", ".join(tools) or NONE)
-            made.tools = _listed(told, raters)
+            question = f"Which raters are models or tools? ({', '.join(raters)})"
+            made.tools = ask(question, ", ".join(tools) or NONE, lambda told: _listed(told, raters))
     people = [r for r in raters if r not in made.tools]
     if people == [USER_RATER] or (rater is not None and USER_RATER in rated_by(found.people)):
         made.users = [USER_RATER]
     elif people:
         question = f"Which rater is the person the item was recommended to? ({', '.join(people)}, or {NONE})"
         likely = the_user(people) or ", ".join(_rating_for_themselves(made)) or NONE
-        made.users = _listed(ask(question, likely), people)
+        made.users = ask(question, likely, lambda told: _listed(told, people))
 
 
 def _rating_for_themselves(made: Proposal) -> list[str]:
@@ -199,15 +205,20 @@ def _find_aspects(made: Proposal, ask: Ask) -> None:
         )
     for scale in dict.fromkeys(scales.values()):
         on = [names[a] for a in scales if scales[a] == scale]
-        given = ask(f"The scale of {', '.join(on)}?", f"{scale[0]:g} to {scale[1]:g}")
-        ends = [float(n) for n in re.findall(r"-?\d+(?:\.\d+)?", given)]
-        if len(ends) != 2 or ends[0] >= ends[1]:
-            raise DataError(f"{given!r} is no scale; give its ends, such as 1 to 5")
+        ends = ask(f"The scale of {', '.join(on)}?", f"{scale[0]:g} to {scale[1]:g}", _scale)
         for text in (a for a in names if scales[a] == scale):
             whole = all(n.is_integer() for n in numbers[text])
-            made.aspects.append(ProposedAspect(names[text], text, (ends[0], ends[1]), whole))
+            made.aspects.append(ProposedAspect(names[text], text, ends, whole))
     order = list(names)
     made.aspects.sort(key=lambda a: order.index(a.text))
+
+
+def _scale(answer: str) -> tuple[float, float]:
+    """Return the ends of a scale: ``1 to 5``, ``1-5``; raise `DataError` if they are none."""
+    ends = [float(n) for n in re.findall(r"(?<!\d)-?\d+(?:\.\d+)?", answer)]
+    if len(ends) != 2 or ends[0] >= ends[1]:
+        raise DataError(f"{answer!r} is no scale; give its ends, such as 1 to 5")
+    return ends[0], ends[1]
 
 
 def _find_keys(made: Proposal) -> None:

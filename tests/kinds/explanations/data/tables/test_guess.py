@@ -58,6 +58,11 @@ def test_what_a_form_tool_adds_is_not_used() -> None:
     found = guessed({**added, "ResponseId": ["R_1", "R_2"], "trust": [4, 5]})
     assert found.left == [*added]
     assert found.roles == {"user_id": "ResponseId"}
+    added = {"Antwort ID": [1, 2], "Letzte Seite": [5, 5], "Zufallsstartwert": [1, 2], "Export-ID": [3, 4]}
+    found = guessed({**added, "Vertrauen": [4, 5], "Wie alt sind Sie?": [30, 40]})
+    assert found.left == [*added][1:]
+    assert found.roles == {"user_id": "Antwort ID"}
+    assert found.profiles == ["Wie alt sind Sie?"]
 
 
 def test_ratings_beside_a_list_of_raters_are_of_the_user() -> None:

@@ -95,6 +95,7 @@ def test_a_map_file_gives_the_same(tmp_path):
         (WIDE, {**WIDE_MAP, "scale": {"min": 5, "max": 1}}, "the map: scale: min (5) must be below max (1)"),
         (WIDE, {**WIDE_MAP, "rating": []}, "the map: unknown key 'rating'; did you mean 'ratings'?"),
         (WIDE, 3, "the map is a mapping or the path of a map file, not a int"),
+        (WIDE, None, "a table without a map has one row per rating and the columns user_id, item_id"),
         (WIDE.to_dict("records"), WIDE_MAP, "takes a DataFrame, a Dataset or a DatasetDict, not a list"),
     ],
 )

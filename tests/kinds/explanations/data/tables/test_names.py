@@ -33,6 +33,7 @@ def test_names_of_aspects_are_short_and_the_user_is_found() -> None:
     assert aspect_name("ease of use") == "ease of use"
     assert aspect_name("How helpful was the text? [1 = not at all, 5 = very]") == "usefulness"
     assert aspect_name("Clear (1-5)") == "Clear"
+    assert aspect_name("Stimmen Sie zu? [Ich vertraue der Empfehlung.]") == "trust"
     assert aspect_name("Do you enjoy films like these? - The text is convincing.") == "persuasiveness"
     assert aspect_name("Would you see it again, my dear friend?") == "Would you see it"
     assert the_user(["anna", "participant"]) == "participant"
