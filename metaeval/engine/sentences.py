@@ -11,6 +11,8 @@ from metaeval.stats.regression.noisy_means import NoInterval
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from metaeval.stats.resampling.bootstrap import Resampler
+
 
 def policy_sentences(policy: Mapping[str, Any]) -> tuple[str, ...]:
     """Say in words what a policy does; a key without words of its own is shown as it is."""
@@ -45,6 +47,12 @@ WITHOUT_RESAMPLES = {
     "bags": "bags of little bootstraps",
 }
 """Methods in whose place no resamples of all clusters are drawn, in words."""
+
+
+def made_from(resampler: Resampler, resamples: str) -> str:
+    """Say what intervals come from; ``resamples`` says what they are of, where any are drawn."""
+    instead = WITHOUT_RESAMPLES.get(resampler.made_by)
+    return instead or f"{resampler.resamples:,} {resamples}"
 
 
 def interval_sentence(options: Mapping[str, Any], levels: Sequence[str] = ()) -> str:

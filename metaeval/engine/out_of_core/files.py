@@ -45,10 +45,13 @@ class Parquet:
     def of(cls, given: FilePath, name: str) -> Parquet:
         """Find the files of a path, of a glob such as ``scores/*.parquet``, or in a folder.
 
-        Raises `DataError` if there are none, or one of them is no Parquet file.
+        Raises `DataError` if there are none, one of them is no Parquet file, or their folders do not name the
+        same columns.
         """
         path = os.fspath(given)
-        if Path(path).is_dir():
+        if not path:
+            found, none = [], "the path is empty"
+        elif Path(path).is_dir():
             found = [str(f) for suffix in _SUFFIXES for f in Path(path).rglob(f"*{suffix}")]
             none = f"the folder {path} holds no Parquet file"
         elif Path(path).exists():
@@ -62,7 +65,14 @@ class Parquet:
             raise DataError(
                 f"{name}: {problem}; give a Parquet file, a glob of them, or a folder that holds them"
             )
-        return cls(name, tuple(sorted(found)))
+        table = cls(name, tuple(sorted(found)))
+        for file in table.files:
+            values = dict(_HIVE.findall(Path(file).as_posix()))
+            if lacking := ", ".join(table.folders.keys() - values.keys()):
+                raise DataError(f"{name}: {file} lies in no folder that names its {lacking}, as others do")
+            if odd := next((f"{c}={v}" for c, v in values.items() if "=" in v), None):
+                raise DataError(f"{name}: the folder {odd} has a second =; write it as %3D")
+        return table
 
     @staticmethod
     def named(given: FilePath) -> bool:

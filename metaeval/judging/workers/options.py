@@ -30,7 +30,7 @@ class Workers(Options):
     workers: Annotated[int | None, Field(ge=1, le=10_000, description="a whole number from 1 to 10,000")] = (
         None
     )
-    address: Line | None = None
+    address: Annotated[Line | None, Field(description="that of a Ray cluster, such as 10.0.0.1:6379")] = None
 
     @property
     def flags(self) -> list[str]:

@@ -9,6 +9,7 @@ from metaeval.analysis.agreement.labels import agreements, check_cuts, check_mea
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.sentences import made_from
 from metaeval.kinds.details import made_of
 from metaeval.runs.finished import open_run
 from metaeval.sources.hub.repository import FILE
@@ -97,7 +98,7 @@ def calibration_of(
         **choice,
         by=options.by or "",
         every=bool(options.evaluators),
-        intervals=_intervals(bootstrap, given.called),
+        intervals=_intervals(bootstrap, data, given.called),
         left_out=left_out,
         simulated=simulated,
     )
@@ -180,9 +181,8 @@ def _strata(data: Prepared, categories: pd.DataFrame) -> list[str]:
     return list(map(str, found["category"]))
 
 
-def _intervals(bootstrap: Bootstrap, called: Mapping[str, str]) -> str:
+def _intervals(bootstrap: Bootstrap, data: Prepared, called: Mapping[str, str]) -> str:
     who = called.get(str(bootstrap.cluster), bootstrap.cluster)
-    return (
-        f"{100 * bootstrap.confidence:g} % intervals: {bootstrap.resamples:,} bootstrap resamples of "
-        f"{plural_of(who or '')}, seed {bootstrap.seed}."
-    )
+    resampler = bootstrap.resampler(data.clusters(str(bootstrap.cluster)).n)
+    made = made_from(resampler, f"bootstrap resamples of {plural_of(who or '')}")
+    return f"{100 * bootstrap.confidence:g} % intervals: {made}, seed {bootstrap.seed}."

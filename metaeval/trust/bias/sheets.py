@@ -9,7 +9,9 @@ import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.simulation import REAL
+from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.trust.bias.biases import ALPHA
 from metaeval.trust.bias.clustered import FEWEST_CLUSTERS
 from metaeval.trust.bias.notes import given_truth_note
@@ -170,9 +172,10 @@ def _how_tested(found: Biases) -> Iterator[str]:
     """Say how intervals and tests were made, and what the tests cannot show."""
     n = found.data.n_clusters if found.data else max(p.flips.n for p in found.position)
     by, tests, resamples = found.clustered_by, len(found.tests), found.resamples
+    drawn = f"bootstrap resamples of the {n} {by}s, by percentiles"
     yield (
-        f"Brackets hold 95 % percentile intervals from {resamples:,} bootstrap resamples of the {n} "
-        f"{by}s (seed {found.seed}), widened for few {by}s. Of several aspects, the mean. Units without a "
+        f"Brackets hold 95 % intervals from {made_from(Resampler(n, resamples), drawn)} (seed {found.seed}), "
+        f"widened for few {by}s. Of several aspects, the mean. Units without a "
         "score or a rating are left out, whatever the run fills in."
     )
     yield (

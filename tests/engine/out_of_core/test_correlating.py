@@ -168,6 +168,22 @@ def test_folders_name_columns(tmp_path):
         assert found.policy["engine"] == engine
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "memory"])
+def test_folders_that_one_engine_alone_could_read_are_refused(tmp_path, engine):
+    scores, truth = study()
+    folder = tmp_path / "scores" / "evaluator=BLEU(n=1)"
+    folder.mkdir(parents=True)
+    scores.query("evaluator == 'x'").drop(columns="evaluator").to_parquet(folder / "part.parquet")
+    assert outcome(tmp_path / "scores", truth, engine=engine).endswith(
+        "the folder evaluator=BLEU(n=1) has a second =; write it as %3D"
+    )
+    folder.rename(folder.with_name("evaluator=x"))
+    scores.to_parquet(tmp_path / "scores" / "part.parquet")
+    assert outcome(tmp_path / "scores", truth, engine=engine).endswith(
+        "scores/part.parquet lies in no folder that names its evaluator, as others do"
+    )
+
+
 def test_the_engine_is_chosen_by_size(tmp_path, monkeypatch):
     scores, truth = study()
     given = written(tmp_path / "scores", scores)
@@ -186,6 +202,7 @@ def test_the_engine_is_chosen_by_size(tmp_path, monkeypatch):
         ("*.parquet", r"the scores: there is no file \*.parquet; give"),
         ("scores.csv", "the scores: scores.csv is no Parquet file; give"),
         (".", "the scores: the folder . holds no Parquet file; give"),
+        ("", "the scores: the path is empty; give"),
     ],
 )
 def test_what_is_no_parquet_file_is_said(tmp_path, monkeypatch, given, said):

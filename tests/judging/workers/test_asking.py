@@ -133,7 +133,7 @@ def test_a_model_that_answers_no_more_stops_its_judges_alone(capsys: pytest.Capt
             gone = f"gone: \"Judge('openai/gone', base_url='{server.openai}')\", "
             path.write_text(path.read_text().replace("evaluators: {", "evaluators: {" + gone))
             assert main(["run", str(path), "--out", out, *options]) == 3
-            said.append(capsys.readouterr().err.replace(f"in {out};", "in OUT;"))
+            said.append(capsys.readouterr().err.splitlines()[-1].replace(f"in {out};", "in OUT;"))
             others.append(Counter(str(seen.body) for seen in server.log if seen.body["model"] == "m"))
             server.log.clear()
             server._before.clear()
@@ -171,6 +171,7 @@ def test_a_budget_an_unknown_price_and_a_missing_gpu_stop_a_run() -> None:
         (["--workers", "2"], "are for engine 'ray'; name it too"),
         (["--engine", "ray", "--workers", "0"], "0 is not in the range"),
         (["--engine", "spark"], "'spark'"),
+        (["--engine", "ray", "--address", ""], "address is ''; give that of a Ray cluster, such as"),
         (
             ["--engine", "ray", "--address", "10.0.0.1:6379"],
             "cannot share the file s.sqlite; name a database",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.exposure.off_policy.evaluation import RULE
 from metaeval.stats.off_policy.support import OFTEN, THIN, WORST
@@ -65,8 +66,9 @@ def intervals_said(frame: pd.DataFrame, how: Bootstrap | None, refits: int) -> I
     yield f"Propensities were {frame['propensities'][0]}."
     if how is None:
         return
-    of = f"{frame['n_clusters'][0]:,} {frame['resampled'][0]}"
-    yield f"Brackets hold {100 * how.confidence:g} % intervals from {how.resamples:,} resamples of {of}."
+    n = int(frame["n_clusters"][0])
+    made = made_from(how.resampler(n), f"resamples of {n:,} {frame['resampled'][0]}")
+    yield f"Brackets hold {100 * how.confidence:g} % intervals from {made}."
     direct = (frame["estimator"] == "direct").any()
     anew = [
         *(["weighted values"] if fitted else []),
