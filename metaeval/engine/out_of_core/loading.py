@@ -255,7 +255,9 @@ class Source:
             f"FROM scores WHERE {ROW} IN (SELECT {ROW} FROM ({matched}) WHERE place = {place}) ORDER BY {ROW}"
         )
         again = self.db.table(f"SELECT * EXCLUDE {ROW} {rows}").to_pandas()
-        typed = again.astype({k: self.truth[k].dtype for k in self.keys})
+        # Other rows say whether aspects differ, which the sentence tells.
+        further = pd.concat([again, self.head[again.columns]], ignore_index=True)
+        typed = further.astype({k: self.truth[k].dtype for k in self.keys})
         align(typed, self.truth, ())
         raise DataError("the scores have more than one row for a unit, evaluator and aspect; keep one")
 
