@@ -1,5 +1,6 @@
-"""Who does the work of a run, if not this process alone."""
+"""Who does the work of a run, if not this process alone and in memory."""
 
 RAY = "ray"
-ENGINES = (RAY,)
+DUCKDB, MEMORY = "duckdb", "memory"
+ENGINES = (RAY, DUCKDB, MEMORY)
 """What ``engine`` of a run may be."""

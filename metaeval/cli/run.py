@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metaeval.base.counts import counted
-from metaeval.base.engines import ENGINES
+from metaeval.base.engines import DUCKDB, ENGINES, RAY
 from metaeval.base.progress import progress
 from metaeval.cli.group import (
     begin,
@@ -72,7 +72,11 @@ def demo(kind: str, out: Path | None, suffix: str) -> None:
     "--batch", is_flag=True, help="Ask judges by batches, at half the price; collect what is ready."
 )
 @click.option("--wait", is_flag=True, help="Wait for batches, instead of ending with exit code 3.")
-@click.option("--engine", type=click.Choice(ENGINES), help="ray: have workers ask judges.")
+@click.option(
+    "--engine",
+    type=click.Choice(ENGINES),
+    help="ray: have workers ask judges. duckdb: leave recorded scores in their file; memory: read them.",
+)
 @click.option("--workers", type=click.IntRange(1), help="How many.  [default: one per CPU]")
 @click.option(
     "--address", metavar="HOST:PORT", help="Of a Ray cluster.  [default: one on this machine, for this run]"
@@ -96,8 +100,10 @@ def run(
     again, unless the study, the data, the code or the replies in the store have changed.
     """
     begin()
-    if offline and (batch or wait or asking["engine"]):
-        raise click.UsageError("--offline sends nothing, so it goes with none of --batch, --wait, --engine")
+    if offline and (batch or wait or asking["engine"] == RAY):
+        raise click.UsageError(
+            "--offline sends nothing, so it goes with none of --batch, --wait, --engine ray"
+        )
     if dry_run:
         _tell_plan(study, out, batch=batch, engine=asking)
         return
@@ -137,7 +143,8 @@ def _run(
     from metaeval.study.pipeline import by_batch, carry_out
     from metaeval.study.plan import plan
 
-    todo = by_batch(plan(study, out)) if batch else plan(study, out)
+    todo = plan(study, out, engine)
+    todo = by_batch(todo) if batch else todo
     asking = workers_of(todo.study.judging, engine, workers, address)
     record = finished(todo, offline=offline)
     if record is not None:
@@ -155,6 +162,10 @@ def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_fai
         f"{counted(record.data.units, 'unit')}: "
         f"{folder / 'leaderboard.md'}\nReport: {folder / REPORT}"
     )
+    if record.policy.get("engine") == DUCKDB:
+        from metaeval.study.recorded_files import LEFT_OUT
+
+        tell(LEFT_OUT)
     tell_simulated(record.simulation)
     report = {"folder": str(folder), "report": str(folder / REPORT), "already_finished": already}
     tell_json({**report, **record.content()})
@@ -172,7 +183,7 @@ def _tell_plan(study: Path, out: Path | None, *, batch: bool, engine: dict[str, 
         from metaeval.study.pipeline import by_batch
         from metaeval.study.plan import plan
 
-        todo = plan(study, out)
+        todo = plan(study, out, engine["engine"])
         workers_of((by_batch(todo) if batch else todo).study.judging, **engine)
         if batch or todo.study.judging.batch:
             places_of(todo.judges())

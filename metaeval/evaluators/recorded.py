@@ -16,6 +16,8 @@ from metaeval.evaluators.grid import NO_ROW, Grid, grid_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pandas as pd
+
     from metaeval.base.records import DataSet
 
 ORIGINS = "recorded_from"
@@ -52,6 +54,15 @@ class Recorded(BaseEvaluator):
 
     def grid(self, data: DataSet, aspects: Sequence[str]) -> Grid:
         """Return the recorded scores."""
+        frame = self.rows(data, aspects)
+        what = f"the recorded scores of {self.name!r}"
+        for_all = grid_of(frame, data, [_ALL_ASPECTS], what)
+        own = grid_of(frame, data, aspects, what)
+        codes = np.where(own.codes == NO_ROW, for_all.codes, own.codes)
+        return Grid(np.where(own.codes == NO_ROW, for_all.scores, own.scores), codes)
+
+    def rows(self, data: DataSet, aspects: Sequence[str]) -> pd.DataFrame:
+        """Return the rows of the evaluator; `DataError` if there are none for these aspects."""
         if data.scores is None or data.scores.empty:
             raise DataError(f"{self}: data set {data.name!r} has no recorded scores")
         frame = data.scores[data.scores["evaluator"] == self.name]
@@ -62,14 +73,10 @@ class Recorded(BaseEvaluator):
                 f"{self}: data set {data.name!r} has no scores of {self.name!r}; "
                 f"recorded are {listed}{nearest(self.name, names)}"
             )
-        what = f"the recorded scores of {self.name!r}"
-        for_all = grid_of(frame, data, [_ALL_ASPECTS], what)
-        own = grid_of(frame, data, aspects, what)
-        codes = np.where(own.codes == NO_ROW, for_all.codes, own.codes)
-        if (codes == NO_ROW).all():
+        if not frame["aspect"].isin([_ALL_ASPECTS, *aspects]).any():
             scored = ", ".join(map(repr, frame["aspect"].unique()))
             raise DataError(f"{self} has scores for {scored}, not for {', '.join(map(repr, aspects))}")
-        return Grid(np.where(own.codes == NO_ROW, for_all.scores, own.scores), codes)
+        return frame
 
     def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return where the scores come from: the data set, and the tool and file if they were added to it."""

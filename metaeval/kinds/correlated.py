@@ -16,6 +16,8 @@ from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.comparison import OrderBy, compare_prepared
 from metaeval.engine.correlation import correlated
 from metaeval.engine.correlation_board import COLUMN, correlation_board
+from metaeval.engine.out_of_core.comparing import compare_loaded
+from metaeval.engine.out_of_core.correlating import Blocks
 from metaeval.engine.results import RankedCell, Results
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.study import Study, distinct, unknown_word
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import DataOfKind
     from metaeval.engine.board import Board, Cell
-    from metaeval.engine.comparison import Comparisons
+    from metaeval.engine.comparison import Comparisons, Tests
     from metaeval.engine.figures.figure import Figure
     from metaeval.engine.results import PeopleLine
     from metaeval.kinds.scored import Scored
@@ -124,16 +126,22 @@ class CorrelatedKind(StudyKind):
         return CorrelationCells(scored.matched, bootstrap.model_dump() if bootstrap else None)
 
     def results(self, scored: Scored[Any]) -> Results:
-        """Correlate scores with the truth, test, and work out the figures."""
-        study, data = scored.study, scored.matched.prepared
+        """Correlate scores with the truth, test, and work out the figures.
+
+        There are no figures and no single groups of scores that do not fit in memory.
+        """
+        study, loaded = scored.study, scored.loaded
         with progress("correlating"):
-            result = correlated(data, scored.scores, study.bootstrap)
+            if loaded is None:
+                result = correlated(scored.matched.prepared, scored.scores, study.bootstrap)
+            else:
+                result = Blocks(loaded, study.policy).correlated(study.bootstrap, scored.scores)
             board = correlation_board(result, study.by)
         with progress("testing"):
-            tests = compare_prepared(data, study.by, study.tests) if study.tests else None
+            tests = _tests(scored, study.tests) if study.tests else None
             ranked = tuple(_ranked(scored, board, tests)) if tests else ()
         with progress("figures"):
-            drawn = self.figures(scored, board)
+            drawn = self.figures(scored, board) if loaded is None else ()
         levels = [
             f"{level}: {said}" for level, said in LEVEL_MEANINGS.items() if level in study.policy.levels
         ]
@@ -145,7 +153,7 @@ class CorrelatedKind(StudyKind):
             ranked,
             dict(result.policy),
             drawn,
-            by_group(data),
+            by_group(scored.matched.prepared) if loaded is None else (),
             (("level", "; ".join(levels)), ("undefined groups", undefined)),
             tuple(self.people(drawn)),
             result.frame,  # has the average over aspects where there is one aspect, too
@@ -157,11 +165,21 @@ class CorrelatedKind(StudyKind):
         return ()
 
 
+def _tests(scored: Scored[CorrelatedStudy], how: Tests) -> Comparisons:
+    """Test the column that orders the leaderboard."""
+    if scored.loaded is None:
+        return compare_prepared(scored.matched.prepared, scored.study.by, how)
+    return compare_loaded(scored.loaded, scored.study.policy, scored.study.by, how)
+
+
 def _ranked(scored: Scored[CorrelatedStudy], board: Board, tests: Comparisons) -> Iterator[RankedCell]:
     """Test the columns of the leaderboard, but for ranks over all units, which take long."""
     yield RankedCell.of(board, tests)
-    data, options = scored.matched.prepared, scored.study.tests
-    if options is None or len(data.evaluators) > _MOST_TESTED:
+    options = scored.study.tests
+    if options is None or scored.loaded is not None:
+        return
+    data = scored.matched.prepared
+    if len(data.evaluators) > _MOST_TESTED:
         return
     how = options.model_copy(update={"permutations": min(options.permutations, _MOST_PERMUTATIONS)})
     rows = board.frame[[*COLUMN]].drop_duplicates().itertuples(index=False)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from metaeval.engine.drilldown import UnitView
     from metaeval.engine.figures.figure import Figure
     from metaeval.engine.measures import Measure
+    from metaeval.engine.out_of_core.files import Parquet
     from metaeval.engine.sheet import Sheet
     from metaeval.kinds.scored import Scored
     from metaeval.kinds.study import Study
@@ -77,6 +78,14 @@ class StudyKind(ABC):
         DataError
             If it cannot be read.
         """
+
+    def load_beside(self, place: Path, scores: Parquet) -> DataOfKind | None:
+        """Return the data set in a folder, with the first row of each evaluator in place of its scores.
+
+        None if recorded scores of the kind are always read whole.
+        """
+        del place, scores
+        return None
 
     def chosen(self, study: Any, data: DataOfKind) -> DataOfKind:  # noqa: ANN401 - a `Study` of the kind
         """Return the part of the data that a study is about, where keys of the kind's own say so.

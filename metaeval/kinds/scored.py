@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.records import Scale, ScoreTable
+    from metaeval.engine.out_of_core.loading import Loaded
     from metaeval.kinds.study import Study
 
 S_co = TypeVar("S_co", bound="Study", covariant=True)
@@ -33,6 +34,8 @@ class Scored(Generic[S_co]):
     """Annotators' ratings: key columns, ``rater``, ``aspect``, ``rating``; None if there are none."""
     data: Any = None
     """The data set; None for a finished run, which keeps what is needed of it in ``own``."""
+    loaded: Loaded | None = None
+    """The scores and the truth, if the scores do not fit in memory; ``scores`` then has no row."""
     own: dict[str, pd.DataFrame] = field(default_factory=dict)
     """File name → a table of the kind's own, one of `metaeval.engine.results.Results.files`, once found."""
 

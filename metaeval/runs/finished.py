@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from metaeval.base.engines import DUCKDB
 from metaeval.base.errors import MetaevalError
 from metaeval.base.formulas import read_csv
 from metaeval.base.keys import nouns_of
@@ -14,6 +15,7 @@ from metaeval.base.records import Kind, ScoreTable
 from metaeval.engine.alignment.matched import Matched
 from metaeval.engine.board import Board
 from metaeval.engine.comparison import Comparisons
+from metaeval.engine.out_of_core.files import Parquet, chosen
 from metaeval.kinds.kind import kind_named
 from metaeval.kinds.scored import Scored
 from metaeval.kinds.study import make_study
@@ -122,20 +124,22 @@ class OpenRun:
         return Comparisons.of_frame(frame, self.record.tests)
 
 
-def open_run(folder: str | os.PathLike[str], *, rated: bool = False) -> OpenRun:
+def open_run(folder: str | os.PathLike[str], *, rated: bool = False, scores: bool = True) -> OpenRun:
     """Open a finished run.
 
     Parameters
     ----------
     rated
         Whether scores and truth must be ratings.
+    scores
+        Whether scores are needed; without, those that do not fit in memory are left out.
 
     Raises
     ------
     RunFolderError
         If it is no run folder, the run is not finished, or its files are not those that it wrote.
     MetaevalError
-        If there are no ratings.
+        If there are no ratings, or the scores do not fit in memory.
     """
     import pandas as pd
 
@@ -151,11 +155,27 @@ def open_run(folder: str | os.PathLike[str], *, rated: bool = False) -> OpenRun:
     def frame(name: str) -> pd.DataFrame:
         return pd.read_parquet(read_output(path, name, record))
 
-    scores = frame(SCORES)
+    if in_file := _past_memory(path, record):
+        if scores:
+            raise MetaevalError(
+                f"the {in_file.rows:,} scores of {folder} do not fit in memory, and this takes all of them; "
+                f"`metaeval leaderboard` and the report work, and `metaeval correlate DATA {path / SCORES}`"
+            )
+        columns = pd.DataFrame(columns=list(in_file.head()))
+    else:
+        columns = frame(SCORES)
     verdicts = frame(VERDICTS) if VERDICTS in record.outputs else None
-    table = ScoreTable(scores, record.signatures, record.kinds, record.data.simulated, verdicts)
+    table = ScoreTable(columns, record.signatures, record.kinds, record.data.simulated, verdicts)
     raters = frame(RATERS) if RATERS in record.outputs else None
     return OpenRun(path, record, table, frame(TRUTH), raters)
+
+
+def _past_memory(path: Path, record: Record) -> Parquet | None:
+    """Return the scores of a run that left them in a file, if they are still too many."""
+    if record.policy.get("engine") != DUCKDB:
+        return None
+    found = Parquet.of(read_output(path, SCORES, record), "the scores")
+    return found if chosen("auto", found) == DUCKDB else None
 
 
 def read_table(path: Path, record: Record) -> pd.DataFrame:

@@ -130,7 +130,7 @@ def read_output(path: Path, name: str, record: Record | None = None) -> Path:
     if not record.is_done:
         raise RunFolderError(f"the run in {path} is not finished; run its study again to go on")
     file = path / name
-    if not file.is_file() or _digest(file) != record.outputs.get(name):
+    if not file.is_file() or digest_of(file) != record.outputs.get(name):
         raise RunFolderError(f"{file} is not the file that the run wrote; run its study again")
     return file
 
@@ -138,15 +138,17 @@ def read_output(path: Path, name: str, record: Record | None = None) -> Path:
 def is_whole(path: Path, record: Record) -> bool:
     """Say whether all outputs of a finished run are there, as it wrote them."""
     files = {path / name: digest for name, digest in record.outputs.items()}
-    return all(file.is_file() and _digest(file) == digest for file, digest in files.items())
+    return all(file.is_file() and digest_of(file) == digest for file, digest in files.items())
 
 
 def _json(record: Record) -> str:
     return json.dumps(record.content(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+def digest_of(file: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +250,7 @@ class RunFolder:
             for name, write in writers.items():
                 temporary = stack.enter_context(replacing(self.path / name))
                 write(temporary)
-                digests[name] = _digest(temporary)
+                digests[name] = digest_of(temporary)
             text = _json(record.having(outputs=digests))
             last.write_text(text, encoding="utf-8", newline="\n")
         shutil.rmtree(self.path / _PARTS, ignore_errors=True)

@@ -36,7 +36,7 @@ def board_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Board:
     MetaevalError
         If they measured something else.
     """
-    runs = {name: open_run(path) for name, path in run_names(folders).items()}
+    runs = {name: open_run(path, scores=False) for name, path in run_names(folders).items()}
     called = _called(runs)
     (first, one), *others = ((name, run.board) for name, run in runs.items())
     for name, board in others:

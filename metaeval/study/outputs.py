@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER
+from metaeval.engine.out_of_core.loading import Loaded
+from metaeval.engine.out_of_core.recorded import write_scores
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.scored import Scored
 from metaeval.reports import FORMATS
@@ -34,7 +36,7 @@ from metaeval.study.report import report_of
 from metaeval.study.results import Run, board_of, correlations_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -45,7 +47,13 @@ if TYPE_CHECKING:
 
 
 def write_outputs(
-    todo: Plan, folder: RunFolder, record: Record, scores: ScoreTable, ratings: pd.DataFrame
+    todo: Plan,
+    folder: RunFolder,
+    record: Record,
+    scores: ScoreTable,
+    ratings: pd.DataFrame,
+    *,
+    loaded: Loaded | None = None,
 ) -> Run:
     """Make everything that a run finds out of its scores, and write it.
 
@@ -57,14 +65,16 @@ def write_outputs(
         What ``run.json`` says, but for what is found out here.
     scores, ratings
         What was scored, and the truth (key columns, ``aspect``, ``rating``).
+    loaded
+        Both, if the scores do not fit in memory.
     """
     kind, data = todo.kind, todo.data
     people = data.ratings[~data.ratings["rater"].isin([USER_RATER, *getattr(data, "models", ())])]
     raters = people if len(people) else None
-    scored = Scored(todo.study, data.scale, data.cluster, scores, ratings, raters, data)
+    scored = Scored(todo.study, data.scale, data.cluster, scores, ratings, raters, data, loaded)
     found = kind.results(scored)
     with progress("details"):
-        wanted = todo.study.details
+        wanted = todo.study.details and loaded is None
         sheets = kind.details(scored) if wanted else ()
         views = {"generators": kind.generators(scored), "details": sheets} if wanted else {}
     record = record.having(
@@ -87,8 +97,8 @@ def write_outputs(
         advance()
     told = notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
     table = found.board.frame if found.table is None else found.table
-    files: dict[str, pd.DataFrame | str] = {
-        SCORES: scores.frame,
+    files: dict[str, pd.DataFrame | str | Loaded] = {
+        SCORES: scores.frame if loaded is None else loaded,
         TRUTH: ratings,
         **({VERDICTS: scores.verdicts} if scores.verdicts is not None else {}),
         **({RATERS: raters} if raters is not None else {}),
@@ -102,13 +112,16 @@ def write_outputs(
         REPORT: page,
     }
     with progress("writing"):
-        done = folder.finish({name: _writer(content) for name, content in files.items()}, record)
+        writers = {name: _writer(content, data.keys) for name, content in files.items()}
+        done = folder.finish(writers, record)
         return Run(todo.out, done, scores, correlations_of(table, done), board)
 
 
-def _writer(content: pd.DataFrame | str) -> Callable[[Path], object]:
+def _writer(content: pd.DataFrame | str | Loaded, keys: Sequence[str]) -> Callable[[Path], object]:
     def write(file: Path) -> None:
-        if isinstance(content, str):
+        if isinstance(content, Loaded):
+            write_scores(content, keys, file)
+        elif isinstance(content, str):
             file.write_text(content, encoding="utf-8", newline="\n")
         elif file.suffix == ".parquet":
             write_parquet(content, file)

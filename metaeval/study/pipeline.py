@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from metaeval import __version__
 from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.base.records import ScoreTable, Status
+from metaeval.engine.out_of_core.recorded import status_counts
 from metaeval.judging.batches import ask_by_batches
 from metaeval.judging.lost import lost_calls
 from metaeval.judging.replies import calls_in, replies_state
@@ -27,6 +28,7 @@ from metaeval.runs.folder import RECORD, RunFolder, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
 from metaeval.study.completion import finished, inputs_of
 from metaeval.study.plan import Plan, plan
+from metaeval.study.recorded_files import facts_of, load_recorded
 
 if TYPE_CHECKING:
     import os
@@ -75,6 +77,8 @@ def run(
     engine, workers, address
         ``"ray"``: have processes of Ray ask judges, so many, in the cluster at an address; as many as there
         are CPUs, in a cluster that is started on this machine, if left out.
+        Recorded scores that would take more than half of the available memory stay in their file, as with
+        ``"duckdb"``, and ``"memory"`` reads them whole (`metaeval.correlate`).
 
     Raises
     ------
@@ -83,7 +87,7 @@ def run(
     StoppedError
         If it was interrupted, or a batch is under way.
     """
-    todo = plan(study, out)
+    todo = plan(study, out, engine)
     todo = by_batch(todo) if batch else todo
     asking = workers_of(todo.study.judging, engine, workers, address)
     if finished(todo, offline=offline) is None:
@@ -167,11 +171,17 @@ def carry_out(
                 truth = of_truth.whole()
                 if not finished_before:
                     folder.write_record(record)
-                scores = _score(folder, scoring, todo.fingerprint, done)
+                ratings, loaded = truth_ratings(truth), None
+                if todo.in_file is None:
+                    scores = _score(folder, scoring, todo.fingerprint, done)
+                    counts = counts_of(scores)
+                else:
+                    loaded = load_recorded(todo.in_file, scoring, ratings, todo.study)
+                    scores, counts = facts_of(scoring), status_counts(loaded)
             again = _again(todo, workers) or again
-            made = _made(todo, scores, truth) | _asked(todo, scoring, of_truth, scores, again)
+            made = _made(todo, scores, counts, truth) | _asked(todo, scoring, of_truth, scores, again)
             record = record.having(**made, inputs=inputs)
-            return write_outputs(todo, folder, record, scores, truth_ratings(truth))
+            return write_outputs(todo, folder, record, scores, ratings, loaded=loaded)
         except (KeyboardInterrupt, StoppedError) as error:
             if not finished_before:
                 folder.write_record(record.having(status="stopped", stopped=_now()))
@@ -246,10 +256,11 @@ def _facts(todo: Plan) -> DataFacts:
     )
 
 
-def _made(todo: Plan, scores: ScoreTable, truth: ScoreTable) -> dict[str, Any]:
+def _made(
+    todo: Plan, scores: ScoreTable, counts: Mapping[str, dict[str, int]], truth: ScoreTable
+) -> dict[str, Any]:
     """Return the facts of the scores for the record."""
     (truth_signature,) = truth.signatures.values()
-    counts = counts_of(scores)
     return {
         "status": "done",
         "finished": _now(),

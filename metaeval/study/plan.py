@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +20,14 @@ from metaeval.kinds.memory import IN_MEMORY
 from metaeval.kinds.registry import COMMON
 from metaeval.kinds.scoring import Scoring, judges_of
 from metaeval.kinds.study import Study, make_study, read_study, unknown_word
-from metaeval.runs.folder import check_usable
+from metaeval.runs.folder import check_usable, digest_of
+from metaeval.study.recorded_files import check_recorded, load_for_run
 from metaeval.study.specs import resolve_evaluators, resolve_truth
 
 if TYPE_CHECKING:
     from metaeval.base.records import DataOfKind, DataSet
     from metaeval.base.spec import EvaluatorSpec
+    from metaeval.engine.out_of_core.files import Parquet
     from metaeval.judging.model_evaluator import ModelEvaluator
     from metaeval.kinds.kind import Factory, StudyKind
 
@@ -42,12 +45,17 @@ class Plan:
     evaluators: Mapping[str, EvaluatorSpec]
     truth: EvaluatorSpec
     aspects: tuple[str, ...]
+    in_file: Parquet | None = None
+    """The recorded scores, if they stay in their file; the data then have the first row of each evaluator."""
 
     @cached_property
     def fingerprint(self) -> str:
         """That of the data, which takes a while to work out."""
         fingerprint: str = self.data.fingerprint
-        return fingerprint
+        if self.in_file is None:
+            return fingerprint
+        both = [fingerprint, *(digest_of(Path(file)) for file in self.in_file.files)]
+        return hashlib.sha256(" ".join(both).encode()).hexdigest()
 
     @property
     def known(self) -> Mapping[str, Factory]:
@@ -74,9 +82,13 @@ class Plan:
 
 
 def plan(
-    given: Study | Mapping[str, Any] | str | os.PathLike[str], out: str | os.PathLike[str] | None = None
+    given: Study | Mapping[str, Any] | str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    engine: str | None = None,
 ) -> Plan:
     """Read a study and its data and check that it can be run; write nothing.
+
+    ``engine`` is that of `metaeval.run`.
 
     Raises
     ------
@@ -93,8 +105,12 @@ def plan(
     kind = kind_named(study.kind)
     known = {**COMMON, **kind.evaluators}
     with progress("loading the data"):
-        held = study.held.data
-        data = kind.chosen(study, _without(study, kind.load(_place(study)) if held is None else held))
+        in_file = None
+        if (held := study.held.data) is None:
+            held, in_file = load_for_run(kind, _place(study), engine)
+        data = kind.chosen(study, _without(study, held))
+        if in_file is not None:
+            data = replace(data, scores=held.scores)  # units that are left out had some of the first rows
     aspects = tuple(study.aspects or data.aspects)
     for at, aspect in enumerate(aspects):
         if aspect not in data.aspects:
@@ -103,11 +119,14 @@ def plan(
     study = kind.resolve(study, data)
     truth = resolve_truth(study, known)
     evaluators = resolve_evaluators(study, data, truth, known)
+    if in_file is not None:
+        check_recorded(study, evaluators, truth)
     specs = {name: str(spec) for name, spec in evaluators.items()}
     resolved = {"evaluators": specs, "truth": str(truth), "aspects": list(aspects)}
     folder = Path(out) if out is not None else Path("results") / study.name
     check_usable(folder)
-    return Plan(study.model_copy(update=resolved), kind, data, folder, evaluators, truth, aspects)
+    resolved_study = study.model_copy(update=resolved)
+    return Plan(resolved_study, kind, data, folder, evaluators, truth, aspects, in_file)
 
 
 def _check_clusters(study: Study, data: DataSet) -> None:

@@ -13,7 +13,7 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Kind, Status
 from metaeval.engine.drilldown import GroupColumn
-from metaeval.evaluators.grid import grid_of, unit_positions
+from metaeval.evaluators.grid import Grid, grid_of, unit_positions
 from metaeval.llm.store.database import database_at
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.tools import Conversation, conversations
@@ -21,6 +21,7 @@ from metaeval.reports import words
 from metaeval.reports.report.calls import Calls
 from metaeval.reports.report.model import COSTS, ListedEvaluator, Report
 from metaeval.reports.report.units import Sample, Units, sample
+from metaeval.study.recorded_files import LEFT_OUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,11 +64,16 @@ def report_of(
     """
     scores, aspects = scored.scores, record.study.aspects
     view = kind.unit_view(data, aspects)
-    units = units_of(view, data, scores, scored.truth, aspects)
-    clusters = data.units[data.cluster].astype(str).tolist()
-    shown = sample(clusters, f"{data.nouns[data.cluster]}s")
+    if scored.loaded is None:
+        units = units_of(view, data, scores, scored.truth, aspects)
+        clusters = data.units[data.cluster].astype(str).tolist()
+        shown = sample(clusters, f"{data.nouns[data.cluster]}s")
+    else:
+        none = Grid.empty(0, len(aspects))
+        units = Units(view, none, (none,) * len(record.evaluators))
+        shown = Sample(np.arange(0), len(data), LEFT_OUT)
     entries = list(_entries(data, scores, units, record))
-    keys = [_calls(scores, name, data, aspects) for name in scores.evaluators]
+    keys = [_calls(scores, name, data, aspects) for name in record.evaluators]
     rated_by_aspect = any(d.name == "aspect" for d in found.board.dimensions)
     return Report(
         title=record.title,

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from metaeval.base.counts import counted
+from metaeval.base.engines import DUCKDB
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import Correlation, Correlations
 from metaeval.base.spec import EvaluatorSpec
@@ -20,6 +21,7 @@ from metaeval.reports import Leaderboard, leaderboard
 from metaeval.runs.finished import open_run, read_table
 from metaeval.runs.folder import REPORT, read_record
 from metaeval.runs.joint import cells_of
+from metaeval.study.recorded_files import LEFT_OUT
 from metaeval.study.specs import parts_of
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Run:
     facts: Record
     """What ``run.json`` says."""
     scores: ScoreTable
+    """Without a row if they do not fit in memory."""
     correlations: Correlations
     leaderboard: Leaderboard
     already: bool = False
@@ -94,7 +97,8 @@ def board_of(
         costs=costs,
         lost=record.lost_sentences,
     )
-    return replace(board, policy=(*board.policy, *_parts_of_truth(record)))
+    left_out = [LEFT_OUT] if record.policy.get("engine") == DUCKDB else []
+    return replace(board, policy=(*board.policy, *_parts_of_truth(record), *left_out))
 
 
 def _parts_of_truth(record: Record) -> list[str]:
@@ -115,7 +119,7 @@ def read_back(folder: str | os.PathLike[str]) -> Run:
     RunFolderError
         If it is no run folder, the run is not finished, or its files are not those that it wrote.
     """
-    opened = open_run(folder)
+    opened = open_run(folder, scores=False)
     record = opened.record
     board = board_of(opened.board, record, tests=opened.tests(), costs=costs_of(opened.scores))
     found = correlations_of(opened.table, record)
@@ -141,7 +145,7 @@ def read_board(
     MetaevalError
         If it is no finished run, or it has no such coefficient or column to order by.
     """
-    opened = open_run(folder)
+    opened = open_run(folder, scores=False)
     board, record = opened.board, opened.record
     tables = board.tables
     for name in coefficients or ():
@@ -154,7 +158,7 @@ def read_board(
     if by == ordered:
         tests = opened.tests()
     else:
-        tests = cells_of(opened).compare(by, Tests(**options)) if options else None
+        tests = cells_of(open_run(folder)).compare(by, Tests(**options)) if options else None
     costs = costs_of(opened.scores)
     name = Path(folder).resolve().name
     return board_of(board, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from metaeval.engine.board import Cell
     from metaeval.engine.comparison import Comparisons, Tests
     from metaeval.engine.out_of_core.files import Parquet
+    from metaeval.engine.out_of_core.loading import Loaded
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Statistic
     from metaeval.stats.resampling.t_tests import Paired
@@ -31,12 +32,17 @@ if TYPE_CHECKING:
 def compare_files(
     scores: Parquet, truth: pd.DataFrame, policy: Policy, by: Cell, tests: Tests
 ) -> Comparisons:
-    """Test every two evaluators in files by one column; see `metaeval.compare`.
+    """Test every two evaluators in files by one column; see `metaeval.compare`."""
+    with database() as db:
+        loaded = load(db, scores, truth, policy.levels)
+    return compare_loaded(loaded, policy, by, tests)
+
+
+def compare_loaded(loaded: Loaded, policy: Policy, by: Cell, tests: Tests) -> Comparisons:
+    """Test every two evaluators by one column.
 
     Raises `MetaevalError` if evaluators scored different units, or the test takes all scores.
     """
-    with database() as db:
-        loaded = load(db, scores, truth, policy.levels)
     blocks = Blocks(loaded, policy)
     places = aspects_of(by, loaded.truth.aspects)
     first = blocks.of(blocks.parts[0])

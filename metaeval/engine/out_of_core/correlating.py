@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from metaeval.base.engines import DUCKDB
 from metaeval.base.progress import progress
 from metaeval.base.records import Correlations, ScoreTable
 from metaeval.engine.alignment.aligned import shared_keys
@@ -87,12 +88,11 @@ class Blocks:
             return replace(data, used=common.entering)
         return replace(data, mask=data.entering & common.shared, used=common.shared & common.entering)
 
-    def correlated(self, wanted: Bootstrap | None, *, simulated: bool = False) -> Correlations:
-        """Correlate all evaluators with the truth, as `metaeval.correlate` does."""
-        none = ScoreTable(pd.DataFrame(), simulated=simulated)
-        work = self.worked("correlating", lambda part: correlated(self.of(part), none, wanted))
+    def correlated(self, wanted: Bootstrap | None, about: ScoreTable) -> Correlations:
+        """Correlate all evaluators with the truth, as `metaeval.correlate` does; ``about`` has no scores."""
+        work = self.worked("correlating", lambda part: correlated(self.of(part), about, wanted))
         found = [part for _, part in work]
-        policy: dict[str, Any] = dict(found[0].policy)
+        policy: dict[str, Any] = {**found[0].policy, "engine": DUCKDB}
         for part in found[1:]:
             for reason, of_evaluators in part.policy.get("no_interval", {}).items():
                 policy.setdefault("no_interval", {}).setdefault(reason, {}).update(of_evaluators)
@@ -132,7 +132,8 @@ def correlate_files(
             else:
                 ratings = in_memory(truth, "the truth")
                 loaded = load(db, scores, ratings, policy.levels, text_keys=text_keys, check=check)
-                found = Blocks(loaded, policy).correlated(wanted, simulated=simulated)
+                about = ScoreTable(pd.DataFrame(), simulated=simulated)
+                found = Blocks(loaded, policy).correlated(wanted, about)
     else:
         frame, ratings = scores.frame(), in_memory(truth, "the truth")
         if check and "evaluator" in frame:

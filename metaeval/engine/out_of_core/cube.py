@@ -53,13 +53,13 @@ class Cube:
         self._file.seek(0, 2)
         self._file.write(codes.data.cast("B"))
 
+    def rows(self, evaluator: int) -> Bools:
+        """Return where an evaluator has a row, with a score or without, shape (A, U)."""
+        return np.asarray(self._codes([evaluator])[0] != self.code(NO_ROW))
+
     def read(self, evaluators: Sequence[int]) -> tuple[Floats, Bools | None]:
         """Return the scores of evaluators, shape (E, A, U), NaN for none, and where a unit was an example."""
-        codes = np.empty((len(evaluators), *self.shape), dtype=self.type)
-        with self._reading:
-            for place, evaluator in zip(codes, evaluators, strict=True):
-                self._file.seek(evaluator * self.size * self.type.itemsize)
-                self._file.readinto(place.data.cast("B"))
+        codes = self._codes(evaluators)
         example = codes == self.code(EXAMPLE)
         if self.low is None:
             codes[np.isinf(codes)] = np.nan
@@ -69,3 +69,11 @@ class Cube:
             values[LARGEST + 1 :] = np.nan
             scores = values[codes]
         return scores, example if example.any() else None
+
+    def _codes(self, evaluators: Sequence[int]) -> NDArray[Any]:
+        codes = np.empty((len(evaluators), *self.shape), dtype=self.type)
+        with self._reading:
+            for place, evaluator in zip(codes, evaluators, strict=True):
+                self._file.seek(evaluator * self.size * self.type.itemsize)
+                self._file.readinto(place.data.cast("B"))
+        return codes

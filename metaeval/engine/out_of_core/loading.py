@@ -28,7 +28,7 @@ from metaeval.engine.out_of_core.database import ROW, DuckDatabase, quoted, text
 from metaeval.engine.out_of_core.files import available_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     import pyarrow as pa
@@ -81,21 +81,25 @@ def load(
     *,
     text_keys: bool = False,
     check: Callable[[Sequence[str]], None] | None = None,
+    named: Mapping[str, str] | None = None,
 ) -> Loaded:
     """Match scores in files with the truth, unit by unit.
 
     ``text_keys`` takes the keys of the scores as texts, as those of a data set are; ``check`` may refuse the
-    names of the evaluators. Errors are those of `metaeval.engine.alignment.aligned.align`.
+    names of the evaluators; ``named`` are those to read: name → that in the files.
+    Errors are those of `metaeval.engine.alignment.aligned.align`.
     """
     source = Source.of(db, scores, truth, text_keys=text_keys)
     source.truth_alone(levels)  # what is wrong with it is said before the scores are read
     counted = source.counted()
     if check:
         check(counted.evaluators)
+    if named is not None:
+        counted = replace(counted, evaluators=[*named.values()])
     loaded = read(source, counted, levels)
     if not loaded.matched:
         source.check_matches()
-    return loaded
+    return loaded if named is None else replace(loaded, evaluators=[*named])
 
 
 def read(source: Source, counted: ScoreFacts, levels: Sequence[str]) -> Loaded:
@@ -251,7 +255,9 @@ class Source:
             f"FROM scores WHERE {ROW} IN (SELECT {ROW} FROM ({matched}) WHERE place = {place}) ORDER BY {ROW}"
         )
         again = self.db.table(f"SELECT * EXCLUDE {ROW} {rows}").to_pandas()
-        typed = again.astype({k: self.truth[k].dtype for k in self.keys})
+        # Other rows say whether aspects differ, which the sentence tells.
+        further = pd.concat([again, self.head[again.columns]], ignore_index=True)
+        typed = further.astype({k: self.truth[k].dtype for k in self.keys})
         align(typed, self.truth, ())
         raise DataError("the scores have more than one row for a unit, evaluator and aspect; keep one")
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from metaeval.base.records import Kind
 from metaeval.engine.correlation_board import COLUMN
+from metaeval.engine.out_of_core.recorded import first_rows
 from metaeval.engine.results import PeopleLine
 from metaeval.kinds.correlated import CorrelatedKind
 from metaeval.kinds.explanations import reading
-from metaeval.kinds.explanations.data.loading import load
+from metaeval.kinds.explanations.data.loading import load, load_beside
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.registry import REGISTRY
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from metaeval.engine.board import Board
     from metaeval.engine.drilldown import UnitView
     from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.out_of_core.files import Parquet
     from metaeval.engine.sheet import Sheet
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.scored import Scored
@@ -50,6 +52,10 @@ class Explanations(CorrelatedKind):
             return []
         found = rank_generators(data, bootstrap=scored.study.bootstrap)
         return ranking_sheets(found, data, truth=scored.study.truth, simulated=scores.simulation)
+
+    def load_beside(self, place: Path, scores: Parquet) -> ExplanationSet:
+        """Load a folder without its recorded scores."""
+        return load_beside(place, first_rows(scores))
 
     def figures(
         self,

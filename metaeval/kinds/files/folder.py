@@ -77,8 +77,11 @@ class DataFolder(Generic[D]):
     frames: Callable[[D], Mapping[str, pd.DataFrame | None]]
     folders: tuple[str, ...] = ()
 
-    def read(self, folder: Path) -> tuple[D | None, list[Problem]]:
-        """Return the data set in a folder and no problem, or None and every problem found."""
+    def read(self, folder: Path, held: Mapping[str, Table] | None = None) -> tuple[D | None, list[Problem]]:
+        """Return the data set in a folder and no problem, or None and every problem found.
+
+        ``held`` are tables that are not read from the folder.
+        """
         if not folder.is_dir():
             if folder.exists():
                 raise DataError(f"the data set {str(folder)!r} is a file; name the folder it lies in")
@@ -98,8 +101,8 @@ class DataFolder(Generic[D]):
             hint = nearest(FILE, [p.name for p in folder.iterdir() if p.suffix in {".yaml", ".yml"}])
             message = f"is missing; a data set is a folder with it{hint}"
             manifest, problems = None, [Problem(FILE, None, None, message)]
-        tables: dict[str, Table] = {}
-        for kind in self.tables:
+        tables: dict[str, Table] = dict(held or {})
+        for kind in (k for k in self.tables if k not in tables):
             path, found = self._find(folder, kind)
             problems += found
             if path is not None:

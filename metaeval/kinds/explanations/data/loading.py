@@ -10,9 +10,13 @@ from metaeval.base.errors import DataError, shown
 from metaeval.kinds.explanations.data.folder import checked_by, read_folder, save
 from metaeval.kinds.explanations.data.frames import from_frames
 from metaeval.kinds.files.folder import folder_of
+from metaeval.sources.tables.table import from_frame
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import datasets
+    import pandas as pd
 
     from metaeval.base.errors import Problem
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
@@ -34,6 +38,14 @@ def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> ExplanationSet:
     data, problems = _read(path)
     if data is None:
         raise DataError(problems, listed_by=checked_by(path))
+    return data
+
+
+def load_beside(folder: Path, scores: pd.DataFrame) -> ExplanationSet:
+    """Load a data set from its folder with these recorded scores; errors are those of `load`."""
+    data, problems = read_folder(folder, {"scores": from_frame(scores, "scores.parquet")})
+    if data is None:
+        raise DataError(problems, listed_by=checked_by(folder))
     return data
 
 
