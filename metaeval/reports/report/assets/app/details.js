@@ -29,7 +29,8 @@ function SheetTable({ study, sheet }) {
   </section>`
 }
 
-function sheetView(name) {
+/** Made once for each name, so that a view which is shown stays the same component. */
+const sheetView = once((name) => {
   const title = capital(name)
   const sheetsOf = ({ sheets }) => sheets.filter(({ view }) => view === name)
   const view = ({ study, params }) => {
@@ -46,4 +47,4 @@ function sheetView(name) {
     </section>`
   }
   return { title: () => title, view, there: (study) => sheetsOf(study).length > 0 }
-}
+})
