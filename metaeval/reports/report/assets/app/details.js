@@ -19,7 +19,9 @@ function SheetTable({ study, sheet }) {
             c === 0
               ? html`<th scope="row" key=${c}
                 class=${side(sheet.columns[c])}><${RowName} study=${study} text=${text} /></th>`
-              : html`<td key=${c} class=${side(sheet.columns[c])}>${text}</td>`,
+              : html`<td key=${c} class=${side(sheet.columns[c])}>${
+                  study.byName.has(text) ? html`<${RowName} study=${study} text=${text} />` : text
+                }</td>`,
           )}</tr>`,
       )}</tbody>
     </table></${Wide}>
