@@ -42,7 +42,11 @@ def biases(
 
     Position (of pairwise judges), verbosity, self-preference, leniency, range use, central tendency,
     sensitivity to the wording of the prompt, and repeatability: each a number with an interval and a test.
+    The run's report.html shows them from then on.
     """
     from metaeval.study.commands.biases import biases_of, said_families
+    from metaeval.study.commands.report_views import show_in_report
 
-    return biases_of(run_folder, families=said_families(families, families_file), **options)
+    sheets = biases_of(run_folder, families=said_families(families, families_file), **options)
+    show_in_report(run_folder, "biases", sheets)
+    return sheets

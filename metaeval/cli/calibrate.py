@@ -41,17 +41,21 @@ def calibrate(
     """Measure how far the evaluators of a finished run, or of a data set of labels, agree with people.
 
     Kappa of labels and coefficients of scores with intervals, a verdict in words, confusion tables, and maps
-    to people's scale. A run keeps its calibration: it holds until the model, the prompt, the rubric or the
-    parser of a judge changes. --check finds that out, and the exit code is 1 if a judge is uncalibrated.
+    to people's scale; the run's report.html shows them. A run keeps its calibration: it holds until the
+    model, the prompt, the rubric or the parser of a judge changes. --check finds that out, and the exit code
+    is 1 if a judge is uncalibrated.
     """
     from metaeval.study.commands.calibration import calibration_of, states_of
     from metaeval.study.commands.labels import Calibrating
+    from metaeval.study.commands.report_views import show_in_report
     from metaeval.trust.calibration.record import is_calibrated
     from metaeval.trust.calibration.sheets import state_sheet
 
     begin()
     if check is None:
-        tell_sheets(calibration_of(folder, Calibrating(**options), save=save), suffix, out)
+        sheets = calibration_of(folder, Calibrating(**options), save=save)
+        show_in_report(folder, "calibration", sheets)
+        tell_sheets(sheets, suffix, out)
         tell_lost(folder)
         return
     only = options.pop("evaluators")

@@ -257,8 +257,4 @@ def _usd(e: CallEstimate) -> str:
 
 
 def _amounts(likely: float, most: float | None) -> str:
-    from metaeval.engine.sheet import value_text
-
-    return f"likely {value_text(likely, 'usd')}" + (
-        "" if most is None else f", at most {value_text(most, 'usd')}"
-    )
+    return f"likely {likely:.4g} USD" + ("" if most is None else f", at most {most:.4g} USD")

@@ -135,6 +135,23 @@ def read_output(path: Path, name: str, record: Record | None = None) -> Path:
     return file
 
 
+def rewrite_output(path: Path, name: str, change: Callable[[str], str]) -> None:
+    """Change the text of an output of a finished run, and its digest in ``run.json``.
+
+    Raises
+    ------
+    RunFolderError
+        If the run is not finished, or the file is not the one it wrote.
+    """
+    record = read_record(path)
+    text = change(read_output(path, name, record).read_text(encoding="utf-8"))
+    # Entered first, so put in its place last.
+    with replacing(path / RECORD) as last, replacing(path / name) as output:
+        output.write_text(text, encoding="utf-8", newline="\n")
+        outputs = {**record.outputs, name: _digest(output)}
+        last.write_text(_json(record.having(outputs=outputs)), encoding="utf-8", newline="\n")
+
+
 def is_whole(path: Path, record: Record) -> bool:
     """Say whether all outputs of a finished run are there, as it wrote them."""
     files = {path / name: digest for name, digest in record.outputs.items()}

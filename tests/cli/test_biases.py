@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run on the data set ``tiny``, of 3 users; nothing here writes into it."""
+    """A run on the data set ``tiny``, of 3 users; nothing here writes into it but its report."""
     folder = tmp_path_factory.mktemp("biases")
     write_tiny(folder / "tiny")
     listed = '["Length()", "Annotator(\'1\')", "Recorded(\'Judge & Co_1\')"]'

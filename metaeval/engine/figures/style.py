@@ -75,6 +75,7 @@ LIGHT: dict[str, Any] = {
         "titleFontWeight": "normal",
         "labelLimit": 260,
         "symbolSize": 80,
+        "symbolOpacity": 1,  # where lines behind the marks are faint, too
     },
     "header": {"labelColor": _INK, "titleColor": _INK, "labelFontSize": 11, "titleFontWeight": "normal"},
     "text": {"color": _INK},

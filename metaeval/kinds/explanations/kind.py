@@ -51,7 +51,9 @@ class Explanations(CorrelatedKind):
         if len(data.systems) < 2:
             return []
         found = rank_generators(data, bootstrap=scored.study.bootstrap)
-        return ranking_sheets(found, data, truth=scored.study.truth, simulated=scores.simulation)
+        sheets = ranking_sheets(found, data, truth=scored.study.truth, simulated=scores.simulation)
+        ratings, by_evaluator, agreement = sheets
+        return [ratings, agreement, by_evaluator]  # the longest last
 
     def load_beside(self, place: Path, scores: Parquet) -> ExplanationSet:
         """Load a folder without its recorded scores."""

@@ -85,7 +85,7 @@ class Report:
     """Of each evaluator, the keys of its calls; None for one that asks nobody."""
     figures: Sequence[Figure]
     views: Mapping[str, Sequence[Sheet]]
-    """Tables by the view that they stand in: ``generators``, ``details``."""
+    """Tables by the view that they stand in, such as ``details``."""
 
     def payload(self) -> dict[str, Any]:
         """Return the report as one JSON object, which the script of the page reads."""

@@ -8,12 +8,13 @@ import gzip
 import hashlib
 import html
 import json
+import re
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _ASSETS = Path(__file__).parent / "assets"
 
@@ -48,6 +49,7 @@ APP = (
 )
 """The files of the app, in the order in which they stand in its one script."""
 
+_PAYLOAD = re.compile(r'(?<=id="payload">)[^<]+')
 _MARK = "document.documentElement.classList.add('js')"
 """Hides the plain tables before they are painted; the app takes the mark away where it cannot start."""
 
@@ -83,6 +85,25 @@ def report_page(payload: Mapping[str, Any], *, static: str = "") -> str:
         vendor=vendor,
         app=app,
     )
+
+
+def with_sheets(page: str, view: str, sheets: Sequence[Mapping[str, Any]]) -> str:
+    """Return a page with other sheets in a view, in the place of those that it had.
+
+    Parameters
+    ----------
+    page
+        What `report_page` returned.
+    sheets
+        What `metaeval.reports.report.model.sheets_payload` returned.
+    """
+
+    def changed(found: re.Match[str]) -> str:
+        payload = json.loads(gzip.decompress(base64.b64decode(found[0])))
+        payload["sheets"] = [s for s in payload["sheets"] if s.get("view") != view] + [*sheets]
+        return _packed(payload)
+
+    return _PAYLOAD.sub(changed, page, count=1)
 
 
 def _packed(payload: Mapping[str, Any]) -> str:

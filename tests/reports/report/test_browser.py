@@ -269,6 +269,13 @@ def test_two_generators_for_one_user_and_item_stand_side_by_side(show: Show, wid
         assert second["x"] >= first["x"] + first["width"]
         tables = [s.locator("table").bounding_box() for s in sections.all()]
         assert len({round(t["y"]) for t in tables if t}) == 1, "the same evaluators stand in the same rows"
+    for text in sections.locator(".prose").all():
+        box = text.bounding_box()
+        assert box
+        assert box["width"] > 250
+    heads = sections.first.locator("h3, table").all()
+    tops = [box["y"] for box in (head.bounding_box() for head in heads) if box]
+    assert tops == sorted(tops), "texts, then scores, one below the other"
     assert overflow(page) <= 0
     page.get_by_role("link", name="next unit").click()
     assert page.locator("main h2").inner_text()

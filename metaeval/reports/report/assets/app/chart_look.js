@@ -41,6 +41,7 @@ const CHART_CONFIG = {
     titleColor: INK,
     titleFontWeight: 'normal',
     symbolSize: 80,
+    symbolOpacity: 1, // where lines behind the marks are faint, too
   },
   header: { labelColor: INK, labelFontSize: 12, labelLimit: 260, titleColor: INK, titleFontWeight: 'normal' },
   title: { anchor: 'start', color: INK, subtitleColor: SOFT },

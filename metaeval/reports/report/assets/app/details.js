@@ -19,7 +19,9 @@ function SheetTable({ study, sheet }) {
             c === 0
               ? html`<th scope="row" key=${c}
                 class=${side(sheet.columns[c])}><${RowName} study=${study} text=${text} /></th>`
-              : html`<td key=${c} class=${side(sheet.columns[c])}>${text}</td>`,
+              : html`<td key=${c} class=${side(sheet.columns[c])}>${
+                  study.byName.has(text) ? html`<${RowName} study=${study} text=${text} />` : text
+                }</td>`,
           )}</tr>`,
       )}</tbody>
     </table></${Wide}>
@@ -29,7 +31,8 @@ function SheetTable({ study, sheet }) {
   </section>`
 }
 
-function sheetView(name) {
+/** Made once for each name, so that a view which is shown stays the same component. */
+const sheetView = once((name) => {
   const title = capital(name)
   const sheetsOf = ({ sheets }) => sheets.filter(({ view }) => view === name)
   const view = ({ study, params }) => {
@@ -46,4 +49,4 @@ function sheetView(name) {
     </section>`
   }
   return { title: () => title, view, there: (study) => sheetsOf(study).length > 0 }
-}
+})

@@ -2,7 +2,6 @@
 
 const VIEWS = {
   leaderboard: { title: () => 'Leaderboard', view: Leaderboard, there: () => true },
-  generators: sheetView('generators'),
   groups: { title: groupsTitle, view: GroupsPage, there: (study) => study.groups.length > 0 },
   units: { title: () => 'Units', view: UnitList, there: (study) => study.units.rows.length > 0 },
   unit: { title: () => 'Unit', view: UnitPage, there: () => false, under: 'units' },
@@ -13,7 +12,14 @@ const VIEWS = {
   about: { title: () => 'About', view: About, there: () => true },
 }
 
-function Header({ study, current }) {
+/** The views of the page, with those that the kind of study adds behind the leaderboard: tables alone. */
+function viewsOf({ sheets }) {
+  const { leaderboard, ...others } = VIEWS
+  const added = sheets.map(({ view }) => view).filter((view) => !Object.hasOwn(VIEWS, view))
+  return { leaderboard, ...Object.fromEntries(added.map((view) => [view, sheetView(view)])), ...others }
+}
+
+function Header({ study, current, views }) {
   const { dataset } = study
   const skip = (event) => {
     event.preventDefault() // the address is the view, so it cannot be an anchor as well
@@ -37,7 +43,7 @@ function Header({ study, current }) {
         <${Words}>${study.lost.join(' ')}</${Words}></p>`
       }
       <nav class="views" aria-label="Views"><ul>
-        ${Object.entries(VIEWS)
+        ${Object.entries(views)
           .filter(([, { there }]) => there(study))
           .map(
             ([name, { title }]) => html`<li key=${name}>
@@ -61,10 +67,11 @@ function useScrollPlace() {
 function App({ study }) {
   const route = useRoute()
   useScrollPlace()
+  const views = viewsOf(study)
   const known =
-    Object.hasOwn(VIEWS, route.name) && (VIEWS[route.name].there(study) || VIEWS[route.name].under)
+    Object.hasOwn(views, route.name) && (views[route.name].there(study) || views[route.name].under)
   const name = known ? route.name : 'leaderboard'
-  const { view, title, under } = VIEWS[name]
+  const { view, title, under } = views[name]
   const main = useRef(null)
   const place = name === 'unit' ? `unit ${route.params.unit}` : name
   const before = useRef('')
@@ -75,7 +82,7 @@ function App({ study }) {
     if (before.current) main.current.querySelector('h2')?.focus({ preventScroll: true })
     before.current = place
   }, [place])
-  return html`<${Header} study=${study} current=${under ?? name} />
+  return html`<${Header} study=${study} current=${under ?? name} views=${views} />
     <main id="main" tabindex="-1" ref=${main}><${view} key=${name} study=${study}
       params=${route.params} /></main>
     <footer>Made by metaeval ${study.metaeval}. This page needs no other file and no network.</footer>`

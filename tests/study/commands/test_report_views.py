@@ -1,0 +1,80 @@
+"""Biases and calibration, once measured, stand in the report of the run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+import metaeval as me
+from metaeval.cli.biases import biases
+from metaeval.cli.calibrate import calibrate
+from metaeval.reports.sheets import cells
+from metaeval.runs.folder import is_whole, read_record
+from metaeval.study.commands.biases import biases_of
+from tests.study.test_report import payload_of
+from tests.tiny import write_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click import Command
+
+JUDGES = """
+  judge: "Judge('simulated/noise=0.3')"
+  other: "Judge('simulated/two,noise=0.2')"
+"""
+
+
+@pytest.fixture
+def run(tiny: Path, tmp_path: Path) -> Path:
+    assert tiny.is_dir()
+    store = f"{{store: {tmp_path / 'replies.sqlite'}}}"
+    study = write_study(tmp_path / "s.yaml", evaluators=JUDGES, judging=store, bootstrap="{resamples: 20}")
+    return me.run(study, tmp_path / "run").folder
+
+
+def typed(command: Command, *arguments: object) -> str:
+    done = CliRunner().invoke(command, [*map(str, arguments), "--resamples", "20"], obj={})
+    if done.exception:
+        raise done.exception
+    return done.stdout
+
+
+def views(run: Path) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for sheet in payload_of(run / "report.html")["sheets"]:
+        found.setdefault(sheet["view"], []).append(sheet)
+    return found
+
+
+def test_what_was_measured_stands_in_the_report_and_the_run_is_whole(run: Path) -> None:
+    before = views(run)
+    assert "biases" not in before
+    typed(biases, run)
+    typed(calibrate, run)
+    after = views(run)
+    wanted = biases_of(run, resamples=20)
+    assert [sheet["rows"] for sheet in after.pop("biases")] == [cells(sheet) for sheet in wanted]
+    assert "calibration" in [sheet["name"] for sheet in after.pop("calibration")]
+    assert after == before
+    assert is_whole(run, read_record(run))
+
+
+def test_a_command_that_is_run_again_replaces_its_tables(run: Path) -> None:
+    typed(biases, run)
+    many = views(run)["biases"]
+    typed(biases, run, "--judge", "judge")
+    few = views(run)["biases"]
+    assert len({sheet["name"] for sheet in few}) == len(few) <= len(many)
+    assert "other" in str(many[0]["rows"])
+    assert "other" not in str(few[0]["rows"])
+
+
+def test_a_report_that_the_run_did_not_write_stays_as_it_is(run: Path) -> None:
+    record = (run / "run.json").read_bytes()
+    (run / "report.html").write_text("mine", encoding="utf-8")
+    assert "leniency" in typed(biases, run).lower()
+    assert (run / "report.html").read_text(encoding="utf-8") == "mine"
+    assert (run / "run.json").read_bytes() == record
