@@ -148,7 +148,7 @@ def rewrite_output(path: Path, name: str, change: Callable[[str], str]) -> None:
     # Entered first, so put in its place last.
     with replacing(path / RECORD) as last, replacing(path / name) as output:
         output.write_text(text, encoding="utf-8", newline="\n")
-        outputs = {**record.outputs, name: _digest(output)}
+        outputs = {**record.outputs, name: digest_of(output)}
         last.write_text(_json(record.having(outputs=outputs)), encoding="utf-8", newline="\n")
 
 
