@@ -9,4 +9,7 @@ tables = [name for name in given["outputs"] if name.endswith(".csv") and name !=
 differ = [name for name in tables if given["outputs"][name] != again["outputs"].get(name)]
 if given["data"]["fingerprint"] != again["data"]["fingerprint"]:
     differ.append("the data set")
+print(
+    f"{sys.argv[1]}: differs in {', '.join(differ)}" if differ else f"{sys.argv[1]}: made again, to the digit"
+)
 sys.exit(1 if differ else 0)

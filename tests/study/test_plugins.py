@@ -108,7 +108,9 @@ def test_evaluators_of_packages_are_listed_whether_they_can_be_used_or_not(site:
     assert rows["package metaeval-shouting"]["evaluator"] == "Exclamations(weight=1.0)"
     assert rows["package metaeval-shouting"]["does"] == "How often an explanation shouts"
     assert "cannot be loaded" in rows["package metaeval-broken"]["does"]
-    assert "package metaeval-taken offers the same name" in metaeval(site, "evaluators").stdout
+    assert "package metaeval-taken offers the same name" in " ".join(
+        metaeval(site, "evaluators").stdout.split()
+    )
     # Of another kind's data: what the evaluator of a package needs is not there.
     done = metaeval(site, "--json", "evaluators", "--data", "data/slates")
     rows = {row["of"]: row for row in json.loads(done.stdout)["evaluators"]}

@@ -74,7 +74,7 @@ def difficulty_table(cells: DuelCells, bins: int) -> pd.DataFrame:
     for task, (_, measured) in cells.parts.items():
         of_task = similarity[measured]
         units, own = cells.units(task), similarity[cells.use(task)]
-        if np.isnan(of_task).all() or not units.clusters.n:
+        if np.isnan(of_task).all() or np.isnan(own).all():
             continue
         edges = np.unique(np.nanquantile(of_task, np.linspace(0, 1, bins + 1)))
         place = np.clip(np.searchsorted(edges, own, side="right") - 1, 0, max(0, len(edges) - 2))

@@ -1,7 +1,7 @@
 """Intervals and tests above 100,000 clusters: the jackknife, and the bag of little bootstraps.
 
-Ten thousand resamples of so many clusters take minutes per statistic. The rule that `bootstrap`,
-`paired_test` and `paired_permutation` follow above `LIMIT`:
+Ten thousand resamples of so many clusters take minutes per statistic. The rule that ``bootstrap``,
+``paired_test`` and ``paired_permutation`` follow above `LIMIT`:
 
 - A smooth statistic, such as a mean, a ratio, a kappa or a correlation over units, takes the jackknife
   (`jackknife_deviations`).

@@ -16,7 +16,7 @@ from metaeval.stats.coefficients.exact import GroupSums, common_denominator, squ
 from metaeval.stats.coefficients.grouped import grouped
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import ContingencyTables, Floats, Ints, encode
-from metaeval.stats.resampling.cluster_sums import Linear, ratio
+from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.weighted.cells import CellCounts
 from metaeval.stats.weighted.crossed import Crossed, Moments
 from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from metaeval.stats.resampling.bootstrap import Statistic
     from metaeval.stats.weighted.sums import Matrix
 
-__all__ = ["Clusters", "Linear", "Nested", "cluster_of_groups", "coefficients_of_means", "statistic"]
+__all__ = ["Clusters", "Nested", "cluster_of_groups", "coefficients_of_means", "statistic"]
 
 _ROUNDING = 1e-12  # of means near one: closer ones differ by the rounding of their sums
 

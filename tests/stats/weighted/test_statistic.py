@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.stats.coefficients.levels import Grouping, estimate
+from metaeval.stats.resampling.cluster_sums import Linear
 from metaeval.stats.weighted import pairs as weighted_pairs
 from metaeval.stats.weighted import sums as weighted_sums
 from metaeval.stats.weighted.pairs import _ByBits, _ByCluster, _ByTable
 from metaeval.stats.weighted.ranks import ByCell, ByClass
-from metaeval.stats.weighted.statistic import Clusters, Linear, statistic
+from metaeval.stats.weighted.statistic import Clusters, statistic
 from metaeval.stats.weighted.sums import by_cluster
 from tests.stats import naive
 

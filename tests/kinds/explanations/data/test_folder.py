@@ -149,7 +149,7 @@ def test_save_refuses_what_is_in_the_way(tiny, tmp_path):
 
 def test_a_failure_leaves_the_old_data_set_and_nothing_else(tiny, monkeypatch):
     data = loading.load(tiny.folder)
-    monkeypatch.setattr("metaeval.kinds.files.folder._write", lambda *_: 1 / 0)
+    monkeypatch.setattr("metaeval.kinds.files.folder.write_table", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         loading.save(data, tiny.folder, force=True)
     with pytest.raises(ZeroDivisionError):
