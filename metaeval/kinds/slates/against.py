@@ -72,10 +72,10 @@ def against_table(
     rows: list[dict[str, Any]] = []
     wanted = judges_of(cells)
     for task in cells.parts:
-        units, own = cells.units(task), regret_by_user(cells.units(task))
-        if not units.clusters.n:
-            continue
         users = np.unique(cells.table.loc[cells.use(task), "user_id"].to_numpy(dtype=str))
+        if not len(users):
+            continue
+        units, own = cells.units(task), regret_by_user(cells.units(task))
         kept = _kept(users, [j for j in judges if j.evaluator in wanted and j.task == task])
         for one in rated:
             if one.task == task and one.judge in wanted:

@@ -35,7 +35,7 @@ def regret_table(cells: DuelCells, board: Board, tests: Tests | None) -> pd.Data
     rows: list[dict[str, Any]] = []
     for task in cells.parts:
         units = cells.units(task)
-        if not units.clusters.n:
+        if not cells.use(task).any():
             continue
         regret, accuracy, weighted = (
             board.of({"task": task, "measure": m.name}).reset_index() for m in (REGRET, ACCURACY, WEIGHTED)
@@ -118,7 +118,7 @@ def majority_table(
     rows: list[dict[str, Any]] = []
     for task in cells.parts if pairs else ():
         units = cells.units(task)
-        if not units.clusters.n:
+        if not cells.use(task).any():
             continue
         own = regret_by_user(units)
         found = _tested(cells, units, own[at[:, 0]] - own[at[:, 1]], tests)
