@@ -93,7 +93,10 @@ def fold(
         ]
         if keys:  # a column beside the names has room at least
             free = room - sum(widths[k] + gap for k in keys)
-            widths = [w if j in keys or not texts[j] else min(w, free) for j, w in enumerate(widths)]
+            widths = [
+                w if j in keys or not texts[j] else max(min(w, max(free, _NARROWEST * step)), heads[j])
+                for j, w in enumerate(widths)
+            ]
         parts: list[list[int]] = [[]]
         for j in everything:
             held = [*parts[-1], j]
@@ -116,7 +119,7 @@ def fold(
 def _keys(columns: Sequence[Sequence[str]], texts: Sequence[bool]) -> tuple[int, ...]:
     """Return the columns that name a row: the first of text, and as many as tell the rows apart.
 
-    If these do not, but the first column does, it is that, such as one of sizes.
+    If these do not, it is the first column where that does, such as one of sizes, or where all hold text.
     """
     named = [j for j, text in enumerate(texts) if text and not is_numeric(columns[j])]
     found: list[int] = []
@@ -127,7 +130,8 @@ def _keys(columns: Sequence[Sequence[str]], texts: Sequence[bool]) -> tuple[int,
         rows = list(zip(*(columns[k] for k in found), strict=True))
         if len(set(rows)) == len(rows):
             return tuple(found)
-    return (0,) if columns and len(set(columns[0])) == len(columns[0]) else tuple(found)
+    first = bool(columns) and len(set(columns[0])) == len(columns[0])
+    return (0,) if first or len(found) == len(columns) else tuple(found)
 
 
 def _holding(part: Sequence[int], keys: Sequence[int], columns: Sequence[Sequence[str]]) -> tuple[int, ...]:

@@ -53,3 +53,13 @@ def test_rows_of_sizes_are_named_by_their_sizes() -> None:
     titles, texts = ["Users", "Extrapolated", "Width"], [False, True, False]
     parts = fold(titles, rows, texts, room=20, measure=cell_len, gap=2)
     assert [part.columns for part in parts] == [(0, 1), (0, 2)]
+
+
+def test_names_that_only_two_columns_tell_apart_leave_room_for_the_third() -> None:
+    rows = [
+        ["Popularity()", "How many other users have it " * 4, "what a user chose"],
+        ["Popularity()", "b", "—"],
+    ]
+    (whole,) = fold(["evaluator", "does", "needs"], rows, [True] * 3, room=80, measure=cell_len, gap=2)
+    assert sum(whole.widths) + 4 <= 80
+    assert min(whole.widths) >= 12
