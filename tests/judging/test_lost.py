@@ -217,7 +217,7 @@ def test_a_server_that_goes_away_is_asked_again_when_it_is_back(
 def test_an_ensemble_of_what_was_lost_is_not_kept_when_the_run_breaks_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **_named: object) -> None:
         raise KeyboardInterrupt
 
     with serving(lossy) as server:

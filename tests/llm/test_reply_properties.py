@@ -6,7 +6,7 @@ import json
 import string
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.llm.replies.reading import parse_reply
@@ -112,6 +112,7 @@ WORDS = st.sampled_from(TEXT.split(" "))
 
 @settings(max_examples=300)
 @given(st.lists(WORDS, max_size=40).map(" ".join))
+@example("{ { } }")
 def test_prose_that_never_names_one_of_the_aspects_gives_nothing(text: str) -> None:
     assert values(f"I think that {text}", [*FOUR, "serendipity"]) is None
 

@@ -202,7 +202,7 @@ def test_an_error_while_scoring_leaves_no_folder(tiny: Path) -> None:
 
 
 def test_parts_of_something_else_are_not_used(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **_named: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("metaeval.study.outputs.write_outputs", interrupted)

@@ -106,7 +106,8 @@ def _decoded(text: str) -> object | None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # an unknown escape in a text: read otherwise than it was meant
             return _plain(ast.parse(text, mode="eval").body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, Warning):
+    # A TypeError: a set of sets.
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, Warning):
         return None
 
 
