@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.caller import ModelAt
     from metaeval.llm.calls.client import Client
     from metaeval.llm.calls.request import Reply, Request
+    from metaeval.llm.calls.tally import Tally
     from metaeval.llm.calls.terms import Terms
-    from metaeval.llm.calls.work import Tally
     from metaeval.llm.providers import Connection
     from metaeval.llm.store.database import Database
 

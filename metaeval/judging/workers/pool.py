@@ -19,7 +19,7 @@ from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.base.progress import progress
 from metaeval.judging.workers.spool import addressee
 from metaeval.judging.workers.worker import AskedShard, Worker, WorkerCounts
-from metaeval.llm.calls.work import Tally, summed
+from metaeval.llm.calls.tally import Tally, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -12,7 +12,7 @@ import metaeval
 from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.judging.settings import judging_of
 from metaeval.llm.calls.runner import RequestRun
-from metaeval.llm.calls.work import Tally, summed
+from metaeval.llm.calls.tally import Tally, summed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

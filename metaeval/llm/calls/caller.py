@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.address import Where
     from metaeval.llm.calls.client import Client
     from metaeval.llm.calls.request import FailureKind, Request
-    from metaeval.llm.calls.work import Tally
+    from metaeval.llm.calls.tally import Tally
     from metaeval.llm.store.shares import StudyShares
 
 ModelAt: TypeAlias = tuple[str, str, str]

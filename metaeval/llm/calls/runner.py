@@ -16,7 +16,8 @@ from metaeval.llm.calls.client import client_for
 from metaeval.llm.calls.limits import Budget, Limits, Purse
 from metaeval.llm.calls.loop import CallLoop
 from metaeval.llm.calls.price import Prices
-from metaeval.llm.calls.work import Answer, Tally, Work
+from metaeval.llm.calls.tally import Tally
+from metaeval.llm.calls.work import Answer, Work
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence

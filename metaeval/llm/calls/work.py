@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.base.errors import StoppedError
+from metaeval.llm.calls.tally import Lost, Tally
 from metaeval.llm.calls.terms import check_stated
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 
     from metaeval.llm.calls.address import Address
-    from metaeval.llm.calls.caller import Caller, ModelAt
+    from metaeval.llm.calls.caller import Caller
     from metaeval.llm.calls.price import Prices
-    from metaeval.llm.calls.request import FailureKind, Reply, Request
+    from metaeval.llm.calls.request import Reply, Request
     from metaeval.llm.store.replies import Store, Taken
 
 _BATCH = 250  # requests that are looked up at once
@@ -49,52 +50,6 @@ class Answer(NamedTuple):
     def reply(self) -> Reply:
         """The last reply: the first usable one, if there is one."""
         return self.replies[-1]
-
-
-@dataclass(slots=True)
-class Lost:
-    """Requests to a model that brought no reply, all for the same reason."""
-
-    message: str
-    """The error message of the first of them."""
-    count: int = 0
-
-
-@dataclass(slots=True)
-class Tally:
-    """Counts of a run so far."""
-
-    done: int = 0
-    failed: int = 0
-    """Requests without a usable reply, those that the budget did not allow included."""
-    from_store: int = 0
-    """Requests whose replies were in the store before; repetitions of a request of this run do not count."""
-    calls: int = 0
-    """Requests sent, repeated ones included."""
-    models: set[ModelAt] = field(default_factory=set)
-    """Who was asked."""
-    usd: float = 0.0
-    """Cost of the replies of this run, as far as it is known."""
-    lost: dict[tuple[str, FailureKind, str], Lost] = field(default_factory=dict)
-    """Model, kind of failure and code → requests that ended without a reply, except for lack of budget."""
-    unpriced: int = 0
-    """Replies whose cost is not known."""
-
-    def note(self, seconds: float, waiting: str = "") -> str:
-        """Return the counts after some seconds in a few words, and what the requests wait for."""
-        spent = f"{self.usd:.2f} USD" if not self.unpriced else "price unknown"
-        # What is waited for comes first: a narrow terminal cuts the end.
-        return (
-            f"{waiting and f'{waiting}; '}{self.failed:,} failed, {self.from_store:,} from store, "
-            f"{self.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}"
-        )
-
-
-def summed(tallies: Iterable[Tally]) -> Tally:
-    """Return the counts of several runs; not who was asked, and what was lost."""
-    every = tuple(tallies)
-    names = ("done", "failed", "from_store", "calls", "usd", "unpriced")
-    return Tally(**{name: sum(getattr(tally, name) for tally in every) for name in names})
 
 
 @dataclass(slots=True)

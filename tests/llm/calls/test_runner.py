@@ -15,7 +15,7 @@ from metaeval.llm.calls.limits import Budget, Limits
 from metaeval.llm.calls.price import Prices
 from metaeval.llm.calls.request import Message, Reply, Request
 from metaeval.llm.calls.runner import RequestRun
-from metaeval.llm.calls.work import Lost
+from metaeval.llm.calls.tally import Lost
 from metaeval.llm.store.replies import Store
 from tests.llm.asking import FAST, KEY, FakeTime, no_sleep, requests, run
 from tests.llm.server import (
