@@ -20,33 +20,26 @@ difference 0.30, p = 0.007
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.resampling.cluster_sums import Linear
 from metaeval.stats.resampling.many_clusters import LIMIT
+from metaeval.stats.resampling.swapped import Permuted, linear, permuted, rounded
 from metaeval.stats.resampling.t_tests import Paired, t_tests
-from metaeval.stats.resampling.threads import in_threads, one_thread
+from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import EQUAL, permutation_p
-from metaeval.stats.weighted.cells import CellCounts
-from metaeval.stats.weighted.crossed import Moments
-from metaeval.stats.weighted.statistic import Clusters, Nested, statistic
+from metaeval.stats.weighted.statistic import Clusters, statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
     from metaeval.stats.coefficients.levels import Undefined
-    from metaeval.stats.coefficients.tables import Floats, Ints
+    from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Statistic
+    from metaeval.stats.resampling.cluster_sums import Linear
     from metaeval.stats.resampling.weights import Swaps
-
-_BLOCK = 2**22  # numbers worked with at a time
-_CACHED = 2**17  # numbers that are worked with many times, so that they stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +115,7 @@ def paired_permutation(
         return t_tests(lambda e: [a[e].statistic(*of, addable=False) for a in aspects], n, swaps)
     aspects = [_snapped([s.standardized() for s in aspect]) for aspect in aspects]
     statistics = [[s.statistic(coefficient, undefined) for s in aspect] for aspect in aspects]
-    swapped = _permuted(statistics, swaps)
+    swapped = permuted(statistics, swaps)
     return _tested(statistics, swapped or _general(aspects, coefficient, swaps, undefined), swaps)
 
 
@@ -131,29 +124,8 @@ def paired_statistics(statistics: Sequence[Sequence[Statistic]], swaps: Swaps) -
     """Do as `paired_permutation`, of the statistics of `AspectScores.comparable`; None if it takes scores."""
     if swaps.n_clusters > LIMIT:
         return t_tests(lambda e: [aspect[e] for aspect in statistics], len(statistics[0]), swaps)
-    swapped = _permuted(statistics, swaps)
+    swapped = permuted(statistics, swaps)
     return None if swapped is None else _tested(statistics, swapped, swaps)
-
-
-def _permuted(statistics: Sequence[Sequence[Statistic]], swaps: Swaps) -> _Permuted | None:
-    """Swap what statistics are functions of; None if their units are to be swapped one by one."""
-    n = len(statistics[0])
-    one_type = all(len({type(s) for s in aspect}) == 1 for aspect in statistics)
-    nested = [[s for s in aspect if isinstance(s, Nested)] for aspect in statistics]
-    moments = [[s for s in aspect if isinstance(s, Moments)] for aspect in statistics]
-    cells = [[s for s in aspect if isinstance(s, CellCounts)] for aspect in statistics]
-    linear = [[s for s in aspect if isinstance(s, Linear)] for aspect in statistics]
-    if all(len(aspect) == n for aspect in cells):
-        return _counted(cells, swaps)
-    if all(len(aspect) == n for aspect in nested):
-        alike = np.triu(_average_alike(nested), 1)
-        rest = np.triu(~alike, 1)
-        return chain(_same_groups(nested, swaps, alike), _linear(nested, swaps, rest))
-    if all(len(aspect) == n and _over_all_alike(aspect) for aspect in moments):
-        return _same_units(moments, swaps)
-    if one_type and all(len(aspect) == n for aspect in linear):
-        return _linear(linear, swaps)
-    return None
 
 
 @one_thread()
@@ -170,23 +142,23 @@ def paired_test(aspects: Sequence[Sequence[Linear]], swaps: Swaps) -> Paired:
     """
     if swaps.n_clusters > LIMIT:
         return t_tests(lambda e: [aspect[e] for aspect in aspects], len(aspects[0]), swaps)
-    found = _tested(aspects, _linear(aspects, swaps), swaps)
+    found = _tested(aspects, linear(aspects, swaps), swaps)
     return found if swaps.n_clusters > 1 else Paired(found.difference, found.p * np.nan, found.p * np.nan)
 
 
-def _tested(statistics: Sequence[Sequence[Statistic]], swapped: _Permuted, swaps: Swaps) -> Paired:
+def _tested(statistics: Sequence[Sequence[Statistic]], swapped: Permuted, swaps: Swaps) -> Paired:
     """Count the permutations whose difference is at least as extreme as the observed one."""
     n = len(statistics[0])
     ones = np.ones((swaps.n_clusters, 1))
     estimates = np.mean([[float(s.at(ones)[0, 0]) for s in aspect] for aspect in statistics], axis=0)
     observed = estimates[:, None] - estimates
     above, beyond = np.zeros((2, n, n))
-    for row, column, permuted in swapped:
+    for row, column, drawn in swapped:
         seen = observed[row, column, None]
         # What is undefined counts as no less extreme.
-        above[row, column] += (~(permuted < seen - EQUAL)).sum(axis=-1)
-        above[column, row] += (~(permuted > seen + EQUAL)).sum(axis=-1)
-        beyond[row, column] += (~(np.abs(permuted) < np.abs(seen) - EQUAL)).sum(axis=-1)
+        above[row, column] += (~(drawn < seen - EQUAL)).sum(axis=-1)
+        above[column, row] += (~(drawn > seen + EQUAL)).sum(axis=-1)
+        beyond[row, column] += (~(np.abs(drawn) < np.abs(seen) - EQUAL)).sum(axis=-1)
     beyond += beyond.T
     blank = np.where(np.isnan(observed) | np.eye(n, dtype=bool), np.nan, 0.0)
     return Paired(observed + blank, (beyond + 1) / (swaps.n + 1) + blank, (above + 1) / (swaps.n + 1) + blank)
@@ -233,158 +205,14 @@ def sign_test(contributions: Floats, swaps: Swaps, *, largest: bool = False) -> 
 
 def _snapped(scored: Sequence[AspectScores]) -> list[AspectScores]:
     """Make standardized scores equal that differ only by rounding, within and between evaluators."""
-    values = _rounded(np.concatenate([s.x for s in scored]))
+    values = rounded(np.concatenate([s.x for s in scored]))
     parts = np.split(values, np.cumsum([len(s.x) for s in scored])[:-1])
     return [replace(s, x=x) for s, x in zip(scored, parts, strict=True)]
 
 
-def _rounded(values: Floats) -> Floats:
-    """Return values of which those that differ only by rounding are equal."""
-    found = np.empty_like(values)
-    order = np.argsort(values)
-    ordered = values[order]
-    fresh = np.diff(ordered, prepend=-np.inf) > EQUAL
-    found[order] = ordered[fresh][np.cumsum(fresh) - 1]
-    return found
-
-
-def _average_alike(statistics: Sequence[Sequence[Nested]]) -> NDArray[np.bool_]:
-    """Say of every two evaluators whether both have the same number of defined groups in every cluster."""
-    keys = [
-        tuple(s.counts.tobytes() for s in of) if all(s.counts.any() for s in of) else None
-        for of in zip(*statistics, strict=True)
-    ]
-    return np.array([[key is not None and key == other for other in keys] for key in keys])
-
-
-def _over_all_alike(aspect: Sequence[Moments]) -> bool:
-    """Say whether all evaluators are correlated over all units and have scored the same ones."""
-    one = aspect[0]
-    rest = [s.truth for s in aspect[1:]]
-    return one.n_groups == 1 and all(np.array_equal(t, one.truth) for t in rest)
-
-
-_Permuted: TypeAlias = "Iterator[tuple[Ints, Ints, Floats]]"
-"""First and second evaluators of pairs; differences under some permutations, shape (pairs, permutations)."""
-
-
-def _linear(
-    statistics: Sequence[Sequence[Linear]], swaps: Swaps, pairs: NDArray[np.bool_] | None = None
-) -> _Permuted:
-    """Swap weighted sums: subtract an evaluator's swapped clusters, add those of the other.
-
-    ``pairs``, shape (E, E), marks those to test, above the diagonal; all, if left out.
-    """
-    n = len(statistics[0])
-    wanted = np.triu(np.ones((n, n), dtype=bool), 1) if pairs is None else pairs
-    first, second = np.nonzero(wanted)
-    if not len(first):
-        return
-    others = [np.flatnonzero(row) for row in wanted | wanted.T]
-    place = np.zeros((n, n), dtype=np.int64)
-    place[wanted | wanted.T] = np.arange(2 * len(first))
-    ones = np.ones((swaps.n_clusters, 1))
-    whole = [np.stack([s.sums(ones) for s in aspect], axis=-2) for aspect in statistics]
-    step = max(1, _BLOCK // max(n * n, *(w.size for w in whole)))
-    for block in swaps.blocks():
-        for at in range(0, block.shape[1], step):
-            chosen = block[:, at : at + step]
-            moved = [np.stack([s.sums(chosen) for s in aspect], axis=-2) for aspect in statistics]
-
-            def mean_of(e: int, moved: Sequence[Floats] = moved) -> Floats:
-                mean = np.zeros((len(others[e]), moved[0].shape[-1]))
-                for aspect, total, swapped in zip(statistics, whole, moved, strict=True):
-                    mixed = swapped[..., others[e], :]
-                    mixed += total[..., e, None, :] - swapped[..., e, None, :]
-                    mean += aspect[e].of_sums(mixed.reshape(*mixed.shape[:-2], -1)).reshape(mean.shape)
-                return mean / len(statistics)
-
-            mean = np.concatenate([*in_threads(mean_of, [e for e in range(n) if len(others[e])])])
-            yield first, second, mean[place[first, second]] - mean[place[second, first]]
-
-
-def _same_groups(statistics: Sequence[Sequence[Nested]], swaps: Swaps, pairs: NDArray[np.bool_]) -> _Permuted:
-    """Do the same for pairs that average over the same groups: the difference is linear in the sums."""
-    first, second = np.nonzero(pairs)
-    if not len(first):
-        return
-    ones = np.ones(swaps.n_clusters)
-    totals = [np.concatenate([s.totals for s in aspect]) for aspect in statistics]
-    groups = [
-        np.maximum(1, np.concatenate([s.counts @ ones for s in aspect]))[:, None] for aspect in statistics
-    ]
-    step = max(1, _BLOCK // len(first))
-    for block in swaps.blocks():
-        for at in range(0, block.shape[1], step):
-            kept = 1 - 2 * block[:, at : at + step]  # a swapped cluster changes the sign of the difference
-            own = np.mean([t @ kept / g for t, g in zip(totals, groups, strict=True)], axis=0)
-            yield first, second, own[first] - own[second]
-
-
-def _same_units(statistics: Sequence[Sequence[Moments]], swaps: Swaps) -> _Permuted:
-    """Do the same for Pearson's r over the same units: only the sums of x, x² and xy change."""
-    n_evaluators = len(statistics[0])
-    first, second = np.triu_indices(n_evaluators, 1)
-    prepared = []
-    for aspect in statistics:
-        n, y, yy = aspect[0].truth.sum(axis=1)
-        x, xx, xy = np.stack([s.scores for s in aspect], axis=1)  # evaluators × clusters
-        # So that the variance is xx - x² and the correlation xy over its root.
-        parts = np.stack([x / np.sqrt(n), xx, (xy - x * (y / n)) / np.sqrt(yy - y * y / n)])
-        prepared.append((parts, parts.sum(axis=2)[:, :, None]))
-    step = max(64, _CACHED // (8 * n_evaluators))
-    for block in swaps.blocks():
-        for at in range(0, block.shape[1], step):
-            chosen = block[:, at : at + step]
-            mean = np.zeros((n_evaluators, n_evaluators, chosen.shape[1]))
-            for parts, whole in prepared:
-                swapped = parts @ chosen
-                kept = whole - swapped
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    for e in range(n_evaluators):
-                        mean[e] += _correlation(*(swapped + kept[:, e, None]))
-            mean /= len(statistics)
-            yield first, second, mean[first, second] - mean[second, first]
-
-
-def _counted(statistics: Sequence[Sequence[CellCounts]], swaps: Swaps) -> _Permuted:
-    """Do the same for rank coefficients over all units of scores with few values: only counts change."""
-    n = len(statistics[0])
-    first, second = np.triu_indices(n, 1)
-    if not len(first):
-        return
-    ones = np.ones((swaps.n_clusters, 1))
-    whole = [[s.sums(ones) for s in aspect] for aspect in statistics]
-    step = max(1, _BLOCK // max(n * n, n * sum(len(aspect[0].x) for aspect in statistics)))
-    for block in swaps.blocks():
-        for at in range(0, block.shape[1], step):
-            chosen = block[:, at : at + step]
-            moved = [[s.sums(chosen) for s in aspect] for aspect in statistics]
-
-            def difference(pair: tuple[int, int], moved: list[list[Floats]] = moved) -> Floats:
-                a, b = pair
-                total = np.zeros(moved[0][0].shape[1])
-                for aspect, all_of, m in zip(statistics, whole, moved, strict=True):
-                    both = aspect[a].beside(aspect[b])
-                    both = replace(both, x=_rounded(both.x))
-                    total += both.of_sums(np.concatenate([all_of[a] - m[a], m[b]]))[0]
-                    total -= both.of_sums(np.concatenate([m[a], all_of[b] - m[b]]))[0]
-                return total / len(statistics)
-
-            pairs = [*zip(first.tolist(), second.tolist(), strict=True)]
-            yield first, second, np.stack([*in_threads(difference, pairs)])
-
-
-def _correlation(x: Floats, xx: Floats, xy: Floats) -> Floats:
-    """Return xy over the root of xx - x², in the place of xy."""
-    np.multiply(x, x, out=x)
-    np.subtract(xx, x, out=xx)
-    return np.divide(xy, np.sqrt(xx, out=xx), out=xy)
-
-
 def _general(
     aspects: Sequence[Sequence[AspectScores]], coefficient: str, swaps: Swaps, undefined: Undefined
-) -> _Permuted:
+) -> Permuted:
     """Test any statistic: stack the units of two evaluators, and choose between them by weights."""
     n = len(aspects[0])
     for first in range(n):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.stats.coefficients.levels import Grouping, estimate
-from metaeval.stats.resampling import paired
+from metaeval.stats.resampling import paired, swapped
 from metaeval.stats.resampling.cluster_sums import mean_of
 from metaeval.stats.resampling.paired import (
     AspectScores,
@@ -133,7 +133,7 @@ def test_the_linear_way_is_the_general_way(level, cluster, undefined):
     aspects = [[s.standardized() for s in scored(x, y, grouping, by)]]
     statistics = [[s.statistic("pearson", undefined) for s in aspects[0]]]
     linear = {}
-    for first, second, difference in paired._linear(statistics, swaps):
+    for first, second, difference in swapped.linear(statistics, swaps):
         linear.update(zip(zip(first.tolist(), second.tolist(), strict=True), difference, strict=True))
     general = {}
     for first, second, difference in paired._general(aspects, "pearson", swaps, undefined):
@@ -141,9 +141,9 @@ def test_the_linear_way_is_the_general_way(level, cluster, undefined):
     assert linear.keys() == general.keys() == {(0, 1), (0, 2), (1, 2)}
     found = []
     if level in {"user", "pair"}:
-        found = paired._same_groups(statistics, swaps, np.triu(paired._average_alike(statistics), 1))
+        found = swapped._same_groups(statistics, swaps, np.triu(swapped._average_alike(statistics), 1))
     elif level == "dataset":
-        found = paired._same_units(statistics, swaps)
+        found = swapped._same_units(statistics, swaps)
     for first, second, difference in found:
         for i, j, row in zip(first.tolist(), second.tolist(), difference, strict=True):
             np.testing.assert_allclose(row, general[i, j], rtol=0, atol=1e-12)
@@ -186,14 +186,14 @@ def test_groups_of_one_cluster_are_swapped_as_the_general_way_does(coefficient):
     aspects[0] = [AspectScores(s.x, s.y, s.grouping, s.clusters) for s in aspects[0]]
     statistics = [[s.statistic(coefficient, "skip") for s in aspects[0]]]
     general = np.concatenate([d for *_, d in paired._general(aspects, coefficient, swaps, "skip")])
-    linear = np.concatenate([d for *_, d in paired._linear(statistics, swaps)])
+    linear = np.concatenate([d for *_, d in swapped.linear(statistics, swaps)])
     np.testing.assert_allclose(linear, general, rtol=0, atol=1e-12)
-    alike = np.triu(paired._average_alike(statistics), 1)
-    for first, second, difference in paired._same_groups(statistics, swaps, alike):
+    alike = np.triu(swapped._average_alike(statistics), 1)
+    for first, second, difference in swapped._same_groups(statistics, swaps, alike):
         there = alike[np.triu_indices(3, 1)]
         assert there.sum() == len(first) == len(second)
         np.testing.assert_allclose(difference, general[there], rtol=0, atol=1e-12)
-    for first, _, difference in paired._linear(statistics, swaps, np.triu(~alike, 1)):
+    for first, _, difference in swapped.linear(statistics, swaps, np.triu(~alike, 1)):
         there = ~alike[np.triu_indices(3, 1)]
         assert there.sum() == len(first)
         np.testing.assert_allclose(difference, general[there], rtol=0, atol=1e-12)
