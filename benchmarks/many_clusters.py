@@ -22,9 +22,10 @@ from benchmarks.engine import clock, row
 from benchmarks.shares import COVERS
 from benchmarks.shares import row as shares_row
 from metaeval.engine.alignment.policy import Policy, Prepared
-from metaeval.engine.comparison import Tests, compare_prepared, correlation_cell
+from metaeval.engine.comparison import compare_prepared, correlation_cell
 from metaeval.engine.correlation import estimates
 from metaeval.engine.intervals import Bootstrap, intervals, statistics_of
+from metaeval.engine.paired_tests import Tests
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import Stack, mean_of

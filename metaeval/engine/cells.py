@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from metaeval.engine.alignment.matched import Matched
     from metaeval.engine.alignment.policy import Prepared
     from metaeval.engine.board import Board, Cell
-    from metaeval.engine.comparison import Comparisons, Tests
+    from metaeval.engine.paired_tests import Comparisons, Tests
 
 
 class Cells(Protocol):

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.engine.board import Board, BoardDimension
-from metaeval.engine.comparison import comparisons
+from metaeval.engine.paired_tests import comparisons
 from metaeval.engine.sentences import interval_sentence
 from metaeval.stats.resampling.bootstrap import Estimate, bootstrap, each
 from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, ratio
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from metaeval.engine.alignment.aligned import Bools
     from metaeval.engine.alignment.matched import Matched
     from metaeval.engine.board import Cell
-    from metaeval.engine.comparison import Comparisons, Tests
     from metaeval.engine.intervals import Bootstrap
+    from metaeval.engine.paired_tests import Comparisons, Tests
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Statistic
     from metaeval.stats.weighted.sums import Clusters

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.engine.board import Board, Cell
-    from metaeval.engine.comparison import Comparisons
+    from metaeval.engine.paired_tests import Comparisons
 
 _COSTS = (
     Column("parse_rate", "parsed", "share"),

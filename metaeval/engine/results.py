@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.engine.board import Board
-    from metaeval.engine.comparison import Comparisons
     from metaeval.engine.drilldown import Groups
     from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.paired_tests import Comparisons
     from metaeval.engine.sheet import Sheet
 
 

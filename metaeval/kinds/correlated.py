@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import DataOfKind
     from metaeval.engine.board import Board, Cell
-    from metaeval.engine.comparison import Comparisons, Tests
     from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.paired_tests import Comparisons, Tests
     from metaeval.engine.results import PeopleLine
     from metaeval.kinds.scored import Scored
 

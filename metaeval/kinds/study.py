@@ -22,8 +22,8 @@ from metaeval.base.records import AVERAGE, COEFFICIENTS
 from metaeval.base.validation import Line, Strict, sentences
 from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
 from metaeval.engine.alignment.policy import Policy
-from metaeval.engine.comparison import Tests
 from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.paired_tests import Tests
 from metaeval.judging.models import Models
 from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.kind import kind_named

@@ -9,8 +9,8 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Correlation, Correlations
 from metaeval.base.simulation import Simulation
 from metaeval.engine.board import Board
-from metaeval.engine.comparison import Comparisons
 from metaeval.engine.correlation_board import correlation_board
+from metaeval.engine.paired_tests import Comparisons
 from metaeval.engine.ranking import ranking
 from metaeval.engine.standings import Order, Standings, standings
 from metaeval.reports.leaderboards import FORMATS, Leaderboard

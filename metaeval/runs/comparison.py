@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE
 from metaeval.engine.board import read_cell
-from metaeval.engine.comparison import Tests
+from metaeval.engine.paired_tests import Tests
 from metaeval.engine.ranking import ranking
 from metaeval.runs.changes import evaluator_changes, run_changes
 from metaeval.runs.joint import join_runs
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.engine.board import Cell
-    from metaeval.engine.comparison import Comparisons
+    from metaeval.engine.paired_tests import Comparisons
     from metaeval.engine.sheet import Sheet
     from metaeval.runs.joint import JoinedRuns
 

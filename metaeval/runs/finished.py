@@ -14,8 +14,8 @@ from metaeval.base.keys import nouns_of
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.engine.alignment.matched import Matched
 from metaeval.engine.board import Board
-from metaeval.engine.comparison import Comparisons
 from metaeval.engine.out_of_core.files import Parquet, chosen
+from metaeval.engine.paired_tests import Comparisons
 from metaeval.kinds.kind import kind_named
 from metaeval.kinds.scored import Scored
 from metaeval.kinds.study import make_study

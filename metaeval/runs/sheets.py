@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from metaeval.engine.board import Board, Cell
     from metaeval.engine.cells import Cells
-    from metaeval.engine.comparison import Comparisons, Tests
+    from metaeval.engine.paired_tests import Comparisons, Tests
 
 
 def side_by_side(

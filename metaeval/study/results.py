@@ -15,7 +15,7 @@ from metaeval.base.engines import DUCKDB
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import Correlation, Correlations
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.comparison import Tests
+from metaeval.engine.paired_tests import Tests
 from metaeval.judging.cost import costs_of
 from metaeval.reports import Leaderboard, leaderboard
 from metaeval.runs.finished import open_run, read_table
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import ScoreTable
     from metaeval.engine.board import Board, Cell
-    from metaeval.engine.comparison import Comparisons
+    from metaeval.engine.paired_tests import Comparisons
     from metaeval.runs.record import Record
 
 

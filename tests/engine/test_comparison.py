@@ -1,55 +1,20 @@
-"""`me.compare`: what is tested, corrections against statsmodels, options and errors."""
+"""`me.compare`: what is tested, on which units, options and errors."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from statsmodels.stats.multitest import multipletests
 
 import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import AVERAGE
 from metaeval.engine.alignment.policy import Policy, prepare
-from metaeval.engine.comparison import Comparisons, compare_prepared, correlation_cell
-from metaeval.engine.comparison import Tests as How  # under its own name it would be collected
+from metaeval.engine.comparison import compare_prepared, correlation_cell
+from metaeval.engine.paired_tests import Tests as How  # under its own name it would be collected
 from metaeval.engine.sentences import tests_sentence as sentence
+from tests.engine.known_judges import judges
 from tests.stats import naive
 
 KEYS = ["user_id", "item_id", "generator"]
-
-
-def judges(seed=0, users=30, items=3, generators=6, names=("good", "twin", "weak", "shuffled", "Random")):
-    """Return scores and truth of two aspects.
-
-    ``twin`` differs from ``good`` in its noise only, ``weak`` has more of it, ``shuffled`` gives the scores
-    of ``good`` to other units, and ``Random`` throws dice.
-    """
-    rng = np.random.default_rng(seed)
-    user, item, generator = (
-        a.ravel() for a in np.meshgrid(*map(np.arange, (users, items, generators)), indexing="ij")
-    )
-    n = len(user)
-    unit = pd.DataFrame(
-        {"user_id": [f"u{u}" for u in user], "item_id": item, "generator": [f"g{g}" for g in generator]}
-    )
-
-    def likert(values):
-        return np.clip(np.rint(values), 1, 5)
-
-    truth, scores = [], []
-    for aspect in ("clear", "true"):
-        signal = rng.normal(size=n)
-        rating = likert(3 + 0.5 * rng.normal(size=users)[user] + signal + 0.5 * rng.normal(size=n))
-        good = likert(3 + signal + 0.7 * rng.normal(size=n))
-        made = {
-            "good": good,
-            "twin": likert(3 + signal + 0.7 * rng.normal(size=n)),
-            "weak": likert(3 + signal + 2.5 * rng.normal(size=n)),
-            "shuffled": rng.permutation(good),
-            "Random": rng.integers(1, 6, n).astype(float),
-        }
-        truth.append(unit.assign(aspect=aspect, rating=rating))
-        scores += [unit.assign(evaluator=e, aspect=aspect, score=made[e]) for e in names]
-    return pd.concat(scores, ignore_index=True), pd.concat(truth, ignore_index=True)
 
 
 @pytest.mark.parametrize("level", ["dataset", "user", "pair", "item", "generator"])
@@ -97,71 +62,6 @@ def test_what_differs_is_seen_to_differ(level, coefficient):
             assert p(better, worse) < 0.05
             assert found.p_greater[at[better], at[worse]] < 0.01
             assert found.p_greater[at[worse], at[better]] > 0.99
-
-
-@pytest.mark.parametrize(("correction", "name"), [("holm", "holm"), ("bh", "fdr_bh")])
-def test_corrections_are_those_of_statsmodels(correction, name):
-    found = me.compare(*judges(users=6), correction=correction, permutations=200)
-    upper = np.triu_indices(len(found.evaluators), 1)
-    expected = multipletests(found.p[upper], method=name)[1]
-    np.testing.assert_allclose(found.p_corrected[upper], expected, rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(found.p_corrected, found.p_corrected.T)
-    frame = found.frame
-    for column, method in (("p_holm", "holm"), ("p_bh", "fdr_bh")):
-        np.testing.assert_allclose(
-            frame[column], multipletests(frame["p"], method=method)[1], rtol=0, atol=1e-12
-        )
-
-
-def test_without_a_correction_p_stays():
-    found = me.compare(*judges(users=6), correction="none", permutations=50)
-    np.testing.assert_array_equal(found.p_corrected, found.p)
-
-
-def test_a_family_is_the_pairs_that_could_be_tested():
-    scores, truth = judges(users=6)
-    scores.loc[scores["evaluator"] == "weak", "score"] = 2.0
-    found = me.compare(scores, truth, permutations=200)
-    weak = found.evaluators.index("weak")
-    assert np.isnan(found.p[weak]).all()
-    assert np.isnan(found.p_corrected[:, weak]).all()
-    tested = found.frame.dropna(subset="p")
-    assert len(tested) == 6
-    np.testing.assert_allclose(tested["p_holm"], multipletests(tested["p"], method="holm")[1], atol=1e-12)
-
-
-def test_more_permutations_where_there_are_many_pairs():
-    scores, truth = judges(users=12, items=1, names=("good",))
-    many = pd.concat(scores.assign(evaluator=f"E{i}") for i in range(12))
-    found = me.compare(many, truth, permutations=100)
-    n = found.policy["permutations"]
-    assert found.policy["pairs"] == 66
-    assert 66 / (n + 1) <= 0.05  # the smallest p-value there can be is significant after Holm's correction
-    assert me.compare(many, truth, permutations=100, correction="none").policy["permutations"] == 100
-    assert me.compare(many, truth, permutations=5000).policy["permutations"] == 5000
-
-
-def test_a_frame_makes_the_comparisons_again(tmp_path):
-    found = me.compare(
-        *judges(users=6), level="user", coefficient="kendall", permutations=100, correction="bh"
-    )
-    found.frame.to_csv(tmp_path / "tests.csv", index=False)
-    read = pd.read_csv(tmp_path / "tests.csv")
-    again = Comparisons.of_frame(read, found.policy)
-    assert (again.by, again.evaluators, again.policy) == (found.by, found.evaluators, found.policy)
-    for field in ("difference", "p", "p_corrected", "p_williams"):
-        np.testing.assert_array_equal(getattr(again, field), getattr(found, field), err_msg=field)
-    better = found.difference > 0
-    np.testing.assert_array_equal(again.p_greater[better], found.p_greater[better])
-    pd.testing.assert_frame_equal(again.frame, found.frame)
-
-
-def test_a_frame_names_the_better_one_first():
-    frame = me.compare(*judges(), aspect="true", permutations=20).frame
-    assert (frame["difference"] >= 0).all()
-    assert len(frame) == 10
-    assert set(frame["aspect"]) == {"true"}
-    assert frame["p_williams"].notna().all()
 
 
 def test_williams_stands_beside_pearson_alone():

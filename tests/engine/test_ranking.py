@@ -11,7 +11,7 @@ from metaeval.engine.comparison import correlation_cell
 from metaeval.engine.correlation_board import correlation_board
 from metaeval.engine.ranking import ranking as ranking_of
 from metaeval.engine.sentences import policy_sentences
-from tests.engine.test_comparison import judges
+from tests.engine.known_judges import judges
 
 
 def ranking(result, **options):

@@ -15,7 +15,7 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Kind
 from metaeval.base.simulation import Simulation
 from metaeval.engine.board import Board, BoardDimension
-from metaeval.engine.comparison import Comparisons
+from metaeval.engine.paired_tests import Comparisons
 from metaeval.reports import leaderboard
 from metaeval.reports.sheets import sheet_to_markdown
 from metaeval.runs.sheets import pairs_sheet

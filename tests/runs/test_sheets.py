@@ -12,8 +12,8 @@ from metaeval.base.records import ScoreTable
 from metaeval.engine.alignment.matched import Matched
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.cells import CorrelationCells
-from metaeval.engine.comparison import Tests as How  # under its own name it would be collected
 from metaeval.engine.comparison import compare, correlation_cell
+from metaeval.engine.paired_tests import Tests as How  # under its own name it would be collected
 from metaeval.reports.sheets import sheet_to_markdown
 from metaeval.runs.sheets import pairs_sheet, side_by_side
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.base.errors import MetaevalError
-from metaeval.engine.comparison import aspects_of, comparisons, scored_alike
+from metaeval.engine.comparison import aspects_of, scored_alike
 from metaeval.engine.out_of_core.correlating import Blocks
 from metaeval.engine.out_of_core.database import database
 from metaeval.engine.out_of_core.loading import load
+from metaeval.engine.paired_tests import comparisons
 from metaeval.stats.resampling.paired import paired_statistics
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
     from metaeval.engine.alignment.policy import Policy
     from metaeval.engine.board import Cell
-    from metaeval.engine.comparison import Comparisons, Tests
     from metaeval.engine.out_of_core.files import Parquet
     from metaeval.engine.out_of_core.loading import Loaded
+    from metaeval.engine.paired_tests import Comparisons, Tests
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Statistic
     from metaeval.stats.resampling.t_tests import Paired

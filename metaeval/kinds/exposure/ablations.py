@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from metaeval.engine.alignment.aligned import Bools
-    from metaeval.engine.comparison import Tests
+    from metaeval.engine.paired_tests import Tests
     from metaeval.kinds.exposure.pair_auc import PairCells
     from metaeval.kinds.exposure.study import ExposureAblation
     from metaeval.stats.coefficients.tables import Floats

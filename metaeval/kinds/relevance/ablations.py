@@ -18,8 +18,8 @@ from metaeval.stats.resampling.weights import Swaps
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.engine.comparison import Tests
     from metaeval.engine.intervals import Bootstrap
+    from metaeval.engine.paired_tests import Tests
     from metaeval.kinds.ablations import Ablation
     from metaeval.kinds.relevance.agreement import PairAgreement
 

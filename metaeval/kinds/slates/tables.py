@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.engine.board import Board
-    from metaeval.engine.comparison import Tests
     from metaeval.engine.measures import MeasuredUnits
+    from metaeval.engine.paired_tests import Tests
     from metaeval.kinds.slates.regret import DuelCells
     from metaeval.stats.coefficients.tables import Floats
 

@@ -6,7 +6,7 @@ import pytest
 
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.engine.alignment.policy import Policy, allowed, prepare
-from metaeval.engine.comparison import Tests as How
+from metaeval.engine.paired_tests import Tests as How
 
 LEVELS, COEFFICIENTS = ("dataset", "generator"), ("pearson",)
 
