@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from metaeval.judging.estimate import CallEstimate
     from metaeval.runs.record import Record
 
+_MUCH = 0.05  # of the ratings
 _LINES = 60  # of a prompt, at its beginning and at its end, that a dry run prints
 
 
@@ -162,6 +163,10 @@ def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_fai
         f"{counted(record.data.units, 'unit')}: "
         f"{folder / 'leaderboard.md'}\nReport: {folder / REPORT}"
     )
+    from metaeval.engine.sentences import left_out_sentences
+
+    for sentence in left_out_sentences(record.policy, least=_MUCH):
+        tell(f"{sentence} To keep them, leave those evaluators out, fill in a score, or say units: own.")
     if record.policy.get("engine") == DUCKDB:
         from metaeval.study.recorded_files import LEFT_OUT
 

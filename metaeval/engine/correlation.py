@@ -141,6 +141,7 @@ def correlated(data: Prepared, scores: ScoreTable | pd.DataFrame, wanted: Bootst
         "undefined_groups": policy.undefined,
         "units": "common" if policy.common else "own",
         "n_truth_missing": dict(zip(data.aspects, map(int, data.truth_missing), strict=True)),
+        **_left_out(data),
         **({"bootstrap": wanted.record(data)} if wanted else {}),
     }
     ends = intervals(data, found, wanted) if wanted else None
@@ -152,6 +153,17 @@ def correlated(data: Prepared, scores: ScoreTable | pd.DataFrame, wanted: Bootst
     known = {name: given.signatures.get(name, name) for name in data.evaluators}
     simulated = Simulation.of(given.simulated, known)
     return Correlations(result, recorded, given.kinds, simulated.data, frozenset(simulated.evaluators))
+
+
+def _left_out(data: Prepared) -> dict[str, dict[str, Any]]:
+    """Return how many ratings are left out of all evaluators because some have no score, and who has none."""
+    if data.n_left_out is None or not data.n_left_out.any():
+        return {}
+    n_left_out, missing = int(data.n_left_out.sum()), data.n_missing.sum(axis=1)
+    entering = int(data.entering.any(axis=0).sum())
+    at = np.flatnonzero(missing)[np.argsort(-missing[missing > 0], kind="stable")]
+    lacking = {data.evaluators[e]: int(missing[e]) for e in at}
+    return {"left_out": {"ratings": n_left_out, "of": n_left_out + entering, "missing": lacking}}
 
 
 def estimates(p: Prepared) -> dict[tuple[str, str], Estimates]:

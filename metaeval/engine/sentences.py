@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.counts import plural_of
+from metaeval.base.counts import counted, plural_of
 from metaeval.stats.regression.noisy_means import NoInterval
 
 if TYPE_CHECKING:
@@ -14,9 +14,13 @@ if TYPE_CHECKING:
     from metaeval.stats.resampling.bootstrap import Resampler
 
 
+_NAMED = 3
+"""Evaluators that a sentence names at most."""
+
+
 def policy_sentences(policy: Mapping[str, Any]) -> tuple[str, ...]:
     """Say in words what a policy does; a key without words of its own is shown as it is."""
-    words = {k: v for k, v in policy.items() if k not in ("levels", "coefficients", "bootstrap")}
+    words = {k: v for k, v in policy.items() if k not in ("levels", "coefficients", "bootstrap", "left_out")}
     out = []
     missing = words.pop("missing", None) or {}
     n_truth = {aspect: n for aspect, n in (words.pop("n_truth_missing", None) or {}).items() if n}
@@ -33,6 +37,7 @@ def policy_sentences(policy: Mapping[str, Any]) -> tuple[str, ...]:
     match words.pop("units", None):
         case "common":
             out.append("All evaluators are compared on the same units.")
+            out += left_out_sentences(policy)
         case "own":
             out.append("Each evaluator is compared on the units that it scored.")
     out += no_interval_sentences(words.pop("no_interval", None) or {})
@@ -40,6 +45,17 @@ def policy_sentences(policy: Mapping[str, Any]) -> tuple[str, ...]:
         f"{key.replace('_', ' ').capitalize()}: {value}." for key, value in words.items() if value is not None
     ]
     return tuple(out)
+
+
+def left_out_sentences(policy: Mapping[str, Any], least: float = 0) -> tuple[str, ...]:
+    """Say how many ratings of the truth are left out of all evaluators, if they are more than this share."""
+    told = policy.get("left_out")
+    if not told or told["ratings"] <= least * told["of"]:
+        return ()
+    missing = [f"{name}: {n:,}" for name, n in told["missing"].items()]
+    more = [f"and {counted(len(missing) - _NAMED, 'other')}"] if len(missing) > _NAMED else []
+    who = f" ({', '.join(missing[:_NAMED] + more)})" if missing else ""
+    return (f"{told['ratings']:,} of {told['of']:,} ratings are left out, because a score is missing{who}.",)
 
 
 WITHOUT_RESAMPLES = {

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval import __version__
-from metaeval.base.errors import KEPT, MetaevalError, StoppedError
+from metaeval.base.errors import KEPT, DataError, MetaevalError, StoppedError
 from metaeval.base.records import ScoreTable, Status
 from metaeval.engine.out_of_core.recorded import status_counts
 from metaeval.judging.batches import ask_by_batches
@@ -169,6 +169,7 @@ def carry_out(
                         )
                         stack.push(lambda kind, *_: kind is None and done_with())
                 truth = of_truth.whole()
+                _refuse_no_truth(truth, str(todo.truth))
                 if not finished_before:
                     folder.write_record(record)
                 ratings, loaded = truth_ratings(truth), None
@@ -188,6 +189,15 @@ def carry_out(
             why = str(error) or "interrupted"
             kept = f"{len(done)} of {len(todo.evaluators)} evaluators are kept in {todo.out}"
             raise StoppedError(f"{why}: the scores of {kept}; run the same command again to go on") from error
+
+
+def _refuse_no_truth(truth: ScoreTable, spec: str) -> None:
+    """Raise `DataError` if the data have no rating that the truth could be made of."""
+    if (truth.frame["status"] == Status.MISSING).all():
+        raise DataError(
+            f"the truth {spec} has no value for any unit; a mean takes a rating by each of its members: give "
+            "another truth, such as User() or Annotator('…') of one person"
+        )
 
 
 def counts_of(table: ScoreTable) -> dict[str, dict[str, int]]:

@@ -19,6 +19,7 @@ from scipy import stats
 import metaeval as me
 from metaeval.base.errors import DataError, RunFolderError, StoppedError, StudyError
 from metaeval.base.records import Correlation
+from metaeval.cli import main
 from metaeval.runs.folder import DETAILS, OUTPUTS, RATERS, TESTS, RunFolder
 from metaeval.study.commands.analyses import generators_of, power_of
 from metaeval.study.commands.details import details
@@ -134,6 +135,34 @@ def test_missing_truth_follows_the_policy(tiny: Path) -> None:
         frame = me.run(path).correlations.frame
         counts[fill] = frame[frame["aspect"] == "fitting"]["n_units"].max()
     assert counts == {"3": 18, "drop": 17}
+
+
+def test_what_missing_scores_take_from_all_evaluators_is_told(
+    study: Path, tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratings = pd.read_csv(tiny / "ratings.csv", dtype="str")
+    ratings[~((ratings["rater"] == "2") & (ratings["user_id"] == "u1"))].to_csv(
+        tiny / "ratings.csv", index=False
+    )
+    write_study(study, evaluators=EVALUATORS, missing="{truth: drop, score: drop}", tests="null")
+    assert main(["run", str(study)]) == 0
+    mean = "Mean(Annotator('1'), Annotator('2'))"
+    told = f"12 of 35 ratings are left out, because a score is missing ({mean}: 12)."
+    assert f"{told} To keep them, leave those evaluators out" in " ".join(capsys.readouterr().out.split())
+    assert told in Path("results/s/leaderboard.md").read_text()
+    frame = pd.read_csv("results/s/correlations.csv")
+    of_all = frame[(frame["level"] == "dataset") & (frame["aspect"] == "average")]
+    assert set(of_all["n_units"]) == {35 - 12}
+
+
+def test_a_truth_of_nothing_is_refused(tiny: Path) -> None:
+    ratings = pd.read_csv(tiny / "ratings.csv", dtype="str")
+    by_one = (ratings["rater"] == "1") == (ratings["user_id"] == "u1")
+    ratings[by_one & (ratings["rater"] != "user")].to_csv(tiny / "ratings.csv", index=False)
+    study = write_study(tiny.parent / "s.yaml", truth="\"Mean(Annotator('1'), Annotator('2'))\"")
+    with pytest.raises(DataError, match="has no value for any unit; a mean takes a rating by each"):
+        me.run(study)
+    assert not Path("results/s").exists()
 
 
 def test_a_bootstrap_is_recorded(tiny: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -216,7 +217,8 @@ def _notes(
     if not data.has_users:
         yield "The data name no users: items take their place."
     if n_folds > 1:
-        ties = " and ".join(f"{100 * of_none[name]:.1f} %" for name in found if name.startswith("pairs_"))
+        reached = [of_none[name] for name in found if name.startswith("pairs_")]
+        ties = " and ".join(f"{100 * share:.1f} %" for share in reached if not math.isnan(share))
         yield (
             "Pairs: the share of pairs of units that evaluator and truth order alike or both tie. The "
             f"difference of scores that counts as a tie was chosen on other {many} than it is used on "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -185,6 +186,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _row(line: Line, policy: Policy, bootstrap: Bootstrap) -> dict[str, Any]:
     row: dict[str, Any] = {"who": line.who, "against": line.against, "n_units": 0}
+    row |= {name: math.nan for v in policy.levels for name in (v, f"{v}_low", f"{v}_high")}
     found = _correlated(line, policy, policy.coefficients[:1], bootstrap)
     if found is None:
         return row

@@ -144,6 +144,8 @@ class Prepared:
     """Key column, in order → the code of each unit's value, shape (U,)."""
     labels: Mapping[str, pd.Index[Any]]
     """Key column → what the codes stand for."""
+    n_left_out: Ints | None = None
+    """Shape (A,): rated units left out of all evaluators, as some have no score; None if it was not asked."""
     used: Bools | None = None
     """Shape (A, U): units that enter for any evaluator, if these are some of the evaluators only."""
     found: dict[tuple[str, str], Estimates] = field(default_factory=dict, init=False, repr=False)
@@ -271,6 +273,7 @@ def under(policy: Policy, data: Aligned) -> Prepared:
         candidates &= ~data.example
     n_missing = candidates.sum(axis=2)
     mask: Bools | None = None
+    left_out: Ints | None = None
     if in_truth is not None or data.example is not None or (policy.score == "drop" and none.any()):
         mask = np.broadcast_to(judged, none.shape).copy()
         if policy.score == "drop":
@@ -287,6 +290,7 @@ def under(policy: Policy, data: Aligned) -> Prepared:
         common.meet(mask, n_units > 0)
         refuse_nothing_common(data.aspects, data.evaluators, n_units, common.shared.sum(axis=1))
         mask &= common.shared
+        left_out = (judged & ~common.shared).sum(axis=1)
     return Prepared(
         policy,
         data.evaluators,
@@ -299,6 +303,7 @@ def under(policy: Policy, data: Aligned) -> Prepared:
         {level: data.groupings[level] for level in policy.levels},
         data.keys,
         data.labels,
+        left_out,
     )
 
 

@@ -141,6 +141,16 @@ def test_annotators_who_share_no_unit_have_no_line() -> None:
     assert np.isnan(found["dataset"])
 
 
+def test_lines_of_whom_none_has_a_unit_have_no_numbers() -> None:
+    frame = ratings()
+    apart = frame[(frame["rater"] != "user") & ((frame["rater"] == "1") == (frame["generator"] < "2"))]
+    unknown = truth_of(frame, "user").assign(rating=np.nan)
+    sheet = people(unknown, apart, policy(), truth_raters={"1", "2"}, bootstrap=FEW)
+    assert sheet is not None
+    assert set(sheet.frame["n_units"]) == {0}
+    assert sheet.frame[["dataset", "dataset_low", "dataset_high"]].isna().all(axis=None)
+
+
 def test_many_annotators_are_not_paired() -> None:
     frame = ratings([f"p{i}" for i in range(9)], n_users=3)
     sheet = people(truth_of(frame, "user"), frame, policy(), bootstrap=FEW)
