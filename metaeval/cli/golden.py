@@ -54,6 +54,9 @@ def sample(data: str, *, n: int, by: str, out: Path, **options: Any) -> None:
 @_rater
 @_asked
 @click.option("--rubric", metavar="PROMPT", help="Show the questions and anchors of this prompt, or file.")
+@click.option(
+    "--pairs", is_flag=True, help="Show two explanations of the same item for the same user: which is better?"
+)
 @served
 @talk
 def label(folder: Path, *, port: int, no_browser: bool, **options: Any) -> None:

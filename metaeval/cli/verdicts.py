@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -63,14 +63,17 @@ def coherence(path: Path, *, map_file: Path | None, resamples: int, seed: int) -
 
 
 @verdicts.command()
-@click.argument("file", type=PATH)
+@click.argument("path", metavar="FILE|RUN", type=PATH)
+@click.option("--gold", type=PATH, help="Verdicts of others, such as people's: their majority is preferred.")
 @several("--by", "by", metavar="COLUMN", help="Count by this too.  [default: the columns that were kept]")
 @resampled()
 @prints_sheets()
-def accuracy(file: Path, by: tuple[str, ...], *, resamples: int, seed: int) -> Sheets:
-    """Hold the verdicts in FILE, made by `metaeval verdicts import`, against their gold preferences."""
-    from metaeval.sources.verdicts import kept_columns, read_verdicts
-    from metaeval.trust.verdicts.accuracy import accuracy_sheet
+def accuracy(path: Path, **options: Any) -> Sheets:
+    """Hold verdicts against gold preferences, or against the verdicts of people.
 
-    found = read_verdicts(file)
-    return [accuracy_sheet(found, by or kept_columns(found), resamples=resamples, seed=seed)]
+    FILE is made by `metaeval verdicts import`; RUN is the folder of a run with pairwise evaluators. What
+    people said with `metaeval golden label SET --pairs` is in SET/verdicts.csv.
+    """
+    from metaeval.study.commands.pairwise import accuracy_of
+
+    return [accuracy_of(path, **options)]

@@ -4,6 +4,9 @@ A row is one order of one pair. First come the keys that both texts have in comm
 ``second`` (generators, in the order of their names as text), ``aspect``, ``evaluator``, ``order`` (whose text
 was shown first), ``winner`` (``first``, ``second`` or ``tie``, whatever the order shown; empty without a
 verdict), ``status`` as of scores, and ``call``, the key of the reply in the store.
+
+A judge is asked in both orders. An evaluator without any pair in both was asked once about each, as people
+are, in an order that was drawn: its one verdict is what becomes of the pair.
 """
 
 from __future__ import annotations
@@ -79,8 +82,9 @@ def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         Key columns, ``first``, ``second``, ``aspect``, ``evaluator``; ``shown_first`` and ``shown_second``,
-        the codes of the winners (`WINNERS`) where first's, or second's, text was shown first; ``outcome``, a
-        position in `OUTCOMES`. Comparisons are in the order of their first rows.
+        the codes of the winners (`WINNERS`) where first's, or second's, text was shown first; ``due``, how
+        many verdicts there should be (1 of an evaluator that was asked once, else 2); ``outcome``, a position
+        in `OUTCOMES`. Comparisons are in the order of their first rows.
 
     Raises
     ------
@@ -101,12 +105,15 @@ def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:
         at = int(np.flatnonzero(pd.Series(cell).duplicated().to_numpy())[0])
         names = row_text(verdicts, at, [*by, "order"])
         raise DataError(f"two verdicts are on {names}; there must be one")
-    shown = np.full(2 * n, NO_VERDICT, np.int8)
-    shown[cell] = codes
+    shown, asked = np.full(2 * n, NO_VERDICT, np.int8), np.zeros(2 * n, dtype=bool)
+    shown[cell], asked[cell] = codes, True
     _, head = np.unique(group, return_index=True)
     found = verdicts[by].iloc[head].reset_index(drop=True)
-    found["shown_first"], found["shown_second"] = shown[0::2], shown[1::2]
-    found["outcome"] = outcomes(shown[0::2], shown[1::2])
+    one, two = found["shown_first"], found["shown_second"] = shown[0::2], shown[1::2]
+    twice = pd.Series(asked[0::2] & asked[1::2]).groupby(found["evaluator"].to_numpy()).transform("any")
+    found["due"] = np.where(twice, 2, 1)
+    only = np.where(asked[0::2], one, two)
+    found["outcome"] = np.where(twice, outcomes(one, two), outcomes(only, only))
     return found
 
 

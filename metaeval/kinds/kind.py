@@ -181,6 +181,10 @@ class StudyKind(ABC):
         del data
         return SIDES if self.labels.showing else {}
 
+    def of_pairs(self) -> StudyKind | None:
+        """Return the kind whose units are two of this one's side by side, for people to label; or None."""
+        return None
+
     def tables(self, data: DataOfKind) -> Sequence[pd.DataFrame]:
         """Return what is known of the units: some of the key columns, and others to tell units apart by."""
         columns = {column.name: list(column.texts) for column in self.unit_view(data, ()).columns}

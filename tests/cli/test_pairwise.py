@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from metaeval.cli import main
 from metaeval.cli.pairwise import pairwise
 from metaeval.cli.verdicts import verdicts
+from metaeval.trust.labelling.label_set import label_set
 from tests.study.runs import tiny_run
 
 MAP = """\
@@ -50,6 +52,24 @@ def test_pairwise_prints_its_tables(tiny: Path) -> None:
     found = json.loads(CliRunner().invoke(pairwise, given, catch_exceptions=False).stdout)
     assert set(found) == {"pairs", "ranking"}
     assert found["pairs"][0]["pairs"] == 18
+
+
+def test_a_pairwise_judge_is_held_against_people(tiny: Path) -> None:
+    run = tiny_run(tiny.parent, "run", evaluators="[\"Pairwise('simulated/x')\"]")
+    session = label_set("tiny", rater="anna", aspects=["clear"], pairs=True)
+    of_judge = pd.read_parquet(run / "verdicts.parquet").astype(str).query("aspect == 'clear'")
+    own = of_judge.query("order == 'first'").set_index(["user_id", "item_id", "first", "second"])["winner"]
+    for at, (*pair, order) in enumerate(session.units[:12]):
+        winner = own[tuple(pair)]
+        label = 0 if winner == "tie" else 1 if winner == order else -1
+        session.answer({"do": "label", "at": at, "aspect": "clear", "label": label})
+    given = ["accuracy", str(run), "--gold", "tiny/verdicts.csv", "--resamples", "50"]
+    done = CliRunner().invoke(verdicts, [*given, "--json"], catch_exceptions=False)
+    (row,) = json.loads(done.stdout)["accuracy"]
+    assert (row["aspect"], row["pairs"], row["right_first"]) == ("clear", 12, 12)
+    assert "(simulated)" in row["evaluator"]
+    done = CliRunner().invoke(verdicts, given, catch_exceptions=False)
+    assert "24 comparisons without a gold preference" in " ".join(done.stdout.split())
 
 
 @pytest.fixture

@@ -45,6 +45,15 @@ def test_an_order_that_was_not_asked_is_no_verdict() -> None:
     assert found["shown_second"].tolist() == [-1, 0]
 
 
+def test_whoever_was_asked_once_about_each_pair_has_one_verdict() -> None:
+    people = verdicts(("i1", "first", "first"), ("i2", "second", "tie"), ("i3", "second", ""))
+    judge = verdicts(("i1", "first", "first"), ("i2", "first", "tie"), ("i2", "second", "tie"))
+    found = comparisons_of(pd.concat([people.assign(evaluator="anna"), judge]))
+    assert [OUTCOMES[o] for o in found["outcome"]] == ["first", "tie", "failed", "failed", "tie"]
+    assert found["due"].tolist() == [1, 1, 1, 2, 2]
+    assert found["shown_first"].tolist() == [1, -1, -1, 1, 0]
+
+
 def test_points_of_first() -> None:
     codes = outcomes([1, 2, 0, 1, -1], [1, 2, 0, 2, 1])
     np.testing.assert_equal(points(codes), [1, 0, 0.5, 0.5, np.nan])

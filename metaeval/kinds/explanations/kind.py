@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from metaeval.engine.out_of_core.files import Parquet
     from metaeval.engine.sheet import Sheet
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+    from metaeval.kinds.kind import StudyKind
     from metaeval.kinds.scored import Scored
 
 
@@ -84,6 +85,12 @@ class Explanations(CorrelatedKind):
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""
         return reading.unit_view(data, aspects)
+
+    def of_pairs(self) -> StudyKind:
+        """Return the showings of two texts for the same item and user."""
+        from metaeval.kinds.explanations.pairwise.showings import ShownPairs
+
+        return ShownPairs()
 
     def tables(self, data: ExplanationSet) -> Sequence[pd.DataFrame]:
         """Return what is known of the explanations, and of the users."""

@@ -26,7 +26,7 @@ def unit_view(data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
     frame = data.explanations
     named = [c for c in ("item_title", *data.keys) if c in frame.columns]
     return UnitView(
-        tuple(UnitColumn(c, _TITLES[c], _texts(frame, c), c in data.keys) for c in named),
+        tuple(UnitColumn(c, _TITLES.get(c, c), _texts(frame, c), c in data.keys) for c in named),
         (
             UnitText("explanation", _texts(frame, "explanation")),
             *(

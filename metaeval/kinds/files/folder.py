@@ -36,6 +36,8 @@ _KIND = "explanations"
 """The kind of a data set that does not say which."""
 LABELLING, LABELLING_LOCK = "labelling.jsonl", ".labelling.lock"
 """How people labelled a data set, and what whoever changes its labels holds."""
+LABELLED_PAIRS = "verdicts"
+"""The table of what people said of two texts side by side."""
 
 
 def checked_by(path: object) -> str:
@@ -219,7 +221,8 @@ class DataFolder(Generic[D]):
             raise DataError(f"{str(target)!r} is a file; give a folder that does not exist yet")
         names = {p.name for p in target.iterdir()}
         own = {FILE, LABELLING, LABELLING_LOCK, *self.folders}
-        foreign = sorted(names - own - {f"{k}.{f}" for k in self.tables for f in FORMATS})
+        tables = (*self.tables, LABELLED_PAIRS)
+        foreign = sorted(names - own - {f"{k}.{f}" for k in tables for f in FORMATS})
         if foreign or (names and FILE not in names):
             held = foreign[0] if foreign else sorted(names)[0]
             raise DataError(

@@ -12,7 +12,8 @@ import pandas as pd
 
 from metaeval.base.errors import DataError
 from metaeval.base.files import replacing
-from metaeval.kinds.files.folder import FORMATS, LABELLING_LOCK, write_table
+from metaeval.base.records import FIRST, SECOND, TIE
+from metaeval.kinds.files.folder import FORMATS, LABELLED_PAIRS, LABELLING_LOCK, write_table
 from metaeval.sources.tables.table import read_table
 
 if TYPE_CHECKING:
@@ -81,8 +82,9 @@ class LabelTable:
         frame = self._read(self._path(folder))
         if frame is None:
             return found
-        labels = pd.to_numeric(frame[self.label], errors="coerce").tolist()
-        for who, name, label in zip(frame[self.rater], self._names(frame, keys), labels, strict=True):
+        for who, name, label in zip(
+            frame[self.rater], self._names(frame, keys), self._labels(frame), strict=True
+        ):
             if not math.isnan(label):
                 whole = name if self.aspect else (*name, aspect)
                 found.setdefault(str(who), {})[whole] = label
@@ -138,7 +140,7 @@ class LabelTable:
             if who == rater and name in left:
                 label = left.pop(name)
                 gone += [at] if label is None else []
-                values[at] = label if numeric else _text(label)
+                values[at] = label if numeric else self._cell(label, keys, name)
         table = frame.assign(**{self.label: values}).drop(index=frame.index[gone])
         columns = [*keys, *([self.aspect] if self.aspect else [])]
         new = [(name, label) for name, label in left.items() if label is not None]
@@ -146,10 +148,18 @@ class LabelTable:
             return table.reset_index(drop=True)
         more = pd.DataFrame([name for name, _ in new], columns=columns)
         more[self.rater] = rater
-        more[self.label] = [label if numeric else _text(label) for _, label in new]
+        more[self.label] = [label if numeric else self._cell(label, keys, name) for name, label in new]
         for column in table.columns.difference(more.columns):
             more[column] = ""  # further columns are unknown
         return pd.concat([table, more[list(table.columns)]], ignore_index=True)
+
+    def _labels(self, frame: pd.DataFrame) -> list[float]:
+        numbers: list[float] = pd.to_numeric(frame[self.label], errors="coerce").tolist()
+        return numbers
+
+    def _cell(self, label: float | None, keys: Sequence[str], name: tuple[str, ...]) -> str:
+        del keys, name
+        return "" if label is None else f"{label:.15g}"
 
     def _names(self, frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, ...]]:
         columns = [*keys, *([self.aspect] if self.aspect else [])]
@@ -170,11 +180,27 @@ class LabelTable:
         return frame.assign(**{self.aspect: ""}) if self.aspect and self.aspect not in frame else frame
 
 
+class WinnerTable(LabelTable):
+    """The same of pairs, whose label is the word for the winner, whichever side was shown first."""
+
+    __slots__ = ()
+
+    def _labels(self, frame: pd.DataFrame) -> list[float]:
+        label_of = {(order, winner): label for (order, label), winner in _WINNERS.items()}
+        said = zip(frame[self.showing], frame[self.label], strict=True)
+        return [label_of.get(key, math.nan) for key in said]
+
+    def _cell(self, label: float | None, keys: Sequence[str], name: tuple[str, ...]) -> str:
+        return "" if label is None else _WINNERS[name[list(keys).index(self.showing)], label]
+
+
+_WINNERS = {(FIRST, 1.0): FIRST, (FIRST, -1.0): SECOND, (SECOND, 1.0): SECOND, (SECOND, -1.0): FIRST} | {
+    (order, 0.0): TIE for order in (FIRST, SECOND)
+}
+"""The order shown and the label → the winner."""
 VERDICTS = LabelTable("scores", "evaluator", "score", showing="order", people=False)
 """Where verdicts on two sides stand, as those of other tools do."""
+WINNERS = WinnerTable(LABELLED_PAIRS, "evaluator", "winner", showing="order", people=False)
+"""Where verdicts on pairs of explanations stand, as `metaeval.evaluators.verdicts` says."""
 SIDES: dict[float, str] = {1: "the first", 0: "no difference", -1: "the second"}
 """What a verdict may be → its name."""
-
-
-def _text(label: float | None) -> str:
-    return "" if label is None else f"{label:.15g}"

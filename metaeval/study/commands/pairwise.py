@@ -12,13 +12,17 @@ from metaeval.base.simulation import REAL
 from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import open_run
 from metaeval.sources.verdict_orders import read_orders
-from metaeval.sources.verdicts import read_verdicts
+from metaeval.sources.verdicts import kept_columns, read_verdicts
+from metaeval.trust.verdicts.accuracy import accuracy_sheet, preferred_by
 from metaeval.trust.verdicts.sheets import pairwise_sheets
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    import pandas as pd
+
+    from metaeval.base.records import ScoreTable
     from metaeval.engine.sheet import Sheet
     from metaeval.evaluators.verdicts import Flips
 
@@ -72,16 +76,7 @@ def pairwise_of(
     MetaevalError
         If there are no verdicts, or none of an evaluator of that name.
     """
-    if Path(path).is_file():
-        verdicts, scores = read_verdicts(path), None
-    else:
-        run = open_run(path)
-        if run.verdicts is None:
-            raise MetaevalError(
-                f"the run in {path} has no verdicts on pairs; give its study a pairwise evaluator, such as "
-                "Pairwise('openai/gpt-4o')"
-            )
-        verdicts, scores = run.verdicts, run.scores
+    verdicts, scores = _recorded(path)
     known = [str(e) for e in verdicts["evaluator"].unique()]
     for name in evaluators:
         one_of(name, known, "there are no verdicts of an evaluator", "there are")
@@ -94,3 +89,42 @@ def pairwise_of(
         seed=seed,
         simulated=scores.simulation if scores else REAL,
     )
+
+
+def accuracy_of(
+    path: str | os.PathLike[str],
+    by: Sequence[str] = (),
+    *,
+    gold: str | os.PathLike[str] | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Sheet:
+    """Hold the verdicts of a finished run, or of a file, against gold preferences.
+
+    The options are those of `metaeval verdicts accuracy`. ``gold`` is a file of others' verdicts; without it
+    the gold preferences are those in the file at ``path``.
+
+    Raises
+    ------
+    MetaevalError
+        If there are no verdicts, or no gold preferences of them.
+    """
+    verdicts, scores = _recorded(path)
+    if gold is not None:
+        verdicts = preferred_by(read_verdicts(gold), verdicts)
+    groups = by or (() if scores else kept_columns(verdicts))
+    simulated = scores.simulation if scores else REAL
+    return accuracy_sheet(verdicts, groups, resamples=resamples, seed=seed, simulated=simulated)
+
+
+def _recorded(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, ScoreTable | None]:
+    """Return the verdicts in a file, or those of a finished run and its scores."""
+    if not Path(path).is_dir():
+        return read_verdicts(path), None
+    run = open_run(path)
+    if run.verdicts is None:
+        raise MetaevalError(
+            f"the run in {path} has no verdicts on pairs; give its study a pairwise evaluator, such as "
+            "Pairwise('openai/gpt-4o')"
+        )
+    return run.verdicts, run.scores

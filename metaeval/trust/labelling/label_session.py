@@ -144,9 +144,10 @@ class LabelSession:
             case "show":
                 return self._next(0) if at is None else at
             case "label" if at is not None:
-                aspect, label = str(request.get("aspect")), self._on_scale(request.get("label"))
+                aspect = str(request.get("aspect"))
                 if aspect not in self._aspects[at]:
                     raise DataError(unknown("there is no aspect", aspect, self._aspects[at]))
+                label = self._on_scale(aspect, request.get("label"))
                 before = self._complete(at)
                 was = self._labels.get((*self.units[at], aspect))
                 self._record("label", at, {"aspect": aspect, "label": label, "was": was})
@@ -168,8 +169,8 @@ class LabelSession:
                 raise DataError("there is nothing to undo")
         raise DataError("the page may ask to show, label, skip, note or undo, and must say of which unit")
 
-    def _on_scale(self, label: object) -> float:
-        scale = self.data.scale
+    def _on_scale(self, aspect: str, label: object) -> float:
+        scale = self.data.scale.of(aspect)
         if isinstance(label, bool) or not isinstance(label, int | float) or label not in scale:
             raise DataError(f"the label {label!r} is not on the scale; allowed are {scale}")
         return float(label)
@@ -233,7 +234,6 @@ class LabelSession:
             "labelled": sum(map(self._complete, range(len(self.units)))),
             "skipped": [u for u in sorted(self._skipped) if not self._complete(u)],
             "undo": bool(self._done),
-            "scale": self._shown.scale(),
             "agreement": list(self._agreement()) if agreement else None,
             "unit": None if at is None else self._unit(at),
         }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.base.records import DataOfKind
+    from metaeval.kinds.kind import StudyKind
     from metaeval.llm.prompts.rubric import Rubric
 
 
@@ -28,8 +29,9 @@ def label_set(
     rater: str,
     aspects: Sequence[str] = (),
     rubric: str | None = None,
+    pairs: bool = False,
 ) -> LabelSession:
-    """Open the data set in a folder: its labels go into its own table.
+    """Open the data set in a folder: its labels go into a table of its own.
 
     Units come in an order that says nothing of them, and is the same for every rater.
 
@@ -41,6 +43,8 @@ def label_set(
         Aspects to label; all, if empty.
     rubric
         A prompt with a rubric, by its name or file: its questions and anchors are shown.
+    pairs
+        Show every two explanations of an item for a user, and ask which is better.
 
     Raises
     ------
@@ -51,6 +55,8 @@ def label_set(
     if not place.is_dir():
         raise DataError(f"there is no folder {str(place)!r}; labels are written into that of the data set")
     kind = kind_named(kind_of(place))
+    if pairs:
+        kind = _of_pairs(kind, rubric)
     data = kind.load(place.resolve())
     if kind.labels.people and not kind.labels.is_in(place):
         raise DataError(
@@ -65,6 +71,17 @@ def label_set(
     asked = dict.fromkeys(order, tuple(aspects or data.aspects))
     shown = rubric_of(rubric, data, tuple(aspects or data.aspects))
     return LabelSession(kind, data, place, kind.labels, rater=rater, asked=asked, rubric=shown)
+
+
+def _of_pairs(kind: StudyKind, rubric: str | None) -> StudyKind:
+    found = kind.of_pairs()
+    if found is None:
+        raise DataError(
+            f"--pairs is for explanations; label this data set, of kind {kind.name!r}, without it"
+        )
+    if rubric is not None:
+        raise DataError("the anchors of --rubric are for single texts; leave it out, or leave --pairs out")
+    return found
 
 
 def rubric_of(prompt: str | None, data: DataOfKind, aspects: Sequence[str]) -> Rubric | None:

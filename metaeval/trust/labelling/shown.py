@@ -9,7 +9,7 @@ from metaeval.base.keys import compared_key
 from metaeval.trust.labelling.golden_files import keys_of
 
 if TYPE_CHECKING:
-    from metaeval.base.records import DataOfKind
+    from metaeval.base.records import DataOfKind, Scale
     from metaeval.kinds.kind import StudyKind
     from metaeval.llm.prompts.rubric import Rubric
 
@@ -66,11 +66,12 @@ class Shown:
             "statement": self._data.aspects[name],
             "question": dimension.question if dimension else "",
             "anchors": [{"level": f"{anchor.level:g}", "text": anchor.text} for anchor in anchors],
+            "scale": self._scale(self._data.scale.of(name)),
         }
 
-    def scale(self) -> dict[str, Any]:
-        """Return the scale, and its labels with the key of each where there are not too many."""
-        scale, names = self._data.scale, self._names
+    def _scale(self, scale: Scale) -> dict[str, Any]:
+        """Return a scale, and its labels with the key of each where there are not too many."""
+        names = self._names
         ends = {"min": scale.min, "max": scale.max, "step": 1 if scale.integer else "any", "text": str(scale)}
         if not scale.integer or scale.max - scale.min >= _MOST:
             return {**ends, "choices": None}

@@ -8,9 +8,10 @@ import numpy as np
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, nearest
-from metaeval.base.records import FIRST, SECOND
+from metaeval.base.records import FIRST, SECOND, TIE
+from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, comparisons_of, pair_keys
+from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, comparisons_of, pair_keys, points
 from metaeval.trust.verdicts.rates import FIRST_NOTE, FIRST_SHARE, intervals_note, with_first_shares
 
 if TYPE_CHECKING:
@@ -18,13 +19,20 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from metaeval.base.simulation import Simulation
+
 _NAMED = (WINNERS.index(FIRST), WINNERS.index(SECOND))
 ALL = "all"
 """The group of all pairs."""
 
 
 def accuracy_sheet(
-    verdicts: pd.DataFrame, by: Sequence[str] = (), *, resamples: int = 10_000, seed: int = 0
+    verdicts: pd.DataFrame,
+    by: Sequence[str] = (),
+    *,
+    resamples: int = 10_000,
+    seed: int = 0,
+    simulated: Simulation = REAL,
 ) -> Sheet:
     """Count right verdicts of each evaluator, over all pairs and within each group.
 
@@ -36,6 +44,8 @@ def accuracy_sheet(
         Columns that name a group.
     resamples, seed
         Of users, or of items in verdicts without users.
+    simulated
+        Whether the data are, and which evaluators.
 
     Returns
     -------
@@ -64,14 +74,44 @@ def accuracy_sheet(
     frame = pd.DataFrame(rows)
     place = {name: i for i, name in enumerate(dict.fromkeys(frame["evaluator"]))}
     frame = frame.sort_values("evaluator", key=lambda c: c.map(place), kind="stable", ignore_index=True)
-    return _sheet(frame, by, len(compared) - len(known), intervals_note(verdicts, resamples, seed))
+    shown = simulated.among(map(str, frame["evaluator"].unique()))
+    frame["evaluator"] = frame["evaluator"].astype(str).map(simulated.label)
+    how = intervals_note(verdicts, resamples, seed)
+    return _sheet(frame, by, len(compared) - len(known), how, shown)
+
+
+def preferred_by(gold: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Return verdicts with what others prefer as ``gold``: the majority, or a tie where none is.
+
+    Parameters
+    ----------
+    gold, verdicts
+        See `metaeval.evaluators.verdicts`. A pair on which ``gold`` says nothing has no gold preference.
+
+    Raises
+    ------
+    DataError
+        If either is not valid, or they do not name pairs by the same columns.
+    """
+    by = [*pair_keys(verdicts), FIRST, SECOND, "aspect"]
+    said = comparisons_of(gold)
+    if pair_keys(gold) != pair_keys(verdicts):
+        named = [", ".join(pair_keys(frame)) for frame in (gold, verdicts)]
+        raise DataError(f"the gold preferences name pairs by {named[0]}, and the verdicts by {named[1]}")
+    votes = said.assign(votes=points(said["outcome"]) - 0.5).dropna(subset=["votes"])
+    votes[by] = votes[by].astype(str)
+    total = votes.groupby(by, as_index=False)["votes"].sum()
+    total["gold"] = np.select([total["votes"] > 0, total["votes"] < 0], [FIRST, SECOND], TIE)
+    plain = verdicts.drop(columns="gold", errors="ignore").astype(dict.fromkeys(by, str))
+    return plain.merge(total[[*by, "gold"]], on=by, how="left").fillna({"gold": ""})
 
 
 def _with_gold(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Return the comparisons with the codes of their gold preferences, and their groups."""
     if "gold" not in verdicts:
         raise DataError(
-            "the verdicts have no column 'gold'; say in the map where the right ones stand, and import again"
+            "the verdicts have no column 'gold'; give others' verdicts with --gold, or say in the map where "
+            "the right ones stand, and import again"
         )
     for column in by:
         if column not in verdicts:
@@ -103,8 +143,9 @@ def _rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict
     one, two = (comparisons[c].to_numpy() for c in ("shown_first", "shown_second"))
     right = np.stack([one == gold, two == gold])
     hits = here * right.sum(axis=0)[:, None]
-    shares = with_first_shares(comparisons, here, hits, here * 2, resamples=resamples, seed=seed)
-    missing = (np.stack([one, two]) == NO_VERDICT).sum(axis=0)
+    due = comparisons["due"].to_numpy()
+    shares = with_first_shares(comparisons, here, hits, here * due[:, None], resamples=resamples, seed=seed)
+    missing = due - (np.stack([one, two]) != NO_VERDICT).sum(axis=0)
     same = (one == two) & np.isin(one, _NAMED)
     for mine, name, (accuracy, first_share) in zip(here.T, names, shares, strict=True):
         yield {
@@ -120,7 +161,7 @@ def _rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict
         }
 
 
-def _sheet(frame: pd.DataFrame, by: Sequence[str], without: int, how: str) -> Sheet:
+def _sheet(frame: pd.DataFrame, by: Sequence[str], without: int, how: str, simulated: Simulation) -> Sheet:
     aspects = [Column("aspect", "Aspect")] if (frame["aspect"] != "").any() else []
     groups = [Column("group", ", ".join(by).capitalize())] if by else []
     notes = [
@@ -146,4 +187,4 @@ def _sheet(frame: pd.DataFrame, by: Sequence[str], without: int, how: str) -> Sh
         Column("accuracy", "Accuracy", "share", "accuracy_low", "accuracy_high"),
         FIRST_SHARE,
     )
-    return Sheet("accuracy", "Verdicts against gold preferences", frame, columns, tuple(notes))
+    return Sheet("accuracy", "Verdicts against gold preferences", frame, columns, tuple(notes), simulated)

@@ -38,7 +38,7 @@ _PAIRS = (
     FIRST_SHARE,
 )
 _OF_PAIRS = (
-    "Every pair is asked about in both orders.",
+    "Every pair is asked about in both orders; people say it once, in an order that is drawn.",
     "A win, or a tie, counts only if both orders say so; a flip is a pair on which they differ.",
     "A pair has failed where an order has no verdict.",
     "Share of flips: of the pairs with two verdicts.",
@@ -117,7 +117,7 @@ def _pairs_rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterato
     outcome = comparisons["outcome"].to_numpy()
     names = [str(a) for a in comparisons["aspect"].unique()]
     here = np.stack([aspects == a for a in names], axis=1)
-    valid = (outcome >= 0)[:, None] & here
+    valid = ((outcome >= 0) & (comparisons["due"] == 2).to_numpy())[:, None] & here
     hits = valid & (outcome == FLIP)[:, None]
     shares = with_first_shares(comparisons, here, hits, valid, resamples=resamples, seed=seed)
     for mine, name, (flip_share, first_share) in zip(here.T, names, shares, strict=True):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from metaeval.base.errors import DataError
 from metaeval.kinds.files.folder import write_table
-from metaeval.kinds.files.labels import VERDICTS, LabelTable, alone
+from metaeval.kinds.files.labels import VERDICTS, WINNERS, LabelTable, alone
+from metaeval.sources.verdicts import read_verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 KEYS = ("user_id", "item_id")
 TABLE = LabelTable()
 NAMES = st.tuples(st.sampled_from(["u1", "007"]), st.sampled_from(["i,1", "i2"]), st.sampled_from("ab"))
+SIDE = ("first", "second")
 LABELS = st.integers(1, 5).map(float)
 
 
@@ -63,6 +65,22 @@ def test_a_table_that_is_not_there_is_made(tmp_path: Path) -> None:
     VERDICTS.put(tmp_path, "anna", keys, {("u", "i", "second", "preference"): -1})
     made = (tmp_path / "scores.csv").read_text(encoding="utf-8").splitlines()
     assert made == ["user_id,item_id,order,evaluator,aspect,score", "u,i,second,anna,preference,-1"]
+
+
+def test_a_winner_is_the_same_text_whichever_was_shown_first(tmp_path: Path) -> None:
+    keys = (*KEYS, "first", "second", "order")
+    said = {("u", f"{order}{label}", "x", "y", order, "a"): label for order in SIDE for label in (1, 0, -1)}
+    WINNERS.put(tmp_path, "anna", keys, said)
+    assert WINNERS.given(tmp_path, keys, "") == {"anna": said}
+    won = {
+        row["item_id"]: row["winner"] for row in read_verdicts(tmp_path / "verdicts.csv").to_dict("records")
+    }
+    assert won == {
+        "first1": "first", "first0": "tie", "first-1": "second",
+        "second1": "second", "second0": "tie", "second-1": "first",
+    }  # fmt: skip
+    WINNERS.put(tmp_path, "anna", keys, dict.fromkeys(said))
+    assert WINNERS.given(tmp_path, keys, "") == {}
 
 
 def test_what_a_killed_process_left_is_cleared(tmp_path: Path) -> None:

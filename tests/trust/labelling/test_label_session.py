@@ -17,11 +17,14 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Scale
 from metaeval.kinds.explanations.data.loading import from_frames, save
 from metaeval.kinds.kind import KINDS
+from metaeval.sources.verdicts import read_verdicts
+from metaeval.study.commands.pairwise import pairwise_of
 from metaeval.trust.labelling.golden_files import export_labels
 from metaeval.trust.labelling.golden_import import import_labels
 from metaeval.trust.labelling.label_set import label_set
 from tests.conftest import ROOT
 from tests.kinds.toy import YES_NO
+from tests.tiny import REFERENCE, TEXTS
 from tests.trust.saving import read_rows, save_rows
 
 if TYPE_CHECKING:
@@ -203,9 +206,74 @@ def test_sides_are_shuffled_per_rater_and_what_was_first_is_recorded(tmp_path: P
     assert set(scores[list(data.keys)].itertuples(index=False, name=None)) == set(anna.units[:8])
     assert say(bert, "show", agreement=True)["agreement"] == [EQUAL]
     state = say(anna, "show")
-    assert [c["name"] for c in state["scale"]["choices"]] == ["the first", "no difference", "the second"]
-    assert [(c["key"], c["label"]) for c in state["scale"]["choices"]] == [("1", 1), ("2", 0), ("3", -1)]
+    scale = state["unit"]["aspects"][0]["scale"]
+    assert [c["name"] for c in scale["choices"]] == ["the first", "no difference", "the second"]
+    assert [(c["key"], c["label"]) for c in scale["choices"]] == [("1", 1), ("2", 0), ("3", -1)]
     assert [part["title"] for part in state["unit"]["parts"]][:2] == ["shown first", "shown second"]
+
+
+def test_two_texts_of_a_user_and_item_are_shown_side_by_side(tiny: Path) -> None:
+    anna, bert = (label_set("tiny", rater=who, pairs=True) for who in ("anna", "bert"))
+    assert len(anna.units) == 3 * 2 * 3  # users, items, pairs of three generators
+    assert [key[:4] for key in anna.units] == [key[:4] for key in bert.units]
+    assert 0 < sum(a == b for a, b in zip(anna.units, bert.units, strict=True)) < 18
+    better = {"short": 1, "long": 2, "none|such": 0}
+    for session in (anna, bert):
+        for at, (*_, one, two, order) in enumerate(session.units[:8]):
+            unit_ = say(session, "show", at)["unit"]
+            first, second = (one, two) if order == "first" else (two, one)
+            assert [p["text"] for p in unit_["parts"]] == [TEXTS[first], TEXTS[second], REFERENCE]
+            assert [p["title"] for p in unit_["parts"]] == ["shown first", "shown second", "reference"]
+            say(session, "label", at, aspect="clear", label=1 if better[first] > better[second] else -1)
+            assert not {"generator", *better} & set(json.dumps(unit_).split('"'))
+    assert say(label_set("tiny", rater="bert", pairs=True), "show", 7)["unit"]["aspects"][0]["label"]
+    assert say(anna, "show", agreement=True)["agreement"][0].startswith("bert: 100% of 8 labels are equal")
+    found = read_verdicts("tiny/verdicts.csv")
+    winner = found["first"].where(found["winner"] == "first", found["second"])
+    assert (
+        winner == found[["first", "second"]].apply(lambda s: max(s, key=better.__getitem__), axis=1)
+    ).all()
+    assert set(found.query("evaluator == 'anna'")["order"]) == {"first", "second"}
+    pairs, ranking = pairwise_of("tiny/verdicts.csv", ["anna"], resamples=20)
+    assert pairs.frame[["wins", "flips", "failed"]].to_numpy().tolist() == [[8, 0, 0]]
+    assert ranking.frame["generator"].tolist() == ["long", "short", "none|such"]
+    say(anna, "undo")
+    assert len(read_verdicts("tiny/verdicts.csv")) == 15
+    # The labels of single texts are others, in a table of their own.
+    assert say(label_set("tiny", rater="anna"), "show")["labelled"] == 0
+
+
+def test_pairs_are_of_texts_that_differ_in_the_generator(tiny: Path) -> None:
+    with pytest.raises(MetaevalError, match="leave it out, or leave --pairs out"):
+        label_set("tiny", rater="anna", pairs=True, rubric="rubric")
+    with pytest.raises(MetaevalError, match=r"--pairs is for explanations; .* of kind 'slates'"):
+        label_set(shutil.copytree(ROOT / "data" / "slates", "slates"), rater="anna", pairs=True)
+    path = tiny / "explanations.csv"
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if ",long," not in line]
+    path.write_text("\n".join(line for line in lines if ",none|such," not in line), encoding="utf-8")
+    for table in ("ratings", "scores"):
+        file = tiny / f"{table}.csv"
+        frame = pd.read_csv(file, dtype=str)
+        frame[frame["generator"] == "short"].to_csv(file, index=False)
+    with pytest.raises(MetaevalError, match="there is nothing to compare; leave --pairs out"):
+        label_set("tiny", rater="anna", pairs=True)
+
+
+def test_aspects_may_have_scales_of_their_own(tiny: Path) -> None:
+    path = tiny / "dataset.yaml"
+    own = "clear: {statement: I see why, scale: {min: 1, max: 3}}"
+    text = path.read_text(encoding="utf-8").replace("clear: I understand why this was recommended", own)
+    path.write_text(text, encoding="utf-8")
+    for table, column in (("ratings", "rating"), ("scores", "score")):
+        frame = pd.read_csv(tiny / f"{table}.csv")
+        frame.loc[frame["aspect"] == "clear", column] = 2
+        frame.to_csv(tiny / f"{table}.csv", index=False)
+    session = label_set("tiny", rater="anna")
+    keys = [[c["key"] for c in a["scale"]["choices"]] for a in say(session, "show")["unit"]["aspects"]]
+    assert keys == [["1", "2", "3"], ["1", "2", "3", "4", "5"]]
+    with pytest.raises(MetaevalError, match="allowed are integers from 1 to 3"):
+        say(session, "label", 0, aspect="clear", label=4)
+    unit(session, 0, 3, 4)
 
 
 @pytest.mark.parametrize("kind", ["slates", "exposure"])
@@ -228,7 +296,8 @@ def test_labels_of_relevance_have_their_names(tmp_path: Path) -> None:
     session = label_set(folder, rater="anna")
     state = say(session, "label", 0, aspect="relevance", label=3)
     names = ["not interested", "somewhat interested", "interested", "very interested"]
-    assert [(c["key"], c["name"]) for c in state["scale"]["choices"]] == list(zip("0123", names, strict=True))
+    scale = state["unit"]["aspects"][0]["scale"]
+    assert [(c["key"], c["name"]) for c in scale["choices"]] == list(zip("0123", names, strict=True))
     assert {part["title"] for part in state["unit"]["parts"]} >= {"item", "history of the user"}
     own = me.load(folder).ratings.query("rater == 'anna'")
     assert own[["user_id", "item_id", "rating"]].to_numpy().tolist() == [[*session.units[0], 3.0]]
@@ -251,7 +320,7 @@ def test_scales_without_keys_are_typed(tiny: Path) -> None:
         path.read_text(encoding="utf-8").replace("integer: true", "integer: false"), encoding="utf-8"
     )
     session = label_set("tiny", rater="anna")
-    assert say(session, "show")["scale"] == {
+    assert say(session, "show")["unit"]["aspects"][0]["scale"] == {
         "min": 1, "max": 5, "step": "any", "text": "numbers from 1 to 5", "choices": None
     }  # fmt: skip
     say(session, "label", 0, aspect="clear", label=2.25)
@@ -262,7 +331,7 @@ def test_a_label_that_is_no_digit_has_a_key_and_its_name(tiny: Path) -> None:
     path = tiny / "dataset.yaml"
     text = path.read_text(encoding="utf-8").replace("{min: 1,", "{min: -1,")
     path.write_text(text, encoding="utf-8")
-    choices = say(label_set("tiny", rater="anna"), "show")["scale"]["choices"]
+    choices = say(label_set("tiny", rater="anna"), "show")["unit"]["aspects"][0]["scale"]["choices"]
     assert [(c["label"], c["key"], c["name"]) for c in choices[:3]] == [
         (-1, "1", "-1"),
         (0, "2", "0"),

@@ -10,7 +10,7 @@ import pytest
 
 from metaeval.base.errors import DataError
 from metaeval.sources.verdicts import import_verdicts
-from metaeval.trust.verdicts.accuracy import accuracy_sheet
+from metaeval.trust.verdicts.accuracy import accuracy_sheet, preferred_by
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -53,6 +53,31 @@ def test_counts_by_hand() -> None:
     assert row["first_share"] == pytest.approx(4 / 10)
     assert row["accuracy_low"] < row["accuracy"] < row["accuracy_high"]
     assert "1 comparison without a gold preference" in " ".join(sheet.notes)
+
+
+def test_of_people_one_verdict_per_pair_is_due() -> None:
+    frame = verdicts(("1", "first", "", "first"), ("2", "second", "", "first")).query("order == 'first'")
+    (row,) = accuracy_sheet(frame, resamples=20).frame.to_dict("records")
+    assert (row["accuracy"], row["missing"], row["right_first"]) == (0.5, 0, 1)
+
+
+def test_the_majority_of_people_is_the_gold_preference() -> None:
+    judge = verdicts(*((item, "first", "second", "tie") for item in "12345"))
+    said = {"1": "first first second", "2": "second tie", "3": "first second", "4": "tie tie first"}
+    people = [
+        {"item_id": item, "order": "second", "winner": winner, "evaluator": who}
+        for item, words in said.items()
+        for who, winner in zip("abc", words.split(), strict=False)
+    ]
+    gold = pd.DataFrame(people).assign(first="a", second="b", aspect="").sort_values("evaluator")
+    found = preferred_by(
+        gold[["item_id", "first", "second", "aspect", "evaluator", "order", "winner"]], judge
+    )
+    preferred = dict(zip(found["item_id"], found["gold"], strict=True))
+    assert preferred == {"1": "first", "2": "second", "3": "tie", "4": "first", "5": ""}
+    assert found[judge.columns.drop("gold")].equals(judge.drop(columns="gold"))
+    with pytest.raises(DataError, match="name pairs by user_id, item_id, and the verdicts by item_id"):
+        preferred_by(gold.assign(user_id="u")[["user_id", "item_id", *gold.columns[1:]]], judge)
 
 
 def test_groups_and_evaluators() -> None:

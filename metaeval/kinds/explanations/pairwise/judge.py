@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from metaeval.base.errors import DataError, SpecError
+from metaeval.base.errors import SpecError
 from metaeval.base.records import FIRST, SECOND, TIE, ScoreTable
 from metaeval.evaluators.arguments import check_integer
 from metaeval.evaluators.grid import Grid, frame_of
@@ -22,13 +22,12 @@ from metaeval.kinds.explanations.pairwise.pairings import (
     SELECTIONS,
     SWISS,
     all_matches,
-    groups_of,
+    compared_groups,
     sampled_matches,
     swiss_matches,
 )
 from metaeval.kinds.explanations.pairwise.prompt import pair_messages
 from metaeval.kinds.explanations.profiles import ShowsProfile
-from metaeval.kinds.explanations.text.texts import explanations_of
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Choice
 
@@ -161,16 +160,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
         return compared.grid(self.aggregate, self.per, cast("Flips", self.flips), self.seed)
 
     def _groups(self, data: ExplanationSet) -> list[PairGroup]:
-        if "generator" not in data.keys:
-            raise DataError(f"data set {data.name!r} has no generators, so there are no pairs to compare")
-        units = [unit for unit, text in enumerate(explanations_of(data, self)) if text is not None]
-        groups = [group for group in groups_of(data, units) if len(group.units) > 1]
-        if not groups:
-            raise DataError(
-                f"data set {data.name!r} has no two explanations of the same item for the same user, so "
-                f"there is nothing for {type(self).__name__} to compare; take Judge('{self.model}')"
-            )
-        return groups
+        return compared_groups(data, self, f"take Judge('{self.model}')")
 
     def _chosen(
         self,

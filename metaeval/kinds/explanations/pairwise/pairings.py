@@ -6,7 +6,9 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from metaeval.base.errors import DataError
 from metaeval.evaluators.grid import rows_of
+from metaeval.kinds.explanations.text.texts import explanations_of
 from metaeval.stats.resampling.draws import permutation
 
 if TYPE_CHECKING:
@@ -50,6 +52,33 @@ def groups_of(data: ExplanationSet, units: Iterable[int]) -> list[PairGroup]:
     return [
         PairGroup(key, tuple(sorted(of, key=lambda unit: rows[unit][width]))) for key, of in found.items()
     ]
+
+
+def compared_groups(data: ExplanationSet, who: object, instead: str) -> list[PairGroup]:
+    """Return the groups of at least two texts.
+
+    Parameters
+    ----------
+    who
+        Compares them.
+    instead
+        What to do where there are none.
+
+    Raises
+    ------
+    DataError
+        If there are none.
+    """
+    if "generator" not in data.keys:
+        raise DataError(f"data set {data.name!r} has no generators, so there are no pairs to compare")
+    units = [unit for unit, text in enumerate(explanations_of(data, who)) if text is not None]
+    groups = [group for group in groups_of(data, units) if len(group.units) > 1]
+    if not groups:
+        raise DataError(
+            f"data set {data.name!r} has no two explanations of the same item for the same user, so "
+            f"there is nothing to compare; {instead}"
+        )
+    return groups
 
 
 def all_matches(groups: Sequence[PairGroup]) -> list[Match]:
