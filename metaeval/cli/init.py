@@ -53,11 +53,10 @@ def init(
 
     TABLE is a CSV file (any separator and encoding), TSV, XLSX, JSON, JSONL or Parquet, a folder of the
     datasets library, or hf://OWNER/NAME. Writes a map (which column is what), the data set and a study file,
-    each with comments, and says how to run it.
+    each with comments, and says how to run it. Of a data set that is there already, it writes the study.
     """
     if not yes and not sys.stdin.isatty():
         raise click.UsageError("there is no terminal to ask on; take what is proposed with --yes")
-    from metaeval.kinds.files.loading import summary
     from metaeval.study.commands.start import STUDY, start
 
     def ask(question: str, default: str, read: Callable[[str], Answer]) -> Answer:
@@ -73,11 +72,11 @@ def init(
         found: Answer = click.prompt(question, default=default, value_proc=understood, err=is_on("json"))
         return found
 
-    name = Path(table.rstrip("/")).stem
-    folder = out or Path(f"{name}-study" if Path(name).resolve() == Path(table).resolve() else name)
+    name = Path(table).resolve().stem
+    folder = out or Path(f"{name}-study" if Path(table).is_dir() else name)
     made = start(table, folder, said=said, ask=ask, tell=tell, split=split, force=force)
     for note in made.notes:
         tell(f"Note: {note}")
-    tell(f"Wrote {folder}: map.yaml, study.yaml and the data set ({summary(made.data)})")
+    tell(f"Wrote {folder}: {made.told}")
     tell(f"Next: metaeval run {shlex.quote(str(folder / STUDY))}")
     tell_json({"folder": str(folder), "units": len(made.data), "notes": made.notes})

@@ -143,7 +143,7 @@ def _check_clusters(study: Study, data: DataSet) -> None:
 
 
 def _place(study: Study) -> Path | str:
-    """Return where the data set is: on the hub, in a folder from here or from the study file, or bundled."""
+    """Return where the data set is: on the hub, in a folder from the study file or from here, or bundled."""
     if study.dataset.startswith("hf://"):
         return study.dataset
     if study.dataset == IN_MEMORY:
@@ -153,7 +153,7 @@ def _place(study: Study) -> Path | str:
             "dataset",
         )
     given = Path(study.dataset).expanduser()
-    bases = [Path(), *([study.folder, study.folder.parent] if study.folder else [])]
+    bases = [study.folder, Path(), study.folder.parent] if study.folder else [Path()]
     places = [given] if given.is_absolute() else [*(base / given for base in bases), bundled(study.dataset)]
     for place in places:
         if place.is_dir():

@@ -8,6 +8,7 @@ import os
 import pty
 import random
 import shlex
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ import metaeval as me
 from metaeval.base.records import Scale
 from metaeval.cli import main
 from metaeval.kinds.explanations.data.tables.importer import import_table
+from metaeval.study.plan import plan
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -312,7 +314,7 @@ def test_what_cannot_be_done_is_one_sentence_and_nothing_is_written(
     assert sorted(p.name for p in here.rglob("*")) == before
 
 
-def test_a_saved_folder_is_left_alone_and_a_data_set_is_known(here: Path, capsys) -> None:
+def test_a_saved_folder_is_left_alone_and_a_study_is_known(here: Path, capsys) -> None:
     import datasets
 
     datasets.disable_progress_bars()
@@ -323,10 +325,46 @@ def test_a_saved_folder_is_left_alone_and_a_data_set_is_known(here: Path, capsys
     assert {p.name for p in (here / "saved").iterdir()} == before
     assert me.load(here / "saved-study" / "data").aspects == {"fun": "fun"}
     capsys.readouterr()
-    assert main(["init", "saved-study/data", "--yes"]) == 2
-    assert "saved-study/data is a data set already" in capsys.readouterr().err
     assert main(["init", "saved-study", "--yes"]) == 2
-    assert "saved-study/data is a data set already" in capsys.readouterr().err
+    said = "saved-study holds a study already: metaeval run saved-study/study.yaml"
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_data_set_gets_a_study_and_stays_where_it_is(
+    here: Path, monkeypatch: pytest.MonkeyPatch, saved: bool
+) -> None:
+    import datasets
+
+    datasets.disable_progress_bars()
+    mine = here / "own"
+    if saved:
+        me.to_datasets(me.load("data/sample")).save_to_disk(str(mine))
+    else:
+        shutil.copytree(ROOT / "data" / "sample", mine)
+    before = {p: p.stat().st_mtime_ns for p in mine.rglob("*") if p.is_file()}
+    assert main(["init", "own", "--yes"]) == 0
+    assert main(["init", "own", "--yes", "--out", "a/b"]) == 0
+    assert {p: p.stat().st_mtime_ns for p in mine.rglob("*") if p.is_file()} == before
+    monkeypatch.chdir(mine)
+    assert main(["init", ".", "--yes"]) == 0
+    assert main(["init", ".", "--yes"]) == 2  # it is there already
+    for study in ("../own-study", "../a/b", "own-study"):
+        assert plan(f"{study}/study.yaml").data.fingerprint == me.load(".").fingerprint
+
+
+def test_the_study_takes_its_own_data_not_what_lies_in_a_folder_of_that_name(here: Path) -> None:
+    shutil.copytree(ROOT / "data" / "sample", here / "data")
+    wide(here / "wide.csv")
+    assert main(["init", "wide.csv", "--yes"]) == 0
+    assert plan("wide/study.yaml").data.name == "wide"
+
+
+def test_a_data_set_of_another_kind_is_named(here: Path, capsys) -> None:
+    shutil.copytree(ROOT / "data" / "relevance", here / "own")
+    assert main(["init", "own", "--yes"]) == 2
+    assert "own is a data set of `kind: relevance` already" in capsys.readouterr().err
+    assert not (here / "own-study").exists()
 
 
 def test_force_replaces_what_it_wrote_and_keeps_the_rest(here: Path) -> None:

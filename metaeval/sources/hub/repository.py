@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import DataError, nearest, one_of, sound
-from metaeval.sources.tables.formats import read_any
+from metaeval.base.resources import to_read
+from metaeval.sources.tables.formats import ALL_SUFFIXES, read_any
 from metaeval.sources.tables.table import Table, arrow_frame, from_frame
 
 if TYPE_CHECKING:
@@ -38,9 +39,24 @@ def hub_name(path: str | os.PathLike[str]) -> str | None:
     if (prefix := _PREFIX.match(text)) is not None:
         return text[prefix.end() :]
     local = Path(path)
-    if local.exists() or local.parent.exists() or not _NAME.fullmatch(text):
+    is_file = local.suffix.lower() in ALL_SUFFIXES
+    if is_file or local.exists() or local.parent.exists() or not _NAME.fullmatch(text):
         return None
     return text
+
+
+def is_data_set(source: str) -> bool:
+    """Say whether a folder or hub name holds a data set in our layout."""
+    name, path = hub_name(to_read(source)), Path(to_read(source))
+    if name is None:
+        return (path / FILE).is_file() or all((path / f).exists() for f in (_SAVED[0], "explanations"))
+    import huggingface_hub
+
+    repository, revision = _split(name)
+    try:
+        return huggingface_hub.file_exists(repository, FILE, repo_type="dataset", revision=revision)
+    except Exception:  # noqa: BLE001 - whoever loads it says what is wrong
+        return False
 
 
 def hub_folder(name: str) -> Path:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,12 +18,12 @@ from metaeval.kinds.explanations.data.tables.importer import convert
 from metaeval.kinds.explanations.data.tables.map import TableMap
 from metaeval.kinds.explanations.data.tables.map_text import map_text, quoted
 from metaeval.kinds.explanations.data.tables.proposal import propose
-from metaeval.sources.hub.repository import FILE, any_table
+from metaeval.kinds.files.loading import load, summary
+from metaeval.sources.hub.repository import any_table, is_data_set
 from metaeval.study.plan import plan
 from metaeval.study.specs import recorded_names
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping
 
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
@@ -36,6 +38,8 @@ class Started(NamedTuple):
     folder: Path
     data: ExplanationSet
     notes: list[str]
+    told: str
+    """What was written, in words."""
 
 
 def start(
@@ -70,8 +74,8 @@ def start(
     MetaevalError
         If the table cannot be used, or ``out`` is in the way; nothing is written.
     """
-    if there_is := [p for p in (Path(source), Path(source) / DATA) if (p / FILE).is_file()]:
-        raise MetaevalError(f"{there_is[0]} is a data set already; name it as `dataset` in a study file")
+    if (study := Path(source) / STUDY).is_file():
+        raise MetaevalError(f"{source} holds a study already: metaeval run {shlex.quote(str(study))}")
     target = Path(out)
     if target.exists() and not target.is_dir():
         raise MetaevalError(f"{target} is a file; give another folder with --out")
@@ -80,6 +84,8 @@ def start(
         raise MetaevalError(
             f"{target} holds {there[0]!r} already; replace it with --force, or give another folder"
         )
+    if is_data_set(source):
+        return _of_data_set(source, target)
     table = any_table(source, split)
     told = f" ({table.read_as})" if table.read_as else ""
     tell(f"{table.name}: {counted(len(table.frame), 'row')}{told}. Its columns:")
@@ -97,18 +103,40 @@ def start(
             first = error.problems[0] if error.problems else error
             raise DataError(f"{first}{more}; say what a column is with --column 'NAME=ROLE'") from error
         save(data, new / DATA)
-        (new / STUDY).write_text(study_text(data, name), encoding="utf-8", newline="\n")
-        plan(new / STUDY)  # a study that cannot be run is not written
+        _write_study(new, data, name)
         if target.is_dir():
             save(data, target / DATA, force=True)
             for file in (MAP, STUDY):
                 (new / file).replace(target / file)
         else:
             new.rename(target)
-    return Started(target, data, made.notes)
+    return Started(target, data, made.notes, f"{MAP}, {STUDY} and the data set ({summary(data)})")
 
 
-def study_text(data: ExplanationSet, name: str) -> str:
+def _of_data_set(source: str, target: Path) -> Started:
+    """Write a study of a data set, which stays where it is."""
+    data = load(source)
+    if data.kind != "explanations":
+        raise MetaevalError(
+            f"{source} is a data set of `kind: {data.kind}` already, and init writes studies of explanations "
+            "alone; name it as `dataset` in a study file of that kind"
+        )
+    here = Path(source).exists()
+    dataset = os.path.relpath(Path(source).resolve(), target.resolve()) if here else source
+    target.resolve().parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.resolve().parent) as place:
+        _write_study(Path(place), data, target.resolve().name, dataset)
+        target.mkdir(exist_ok=True)
+        (Path(place) / STUDY).replace(target / STUDY)
+    return Started(target, data, [], f"{STUDY} of the data set {source} ({summary(data)})")
+
+
+def _write_study(folder: Path, data: ExplanationSet, name: str, dataset: str = DATA) -> None:
+    (folder / STUDY).write_text(study_text(data, name, dataset), encoding="utf-8", newline="\n")
+    plan(folder / STUDY)  # a study that cannot be run is not written
+
+
+def study_text(data: ExplanationSet, name: str, dataset: str = DATA) -> str:
     """Return the text of a study of the data that runs offline, with what more it may have as comments."""
     annotators = [f"Annotator({r!r})" for r in data.raters if r != USER_RATER]
     mean = f"Mean({', '.join(annotators)})"
@@ -131,7 +159,7 @@ def study_text(data: ExplanationSet, name: str) -> str:
         "# Which evaluators agree with people? Change it, and run it again: metaeval run study.yaml",
         "kind: explanations",
         f"name: {stem}   # the run goes to results/{stem}",
-        f"dataset: {DATA}                     # beside this file",
+        f"dataset: {quoted(dataset)}   # as seen from this file",
         f"truth: {quoted(truth)}   # {why}",
         "evaluators:",
         *(f"  - {quoted(e)}" for e in evaluators),

@@ -62,7 +62,8 @@ def test_what_is_a_hub_name(tmp_path, monkeypatch):
     assert hub_name("hf://datasets/owner/name") == "owner/name"
     assert hub_name("hf://owner/name@v1") == hub_name("owner/name@v1") == "owner/name@v1"
     assert hub_name(Path("hf://owner/name")) == "owner/name"
-    for path in ("data/sample", "data/sampel", "name", "./owner/name", "/owner/name", "a/b/c", tmp_path):
+    paths = ["data/sample", "data/sampel", "owner/table.csv", "name", "./owner/name", "/owner/name", "a/b/c"]
+    for path in (*paths, tmp_path):
         assert hub_name(path) is None
 
 
@@ -147,6 +148,8 @@ COMMANDS = {
     "run": ["run", "study.yaml", "--out", "run"],
     "init": ["init", "hf://owner/plain@v2", "--yes", "--column", "rated=rating", "--out", "started"],
     "run what init wrote": ["run", "started/study.yaml"],
+    "init a data set": ["init", "hf://owner/tiny@v1", "--yes", "--out", "studied"],
+    "run the study of it": ["run", "studied/study.yaml", "--dry-run"],
     "init nothing": ["init", "hf://owner/none", "--yes"],
 }
 
@@ -236,6 +239,8 @@ def test_what_cannot_be_loaded_is_one_sentence(hub, name, sentence):
         ("run", 0, "report.html"),
         ("init", 0, "Next: metaeval run started/study.yaml"),
         ("run what init wrote", 0, "report.html"),
+        ("init a data set", 0, "Wrote studied: study.yaml of the data set hf://owner/tiny@v1 (older"),
+        ("run the study of it", 0, "Nothing was written."),
         ("init nothing", 2, "the hub has none of the name 'owner/none'"),
     ],
 )
