@@ -58,7 +58,7 @@ def test_own_data(
         name = block.splitlines()[0].removeprefix("# ")
         (tmp_path / name).write_text(block, encoding="utf-8")
     given = [c for block in blocks("console") for c in commands(block) if "recexp" not in " ".join(c)]
-    assert len(given) == 18
+    assert len(given) == 15
     for command in given:
         if command[0] == "view":  # serves until it is interrupted: tests/cli/test_view.py
             assert all(Path(folder, "report.html").is_file() for folder in command[1:3])

@@ -20,10 +20,12 @@ def bundled(relative: str) -> Path:
 def to_read(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
     """Return where to read what a user calls ``path``: there, or what ships by that name if nothing is there.
 
-    So ``data/sample`` is the sample in every folder. What is written goes to the path as it was given.
+    So ``data/sample`` and ``studies/demo.yaml`` can be read in every folder. What is written goes to the path
+    as it was given.
     """
     given = Path(path)
     if given.is_absolute() or given.exists() or not given.parts or ".." in given.parts:
         return path
     shipped = bundled(given.as_posix())
-    return shipped if (shipped / "dataset.yaml").is_file() else path
+    study = given.parts[0] == "studies" and shipped.is_file()
+    return shipped if study or (shipped / "dataset.yaml").is_file() else path

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import MetaevalError
+from metaeval.base.resources import to_read
 
 if TYPE_CHECKING:
     import os
@@ -54,7 +55,7 @@ def read_yaml(path: str | os.PathLike[str]) -> tuple[object, Lines]:
 
     file = str(path)
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        text = Path(to_read(path)).read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         raise YamlError(file, "there is no such file; give the path of a YAML file") from None
     except IsADirectoryError:

@@ -22,6 +22,8 @@ from metaeval.llm.calls.price import Price
 from tests.docs.commands import parse
 from tests.docs.pages import DOCS, PAGES, source
 
+READ = [*PAGES, "../README.md", "../data/README.md", "../results/README.md"]
+
 
 def spans(page: str, kind: str) -> list:
     tokens = MarkdownIt("commonmark").enable("table").parse(source(page))
@@ -34,7 +36,7 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.replace("`", "").lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", READ)
 def test_links_lead_somewhere(page: str) -> None:
     for link in spans(page, "link_open"):
         target = urlsplit(link.attrGet("href"))
@@ -46,7 +48,7 @@ def test_links_lead_somewhere(page: str) -> None:
             assert target.fragment in anchors(path.read_text(encoding="utf-8")), f"docs/{page}: {target}"
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", READ)
 def test_commands_in_the_text_are_understood(page: str) -> None:
     for span in spans(page, "code_inline"):
         command = " ".join(span.content.split())

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metaeval.base.errors import StudyError
-from metaeval.base.resources import bundled
 from metaeval.cli import main
 from metaeval.kinds.study import make_study, read_study
 from metaeval.study.plan import plan
@@ -40,10 +39,26 @@ def test_defaults(tiny: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["demo", "recexp", "hanna"])
-def test_the_studies_that_ship_can_be_read(name: str) -> None:
-    study = read_study(bundled(f"studies/{name}.yaml"))
+def test_the_studies_that_ship_can_be_read_in_any_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    study = read_study(f"studies/{name}.yaml")
     assert study.name == name
     assert study.coefficients == ["pearson", "spearman", "kendall"]
+    (tmp_path / "studies").mkdir()
+    write_study(tmp_path / "studies" / f"{name}.yaml", name="own")
+    assert read_study(f"studies/{name}.yaml").name == "own"
+    with pytest.raises(StudyError, match="there is no such file"):
+        read_study(f"studies/../{name}.yaml")
+
+
+def test_the_maps_that_ship_can_be_read_in_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["data", "import", "table", "t.csv", "--map", "studies/maps/hanna.yaml", "--out", "d"]) == 2
+    assert "the table 't.csv' does not exist" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
