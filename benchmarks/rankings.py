@@ -88,7 +88,7 @@ def agreement(studies: int, generators: int, users: int, evaluator: Evaluator) -
 
 @one_thread()
 def clusters(studies: int, generators: int, users: int) -> dict[str, Any]:
-    """Return how often generators that are all equal are put into several clusters of rank."""
+    """Return how often generators that are all equal are put into several rank clusters."""
     rng = np.random.default_rng([generators, users, 4])
     frame = Frame.of(study(rng, generators, users, STRONG))
     apart = 0
@@ -96,7 +96,7 @@ def clusters(studies: int, generators: int, users: int) -> dict[str, Any]:
         s = study(rng, generators, users, STRONG)
         level = replace(s, y=s.y - s.true[1][s.generator])
         apart += int(frame.ranked(level, i).ratings.cluster.max() > 1)
-    what = f"equal generators in several clusters of rank, {generators} generators, {users} users"
+    what = f"equal generators in several rank clusters, {generators} generators, {users} users"
     return row(what, studies, {"false_positives": apart / studies}, AT_MOST)
 
 

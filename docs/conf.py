@@ -17,6 +17,7 @@ extensions = [
     "mathml",
     "myst_parser",
     "our_names",
+    "site_only",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",

@@ -1,4 +1,4 @@
-"""The order of evaluators in one cell: interval, cluster of rank, what is missing, and what it costs."""
+"""The order of evaluators in one cell: interval, rank cluster, what is missing, and what it costs."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Leaderboard:
     frame: pd.DataFrame
     """A row per evaluator and cell, with ``block``, ``mark`` and ``printed``."""
     ranking: Sheet | None = None
-    """The order by one cell, with intervals, clusters of rank and costs."""
+    """The order by one cell, with intervals, rank clusters and costs."""
     policy: tuple[str, ...] = ()
     """Sentences on what was done with missing values, undefined groups and differing units."""
     title: str = ""

@@ -1,28 +1,8 @@
 """A simulated model, for demonstrations and tests: it makes replies from the request alone.
 
-A reply depends on the request's key only, so it is the same on every machine. It follows, loosely, length and
-variety of characters of the longest of the last lines of the last message.
-
-The model's name holds the settings: ``simulated/noise=0.5,refuse=0.02``, after a name if there is one, as in
-``simulated/lenient,bias=0.1``. Settings are
-
-========================  ==============================================================================
-``noise``                 standard deviation of an answer on a scale of length 1 (default 0.15)
-``bias``                  what is added to every answer, on the same scale (default 0)
-``weight``                how far answers follow the message: 0 not at all, 1 (default), negative: inverted
-``length_bias``           what is added for each doubling of the text's length, on the same scale (0)
-``first_bias``            of two texts: share of verdicts for the one shown first, whatever they say; below 0:
-                          for the one shown second (0)
-``tie``                   of two texts: a difference up to this, on the same scale, is a tie (0.02)
-``refuse``                share of replies that are refusals (0)
-``unparsed``              share that is prose without an answer (0)
-``out_of_range``          share with a value off the scale (0)
-``truncated``             share that is cut off (0)
-``transport``             share of calls that fail as if the network had (0)
-``latency``               seconds that a reply takes (0)
-``invent``                share of replies whose evidence is made up, where evidence is asked for (0)
-``text``                  1: answer in prose that ends in ``Summary: 3 4 2``, even if a schema is given (0)
-========================  ==============================================================================
+A reply depends on the request's key only, so it is the same on every machine. It loosely follows the length
+and the variety of characters of the longest of the last lines of the last message. The model's name holds the
+`SETTINGS`; docs/reference/evaluators.md describes them.
 
 The parameter ``simulate`` says what else it is to give, see ``instructions``. Without a schema it answers so
 many numbers on a scale: ``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5 without the parameter.

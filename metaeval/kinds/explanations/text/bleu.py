@@ -31,7 +31,7 @@ class BLEU(PairEvaluator):
     n
         Longest n-gram, 1 to 4.
     tokenize
-        ``auto`` (by the text's script, see `metaeval.kinds.explanations.text.tokenizers`) or a name of
+        ``auto`` (by the text's script: docs/reference/evaluators.md) or a name of
         sacrebleu.
     smooth
         What is done about n-grams without a match: ``exp``, ``floor``, ``add-k`` or ``none``, with

@@ -40,7 +40,7 @@ class ROUGE(PairEvaluator):
     measure
         ``'f'`` for F1, ``'p'`` for precision, ``'r'`` for recall.
     tokenize
-        ``auto`` (by the text's script, see `metaeval.kinds.explanations.text.tokenizers`) or a name of
+        ``auto`` (by the text's script: docs/reference/evaluators.md) or a name of
         sacrebleu.
     use_stemmer
         Whether English words are cut by Porter's stemmer.

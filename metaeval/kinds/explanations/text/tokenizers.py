@@ -1,21 +1,4 @@
-"""From text to tokens, by the script of the text.
-
-The tokenizer ``auto`` needs no optional library and gives the same tokens everywhere:
-
-- A letter of a script that is written without spaces between words (Han, kana, Bopomofo, Yi, Thai, Lao,
-  Khmer, Myanmar, Javanese, Balinese and the Tai scripts) is a token of its own, with its combining marks.
-- So is a Hangul syllable: Korean puts spaces, but particles are written onto the words, so that whole
-  words of two sentences rarely agree.
-- CJK and full-width punctuation stands alone.
-- Everything else is left to the evaluator's usual rule: for BLEU sacrebleu's ``13a``, for ROUGE
-  lower-cased runs of letters and digits with their marks, which on ASCII text is what the rouge-score
-  library does. (That library's own tokenizer drops all other letters, and is not used here.)
-
-Texts are brought to Unicode's composed form (NFC) first. On composed text in scripts with spaces,
-``auto`` for BLEU gives exactly the tokens of ``13a``.
-
-The other names are those of sacrebleu; ``ja-mecab`` and ``ko-mecab`` need ``metaeval[ja]``, ``metaeval[ko]``.
-"""
+"""From text to tokens, by the script of the text; docs/reference/evaluators.md describes the tokenizers."""
 
 from __future__ import annotations
 

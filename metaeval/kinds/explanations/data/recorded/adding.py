@@ -147,7 +147,7 @@ def add_scores(
     tool
         Who wrote it: ``promptfoo``, ``inspect`` or ``table``.
     map_file
-        Maps its names to those of the data set; see `metaeval.kinds.explanations.data.recorded.score_map`.
+        Maps its names to those of the data set, a YAML file.
         Not needed if keys and aspects have the same names. A key that has one value in the whole data set may
         be absent.
     evaluator

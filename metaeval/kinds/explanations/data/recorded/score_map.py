@@ -1,18 +1,4 @@
-"""The map of `add_scores`, from the names in a file of scores to those of the data set.
-
-Every key may be left out. The words are those of the map of a table
-(`metaeval.kinds.explanations.data.tables.map`)::
-
-    units: {user_id: user, item_id: story}     # our key ← variable, field of the metadata, or column
-    id: "{user_id}|{item_id}|{generator}"      # keys that stand in the column `id`, such as inspect's samples
-    aspects: {clarity: CL}                     # aspect of the data set ← how the file calls it
-    evaluator: "{provider} {prompt}"           # its name, made of the columns of the file
-    scores:                                    # which scores count, and of which aspect they are
-      - columns: "{evaluator} {code}"
-    repeated: mean                             # several scores of one unit; `refuse`, if left out
-    missing: ["n/a"]                           # words of a table that stand for no score
-    split: test                                # of a hub data set
-"""
+"""The map of `add_scores`, from the names in a file of scores to those of the data set."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def import_table(
         A CSV, TSV, XLSX, JSON, JSONL or Parquet file, a local folder that the ``datasets`` library can load,
         or the name of a data set on the hub.
     map_file
-        Which column is what; see `metaeval.kinds.explanations.data.tables.map`.
+        What each column means, a YAML file.
     out
         The data-set folder to write; with ``force`` it replaces one that is there.
     cache

@@ -1,41 +1,4 @@
-"""The column map of `import_table`: the meaning of the columns of a table.
-
-::
-
-    name: my study
-    aspects:
-      clarity: {statement: The text is easy to follow, code: CL}
-    scale: {min: 1, max: 5}
-    units: {item_id: story, generator: system, explanation: text}   # our column ← column of the table
-    ratings:
-      - columns: "Human {rater} {code}"          # wide: one column per rater and aspect
-      - columns: rating                          # long: the rater and the aspect stand in columns
-        rater: {column: annotator}
-        aspect: {column: criterion}
-    scores:
-      - columns: "{judge} {code} {prompt}"
-        evaluator: "{judge} {prompt}"
-      - columns: ["BLEU", "{evaluator} (sim)"]   # no aspect: the score holds for all
-
-``units`` may say what the table lacks: ``generator: {constant: gpt-4}`` for a value that is the same in all
-rows, ``item_id: {row: true}`` for the number of the row. A pattern whose names hold no rater is of ``user``,
-unless ``rater`` says of whom. An aspect may have a ``scale`` of its own.
-
-::
-
-    explode: answers                             # a row for each element of this list
-    where: {split: [dev, test]}                  # only rows with these values
-    rename:                                      # cells, before they are read; null is an empty one
-      "{code}": {4 - Agree: 4, 5 - Strongly agree: 5, I do not know: null}
-      system: {sys-a: GPT-4}
-
-Nested JSON is named by its path: ``user.id`` is the key ``id`` of ``user``, ``marks.0`` the first element of
-the list ``marks``; ``split`` is that of a data set on the hub, or the sheet of a workbook.
-
-A placeholder stands for one or more characters, ``{code}`` and ``{aspect}`` only for those of ``aspects``,
-and ``where`` narrows any other: ``where: {rater: ["1", "2"]}``. Of a column that says who rated, or what,
-``where`` names the rows to take: ``where: {annotator: [gpt-4]}``.
-"""
+"""The column map of `import_table`: what the columns of a table mean; docs/reference/maps.md has examples."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def from_table(
         table on the Hugging Face hub.
     map
         Which column is what: the content of a map file, or its path; see
-        `metaeval.kinds.explanations.data.tables.map`. May be left out where there is one row per rating and
+        docs/reference/maps.md. May be left out where there is one row per rating and
         the columns have the names of this package.
 
     Raises

@@ -1,21 +1,4 @@
-"""The map of a table to a log: which column is what.
-
-::
-
-    kind: exposure
-    name: my shop
-    log: {user_id: customer, item_id: sku, outcome: clicked, timestamp: at, position: slot, propensity: p}
-    context: {device: device}                    # our field ← column; further fields of a row
-    items: {title: product, price: price}        # of an item, as in its first row
-    users: {town: city}                          # of a user, as in their first row
-    tables: {test: random.csv, runs: lists.csv}  # files beside the map, as the folder of a log has them
-    outcome: {min: 0, max: 1}
-    positive: 1
-    statement: Did the user click?
-    exposure: choice                             # or pair
-
-``log`` needs ``item_id`` and ``outcome``. ``timestamp`` is in seconds, or a date.
-"""
+"""The map of a table to a log: what each column means."""
 
 from __future__ import annotations
 

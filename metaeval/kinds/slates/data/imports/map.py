@@ -1,36 +1,4 @@
-"""The map of a table to duels of slates: of interactions, of which duels are drawn, or of duels as they are.
-
-::
-
-    kind: slates
-    name: my shop
-    interactions: {user_id: customer, item_id: sku, rating: stars, timestamp: bought_at}
-    items: {title: product, brand: maker}        # our field ← column; a field of an item
-    users: {town: city}                          # of a user
-    scale: {min: 1, max: 5}                      # of the ratings
-    domain: {platform: a toy shop, noun: toy, plural: toys}
-    draw: {size: 5, slates: 4, tasks: [T1, T3], users: 100, seed: 0}
-
-Instead of ``rating`` a column may be the ``gain`` (0 or more; the greatest, or the ``max`` of ``scale``,
-counts as 1) or the ``position`` in a reference order (the smallest is the best). A user's newest items are
-the candidates, and those before them the history, by ``timestamp``, which is a number or a date, else by
-``position``; without both there is no history.
-``draw`` takes the options of the other imports.
-
-::
-
-    kind: slates
-    name: my test
-    duels: {user_id: person, task: task, first: left, second: right, utility_first: left_worth,
-            utility_second: right_worth}
-    separator: "|"                               # between the items of a slate; a JSON list is read, too
-    tables: {items: items.csv, histories: histories.csv, profiles: people.csv}
-    history_scale: {min: 1, max: 5}
-    tasks: {T1: which list was listened to longer}
-
-``tables`` names files beside the map, with ``item_id`` and fields, ``user_id`` and ``item_id`` and perhaps
-``rating`` and ``timestamp``, ``user_id`` and fields. A duel that comes again is a repetition of the first.
-"""
+"""The map of a table to duels of slates, or to interactions of which duels are drawn."""
 
 from __future__ import annotations
 
