@@ -23,7 +23,8 @@ unless ``rater`` says of whom. An aspect may have a ``scale`` of its own.
 
 ::
 
-    explode: answers                             # a row for each element of this list
+    explode: answers                             # a row for each element of this list, or
+    explode: ["text_{n}", "rating_{n}"]          # of text_1, rating_1, text_2, …; 1, 2, … in the column n
     where: {split: [dev, test]}                  # only rows with these values
     rename:                                      # cells, before they are read; null is an empty one
       "{code}": {4 - Agree: 4, 5 - Strongly agree: 5, I do not know: null}
