@@ -12,28 +12,22 @@ import click
 from metaeval.base.errors import DataError
 from metaeval.cli.group import is_on, talk, tell, tell_json
 from metaeval.cli.options import PATH, several
+from metaeval.kinds.explanations.data.tables.names import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from metaeval.kinds.explanations.data.tables.proposal import Answer
 
-_ROLES = (
-    *("user_id", "item_id", "generator", "explanation", "reference", "item_title"),
-    *("rater", "aspect", "rating", "score", "profile", "ignore"),
-)
-
 
 def _columns(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     """Return what columns are said to be, given as ``NAME=ROLE``."""
-    found = {}
-    for text in given:
-        column, sign, role = text.rpartition("=")
-        if not sign or role.strip() not in _ROLES:
-            message = f"{text!r} is not a column and what it is, such as 'my text=explanation'"
-            raise click.BadParameter(f"{message}; it may be {', '.join(_ROLES)}", context, parameter)
-        found[column.strip()] = role.strip()
-    return found
+    from metaeval.kinds.explanations.data.tables.asking import read_roles
+
+    try:
+        return {column: role for text in given for column, role in read_roles(text).items()}
+    except DataError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
 
 
 @click.command()
@@ -41,7 +35,7 @@ def _columns(context: click.Context, parameter: click.Parameter, given: tuple[st
 @click.option("--out", type=PATH, help="The folder to write.  [default: as the table is called]")
 @click.option("--yes", "-y", is_flag=True, help="Take what is proposed; ask nothing.")
 @several(
-    "--column", "said", callback=_columns, metavar="NAME=ROLE", help=f"What a column is: {', '.join(_ROLES)}."
+    "--column", "said", callback=_columns, metavar="NAME=ROLE", help=f"What a column is: {', '.join(ROLES)}."
 )
 @click.option("--split", help="Of a data set on the hub, or the sheet of a workbook.")
 @click.option("--force", is_flag=True, help="Replace what an earlier call wrote.")
@@ -55,8 +49,6 @@ def init(
     datasets library, or hf://OWNER/NAME. Writes a map (which column is what), the data set and a study file,
     each with comments, and says how to run it. Of a data set that is there already, it writes the study.
     """
-    if not yes and not sys.stdin.isatty():
-        raise click.UsageError("there is no terminal to ask on; take what is proposed with --yes")
     from metaeval.study.commands.start import STUDY, start
 
     def ask(question: str, default: str, read: Callable[[str], Answer]) -> Answer:
@@ -67,9 +59,15 @@ def init(
                 raise click.UsageError(str(error)) from error  # click says it, and asks again
 
         if yes:
-            tell(f"{question} {default}")
+            tell(
+                f"{question} {default}" if default else "If a column is something else: --column 'NAME=ROLE'"
+            )
             return read(default)
-        found: Answer = click.prompt(question, default=default, value_proc=understood, err=is_on("json"))
+        if not sys.stdin.isatty():
+            raise click.UsageError("there is no terminal to ask on; take what is proposed with --yes")
+        found: Answer = click.prompt(
+            question, default=default, show_default=bool(default), value_proc=understood, err=is_on("json")
+        )
         return found
 
     name = Path(table).resolve().stem

@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import openpyxl
+import pandas as pd
 import pytest
 
 import metaeval as me
@@ -231,13 +232,82 @@ def test_own_ratings_beside_a_list_of_annotations(here: Path, capsys) -> None:
     assert (len(data), set(data.raters)) == (3, {"user", "a1", "a2"})
 
 
-def test_it_says_that_columns_may_be_about_several_texts_and_quotes_the_command(here: Path, capsys) -> None:
-    table = "Response ID,Film 1 - The text is convincing.,Film 2 - The text is convincing.\nR1,4,3\nR2,2,1\n"
+def test_each_of_several_texts_in_a_row_becomes_a_row_and_the_command_is_quoted(here: Path, capsys) -> None:
+    table = "Response ID,Film 1 - The text is convincing.,Film 2 - The text is convincing.\nR1,4,3\nR2,2,\n"
     (here / "my form.csv").write_text(table, encoding="utf-8")
     assert main(["init", "my form.csv", "--yes"]) == 0
     told = capsys.readouterr().out
-    assert "Note: Several columns ask of persuasiveness" in told
+    assert "Columns repeat for 1, 2: Film {n} - The text is convincing.. What does {n} stand for?" in told
+    assert "Note: No column holds the texts" in told
     assert "Next: metaeval run 'my form/study.yaml'" in told
+    ratings = me.load("my form/data").ratings
+    assert ratings[["user_id", "item_id", "aspect", "rating"]].to_numpy().tolist() == [
+        ["R1", "1", "persuasiveness", 4],
+        ["R1", "2", "persuasiveness", 3],
+        ["R2", "1", "persuasiveness", 2],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "roles"),
+    [
+        ("pid,text_1,trust_1,text_2,trust_2", "item_id n explanation"),
+        ("pid,Q1_film,Q1_text,Q1_trust,Q2_film,Q2_text,Q2_trust", "item_id Q{n}_film explanation"),
+        ("pid,film,How good is it? [Text A],How good is it? [Text B]", "generator n ratings"),
+    ],
+)
+def test_texts_side_by_side(here: Path, header: str, roles: str, capsys) -> None:
+    columns = header.split(",")
+    rows = [[f"{c} of {i}, which is long enough" for c in columns] for i in range(6)]
+    for i, row in enumerate(rows):
+        row[0] = f"u{i}"
+        rated = [at for at, c in enumerate(columns) if "trust" in c or "good" in c]
+        for at in rated:
+            row[at] = str((i + at) % 5 + 1)
+    with (here / "t.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([columns, *rows])
+    assert main(["init", "t.csv", "--yes"]) == 0
+    assert roles in " ".join(capsys.readouterr().out.split())
+    data = me.load("t/data")
+    assert len(data) == 12
+    assert sorted(data.ratings["rating"]) == sorted(int(row[at]) for row in rows for at in rated)
+    again = import_table(here / "t.csv", here / "t" / "map.yaml", here / "again")
+    assert again.data.fingerprint == data.fingerprint
+    assert main(["init", "t.csv", "--yes", "--out", "kept", "--column", f"{columns[rated[0]]}=rating"]) == 0
+    assert len(me.load("kept/data")) == 6  # whoever says what one of the columns is wants them as they are
+
+
+def test_raters_of_some_units_each_are_averaged_where_they_are_there(here: Path) -> None:
+    by = [(i, rater) for i in range(30) for rater in (i % 3, (i + 1) % 3)]
+    rows = [f"i{i},A,long enough for a text {i},r{rater},{(i + rater) % 5 + 1}" for i, rater in by]
+    (here / "crowd.csv").write_text("\n".join(["item,system,text,rater,trust", *rows]), encoding="utf-8")
+    assert main(["init", "crowd.csv", "--yes"]) == 0
+    assert "skip_missing=True" in (here / "crowd" / "study.yaml").read_text(encoding="utf-8")
+    assert main(["run", "crowd/study.yaml"]) == 0
+    assert set(pd.read_csv(here / "results" / "crowd" / "correlations.csv")["n_units"]) == {30}
+
+
+def test_answers_that_fall_are_turned_around(here: Path) -> None:
+    useful = ["Very useful", "Not at all useful"]
+    rows = [f"{i},2026-05-01,4,en,9,f{i},A,A{i % 5 + 1},{useful[i % 2]}" for i in range(10)]
+    head = "id,submitdate,lastpage,startlanguage,seed,film,system,trust[SQ001],How useful is it?"
+    (here / "t.csv").write_text("\n".join([head, *rows]), encoding="utf-8")
+    told = typed(here, ["init", "t.csv"], "\n\nsideways\nreversed\n\n")
+    assert "The answers: A1 = 1, A2 = 2, A3 = 3, A4 = 4, A5 = 5. Right? (yes, or reversed) [yes]" in told
+    assert "Error: it cannot be 'sideways'" in told
+    data = me.load("t/data")
+    assert data.ratings[data.ratings["aspect"] == "trust"]["rating"].tolist() == [5, 4, 3, 2, 1] * 2
+    assert set(data.ratings[data.ratings["aspect"] == "usefulness"]["rating"]) == {1, 4}
+
+
+def test_sliders_are_ratings_and_a_word_count_is_not(here: Path) -> None:
+    rows = [f"u{i % 3},i{i},A,{i * 3},{90 - i},{i * 2},{i * 7 % 60}" for i in range(30)]
+    head = "user,item,system,trust,clear,gpt_trust,word count"
+    (here / "t.csv").write_text("\n".join([head, *rows]), encoding="utf-8")
+    assert main(["init", "t.csv", "--yes"]) == 0
+    data = me.load("t/data")
+    assert (set(data.aspects), data.scale) == ({"trust", "clear"}, Scale(0, 100))
+    assert set(data.scores["evaluator"]) == {"gpt"}
 
 
 def test_the_scale_is_that_of_people_not_of_tools(here: Path) -> None:
@@ -268,22 +338,34 @@ def test_ratings_that_name_no_aspect_and_lists_of_ratings(here: Path) -> None:
     assert (data.raters, set(data.aspects)) == (("rater 0", "rater 1"), {"fun", "trust"})
 
 
-def test_it_asks_on_a_terminal_and_takes_other_answers(here: Path) -> None:
-    long(here / "long.csv")
+def typed(here: Path, arguments: list[str], answers: str) -> str:
+    """Return what a command says to whoever types these answers on a terminal."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "metaeval", "init", "long.csv"]
+    command = [sys.executable, "-m", "metaeval", *arguments]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, env=environment)
-    os.write(ours, b"none\nhanna\nanna\n7\n1-7\n")
-    told = process.communicate(timeout=120)[0].decode()
+    with subprocess.Popen(
+        command, cwd=here, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+    ) as process:
+        os.write(ours, answers.encode())
+        told = process.communicate(timeout=120)[0].decode()
     os.close(ours)
     os.close(theirs)
     assert process.returncode == 0, told
-    assert "Which raters are models or tools? (anna, gpt-4, participant) [gpt-4]" in told
+    return told
+
+
+def test_it_asks_on_a_terminal_and_takes_other_answers(here: Path) -> None:
+    long(here / "long.csv")
+    answers = "textt=reference\ntext=reference\n\nnone\nhanna\nANNA\n7\n1-7\n"
+    told = typed(here, ["init", "long.csv"], answers)
+    assert "Error: the table has no column 'textt'; did you mean 'text'?; it has participant_id" in told
+    assert "Which raters are models or tools? (anna, gpt-4, participant, or none) [gpt-4]" in told
     assert "Error: there is no rater 'hanna'; there are anna, gpt-4, participant" in told
     assert "Error: '7' is no scale; give its ends, such as 1 to 5" in told
     data = me.load(here / "long" / "data")
     assert set(data.raters) == {"user", "gpt-4", "participant"}
+    assert "reference" in data.explanations
+    assert "explanation" not in data.explanations
     assert data.scale == Scale(1, 7)
 
 
@@ -294,7 +376,11 @@ def test_it_asks_on_a_terminal_and_takes_other_answers(here: Path) -> None:
         ("a,b\nx,y\n", ["--yes"], "no column of t.csv looks like people's ratings (a, b); name them"),
         ("query,doc,relevance\nq,d,x\n", ["--yes"], "looks like data of `kind: relevance`"),
         ("first,second,winner\na,b,a\n", ["--yes"], "looks like data of `kind: slates`"),
-        ("trust\n4\n", ["--yes", "--column", "trst=rating"], "the table has no column 'trst'; it has trust"),
+        (
+            "trust\n4\n",
+            ["--yes", "--column", "trst=rating"],
+            "the table has no column 'trst'; did you mean 'trust'?; it has trust",
+        ),
         ("trust\n4\n", ["--yes", "--column", "trust=stars"], "'trust=stars' is not a column and what it is"),
         ("trust\n4\n", ["--yes", "--out", "there"], "there holds 'mine' already; replace it with --force"),
         ("trust\n4\n", ["--yes", "--split", "x.y", "--out", "t.csv"], "t.csv is a file"),

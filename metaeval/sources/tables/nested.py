@@ -1,14 +1,20 @@
-"""Flatten nested values: ``{"user": {"id": 7}}`` has the column ``user.id``, a list ``marks`` ``marks.0``."""
+"""Flatten nested values: ``{"user": {"id": 7}}`` has the column ``user.id``, a list ``marks`` ``marks.0``.
+
+Columns that repeat, such as ``text_1`` and ``text_2``, become rows in the same way as lists.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, Problem, unknown
+from metaeval.base.errors import DataError, Problem, nearest, unknown
+from metaeval.sources.tables.entries import fill, pattern_of, placeholders
+from metaeval.sources.tables.rows import is_blank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,18 +33,21 @@ def flattened(table: Table, explode: Sequence[str] = (), *, whole: bool = False)
         Its cells may hold mappings and lists.
     explode
         Columns of lists, by their paths: each element becomes a row of its own. A row whose list is empty
-        stays.
+        stays. Or patterns of columns that share a placeholder, such as ``text_{n}`` and ``rating_{n}``: each
+        of its values becomes a row, with the value in the column ``n``, unless all cells there are blank.
     whole
         Leave the other lists as they are.
 
     Raises
     ------
     DataError
-        If one of ``explode`` is no column of lists.
+        If one of ``explode`` is no column of lists, and no pattern of columns.
     """
     given, keep = table.frame, None if whole else explode
     table = replace(table, frame=_flat(table.frame, keep))
-    for path in explode:
+    if patterns := [p for p in explode if placeholders(p)]:
+        table = _repeated_as_rows(table, patterns)
+    for path in (p for p in explode if p not in patterns):
         columns = [str(c) for c in table.frame.columns]
         if path not in columns or not any(_is_list(v) for v in table.frame[path]):
             there = _flat(given, None)
@@ -51,6 +60,37 @@ def flattened(table: Table, explode: Sequence[str] = (), *, whole: bool = False)
         rows[path] = pd.Series([v for c in cells for v in c or [None]], dtype=object)
         table = replace(table, frame=_flat(rows, keep), rows=table.rows[at])
     return table
+
+
+def _repeated_as_rows(table: Table, patterns: Sequence[str]) -> Table:
+    """Return a row for each value of the placeholder that patterns share; their columns keep its name."""
+    name, *more = {n for p in patterns for n in placeholders(p)}
+    columns = [str(c) for c in table.frame.columns]
+    if more or name in columns:
+        wrong = "have one placeholder, the same in all" if more else f"name it so that no column is {name!r}"
+        raise DataError(
+            [Problem(table.name, None, None, f"the patterns {', '.join(patterns)} of `explode`: {wrong}")]
+        )
+    words = {w for c in columns for w in (*re.findall(r"[^\W_]+", c), *re.findall(r"\d+", c))}
+    found: dict[str, dict[str, str]] = {}  # value → name without it → column
+    for pattern in patterns:
+        fits = pattern_of(pattern, {name: sorted(words, key=len)})
+        matches = {c: m[name] for c in columns if (m := fits.fullmatch(c))}
+        if not matches:
+            message = f"no column of the table fits the pattern {pattern!r}{nearest(pattern, columns)}"
+            raise DataError([Problem(table.name, None, None, message)])
+        for column, value in matches.items():
+            found.setdefault(value, {})[fill(pattern, {name: f"{{{name}}}"})] = column
+    used = {c for of in found.values() for c in of.values()}
+    parts = []
+    for value, of in found.items():
+        cells = table.frame[[*of.values()]]
+        there = ~cells.apply(is_blank).all(axis=1)
+        part = table.frame[[c for c in columns if c not in used]].assign(**{name: value})
+        parts.append(part.join(cells.set_axis([*of], axis=1))[there])
+    rows = pd.concat(parts).sort_index(kind="stable")
+    at = rows.index.to_numpy()
+    return replace(table, frame=rows.reset_index(drop=True).astype(object), rows=table.rows[at])
 
 
 def object_lists(table: Table) -> list[str]:

@@ -14,10 +14,10 @@ from metaeval.base.errors import DataError, MetaevalError, sound
 from metaeval.base.records import USER_RATER
 from metaeval.base.validation import read_model
 from metaeval.kinds.explanations.data.folder import save
+from metaeval.kinds.explanations.data.tables.asking import propose
 from metaeval.kinds.explanations.data.tables.importer import convert
 from metaeval.kinds.explanations.data.tables.map import TableMap
 from metaeval.kinds.explanations.data.tables.map_text import map_text, quoted
-from metaeval.kinds.explanations.data.tables.proposal import propose
 from metaeval.kinds.files.loading import load, summary
 from metaeval.sources.hub.repository import any_table, is_data_set
 from metaeval.study.plan import plan
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.tables.proposal import Ask
 
 MAP, STUDY, DATA = "map.yaml", "study.yaml", "data"
+_MOST = 0.8  # share of the units that an evaluator must have: units that one lacks are compared by none
 
 
 class Started(NamedTuple):
@@ -63,7 +64,7 @@ def start(
     said
         Column → role, as far as it is known.
     ask, tell
-        As for `metaeval.kinds.explanations.data.tables.proposal.propose`.
+        As for `metaeval.kinds.explanations.data.tables.asking.propose`.
     split
         Of a data set on the hub, or the sheet of a workbook.
     force
@@ -103,7 +104,7 @@ def start(
             first = error.problems[0] if error.problems else error
             raise DataError(f"{first}{more}; say what a column is with --column 'NAME=ROLE'") from error
         save(data, new / DATA)
-        _write_study(new, data, name)
+        _write_study(new, data, target)
         if target.is_dir():
             save(data, target / DATA, force=True)
             for file in (MAP, STUDY):
@@ -125,30 +126,45 @@ def _of_data_set(source: str, target: Path) -> Started:
     dataset = os.path.relpath(Path(source).resolve(), target.resolve()) if here else source
     target.resolve().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.resolve().parent) as place:
-        _write_study(Path(place), data, target.resolve().name, dataset)
+        _write_study(Path(place), data, target, dataset)
         target.mkdir(exist_ok=True)
         (Path(place) / STUDY).replace(target / STUDY)
     return Started(target, data, [], f"{STUDY} of the data set {source} ({summary(data)})")
 
 
-def _write_study(folder: Path, data: ExplanationSet, name: str, dataset: str = DATA) -> None:
-    (folder / STUDY).write_text(study_text(data, name, dataset), encoding="utf-8", newline="\n")
+def _write_study(folder: Path, data: ExplanationSet, target: Path, dataset: str = DATA) -> None:
+    place = shlex.quote(str(target / STUDY))
+    (folder / STUDY).write_text(
+        study_text(data, target.resolve().name, place, dataset), encoding="utf-8", newline="\n"
+    )
     plan(folder / STUDY)  # a study that cannot be run is not written
 
 
-def study_text(data: ExplanationSet, name: str, dataset: str = DATA) -> str:
+def study_text(data: ExplanationSet, name: str, place: str, dataset: str = DATA) -> str:
     """Return the text of a study of the data that runs offline, with what more it may have as comments."""
-    annotators = [f"Annotator({r!r})" for r in data.raters if r != USER_RATER]
-    mean = f"Mean({', '.join(annotators)})"
+    rated = data.ratings["rater"].where(data.ratings["rating"].notna()).value_counts()
+    enough = _MOST * len(data) * len(data.aspects)
+    people = [r for r in data.raters if r != USER_RATER]
+    every = all(rated.get(r, 0) >= enough for r in people)
+    annotators = [f"Annotator({r!r})" for r in people if rated.get(r, 0) >= enough]
+    # Where each rater saw some of the units, a mean of all that are there needs no more than one.
+    parts = [f"Annotator({r!r})" for r in people]
+    mean = f"Mean({', '.join([*parts, *([] if every else ['skip_missing=True'])])})"
     if USER_RATER in data.raters:
-        truth, people = "User()", [*annotators, *([mean] if len(annotators) > 1 else [])]
+        truth, shown = "User()", [*annotators, *([mean] if len(people) > 1 else [])]
         why = "the person the item was recommended to"
     else:
-        truth, people = (mean, []) if len(annotators) > 1 else (annotators[0], [])
+        truth, shown = (mean, []) if len(people) > 1 else (parts[0], [])
         why = "what people said; an evaluator of its own is no part of it"
     texts = ["Length()"] if data.texts else []
-    texts += ["BLEU(n=4)", "ROUGE('L')"] if "reference" in data.explanations and data.texts else []
-    evaluators = ["Random(seed=0)", *texts, *people, *(f"Recorded({e!r})" for e in recorded_names(data))]
+    lacking = 0
+    if "reference" in data.explanations and data.texts:
+        lacking = int((data.explanations["reference"].fillna("") == "").sum())
+        texts += ["BLEU(n=4)", "ROUGE('L')"] if lacking <= (1 - _MOST) * len(data) else []
+    left_out = (
+        f"# - BLEU(n=4)   # {lacking:,} of {len(data):,} units have no reference; others would lose them, too"
+    )
+    evaluators = ["Random(seed=0)", *texts, *shown, *(f"Recorded({e!r})" for e in recorded_names(data))]
     judge = "Judge('openai/gpt-5-mini')"
     keys = data.explanations
     by_user = {"user": ["user_id"], "pair": ["user_id", "item_id"]}
@@ -156,7 +172,7 @@ def study_text(data: ExplanationSet, name: str, dataset: str = DATA) -> str:
     levels = ["dataset", *(name for name, by in groups.items() if keys.duplicated(subset=by).any())]
     stem = re.sub(r"[^\w.-]", "-", name).lstrip(".") or "study"
     lines = [
-        "# Which evaluators agree with people? Change it, and run it again: metaeval run study.yaml",
+        f"# Which evaluators agree with people? Change it, and run it again: metaeval run {place}",
         "kind: explanations",
         f"name: {stem}   # the run goes to results/{stem}",
         f"dataset: {quoted(dataset)}   # as seen from this file",
@@ -164,6 +180,7 @@ def study_text(data: ExplanationSet, name: str, dataset: str = DATA) -> str:
         "evaluators:",
         *(f"  - {quoted(e)}" for e in evaluators),
         *([f"  # - {quoted(judge)}   # a language model; needs OPENAI_API_KEY"] if data.texts else []),
+        *([f"  {left_out}"] if lacking and "BLEU(n=4)" not in texts else []),
         f"levels: [{', '.join(levels)}]            # over all, and within each user, pair or item",
         "coefficients: [pearson, spearman, kendall]",
         "missing: {truth: drop, score: drop}     # or a number to fill in",

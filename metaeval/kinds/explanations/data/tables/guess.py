@@ -15,6 +15,7 @@ import pandas as pd
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.tables.labels import MISSING, numbers_of
 from metaeval.kinds.explanations.data.tables.names import (
+    NTH,
     PATH,
     PERSON,
     QUESTION,
@@ -23,16 +24,19 @@ from metaeval.kinds.explanations.data.tables.names import (
     VALUE,
     is_aspect,
     role_of,
+    the_user,
+    without_place,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from metaeval.sources.tables.table import Table
 
 _SPLIT = re.compile(r"\s+by\s+|\s*[_.:/|-]\s*|\s+|(?<=[a-z])(?=[A-Z])")
 _OWN = re.compile(r"(\w+\.)*((user|self|own)_?)?(rating|mark|answer)s?\.[^\W\d]\w*", re.IGNORECASE)
 _PLACE = re.compile(r"((?:\w+\.)*)([^\W\d]\w*)\.(\d+)")
+_DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 OVERALL = "overall"
 """The aspect of ratings that name none."""
 
@@ -68,9 +72,8 @@ class Guess:
 def guess(table: Table, said: Mapping[str, str]) -> Guess:
     """Return what the columns of a flat table are; ``said`` has the roles that are known."""
     found = Guess()
-    names = [str(c) for c in table.frame.columns]
-    texts = {c: [str(v).strip() for v in table.frame[c] if not _is_empty(v)] for c in names}
-    rest = []
+    texts = texts_by_column(table.frame)
+    names, rest = [*texts], []
     for column in names:
         numbers = numbers_of(texts[column])
         role = said.get(column) or role_of(
@@ -87,11 +90,18 @@ def guess(table: Table, said: Mapping[str, str]) -> Guess:
         else:
             found.left.append(column)
     _find_texts(found, texts)
+    _find_raters(found, texts, said)
     _sort_numbers(found, rest, texts, said)
-    _find_profiles(found, table.frame, said)
+    ignored = {c for c in found.left if role_of(c, texts[c], numeric=False, taken=found.roles) == "ignore"}
+    _find_profiles(found, table, ignored | said.keys())
     used = {c.column for c in (*found.people, *found.tools)}
     found.labels = {c: words for c, words in found.labels.items() if c in used}
     return found
+
+
+def texts_by_column(frame: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the cells of each column that are not empty, as text."""
+    return {str(c): [str(v).strip() for v in frame[c] if not _is_empty(v)] for c in frame.columns}
 
 
 def _is_empty(value: object) -> bool:
@@ -109,12 +119,34 @@ def _find_texts(found: Guess, texts: Mapping[str, list[str]]) -> None:
         found.left.remove(best)
     if "item_id" not in found.roles and "item_title" in found.roles:
         found.roles["item_id"] = found.roles["item_title"]
+    form = r"id|" if "lastpage" in texts else ""  # of LimeSurvey
     response = next(
-        (c for c in found.left if re.fullmatch(r"(response|antwort)\W*id", c, re.IGNORECASE)), None
+        (c for c in found.left if re.fullmatch(rf"{form}(response|antwort)\W*id", c, re.IGNORECASE)), None
     )
     if "user_id" not in found.roles and response:
         found.roles["user_id"] = response
         found.left.remove(response)
+
+
+def _find_raters(found: Guess, texts: Mapping[str, list[str]], said: Mapping[str, str]) -> None:
+    """Of several columns of raters, take one that names the user or a tool; another is the user."""
+    taken = found.roles.get("rater", "")
+    others = [
+        c for c in found.left if c not in said and role_of(c, texts[c], numeric=False, taken={}) == "rater"
+    ]
+    if not taken or not others:
+        return
+
+    def names_them(column: str) -> bool:
+        return any(the_user([t]) or TOOL.search(t) for t in {*texts[column]})
+
+    best = max((taken, *others), key=lambda c: c == said.get("rater") or names_them(c))
+    if best != taken and taken not in said:
+        found.roles["rater"] = best
+        found.left[found.left.index(best)] = others[others.index(best)] = taken
+    if "user_id" not in found.roles:
+        found.roles["user_id"] = others[0]
+        found.left.remove(others[0])
 
 
 def _sort_numbers(
@@ -144,17 +176,20 @@ def _sort_numbers(
                 column, lambda side, _: bool(PERSON.fullmatch(side))
             )
     by_people = {c.aspect.casefold() for c in cells.values() if c}
-    known = by_people | {c.casefold() for c in columns if _is_small(texts[c]) and not TOOL.search(c)}
+    rated = {c for c in columns if said.get(c) == "rating" or c in found.labels or is_rating(texts[c], 10)}
+    short = any(not is_tool[c] for c in rated)  # else people rated on sliders
+    rated |= {c for c in columns if is_rating(texts[c], 100) and (is_aspect(c) or not short)}
+    known = by_people | {c.casefold() for c in rated if not TOOL.search(c)}
     # People first: a tool's score is of an aspect that people rated.
     for column in sorted((c for c in columns if cells[c] is None), key=lambda c: is_tool[c]):
-        tool = is_tool[column]
         cell = _split(column, lambda _, other: other.casefold() in known) or (
-            None if tool or by_people else _split(column, lambda _, other: is_aspect(other))
+            None if is_tool[column] or by_people else _split(column, lambda _, other: is_aspect(other))
         )
-        small = _is_small(texts[column]) or column in found.labels
-        if cell is None and (tool or not small or what):
-            name = column.rpartition(".")[2] if PATH.fullmatch(column) else column
-            tool, cell = True, Cell(column, m[1] if (m := SUFFIX.fullmatch(name)) else name, "", column)
+        # Beside ratings, fractions are of tools, whosever name stands there.
+        tool = is_tool[column] or (column not in rated and (short or cell is None)) or (what and cell is None)
+        if tool and cell is None:
+            name = without_place(column.rpartition(".")[2] if PATH.fullmatch(column) else column)
+            cell = Cell(column, m[1] if (m := SUFFIX.fullmatch(name)) else name, "", column)
         cell = cell or _whole(column, USER_RATER)
         known.add(cell.aspect.casefold())
         if tool:
@@ -172,11 +207,10 @@ def _whole(column: str, who: str) -> Cell:
     return Cell(column, who, column, "{aspect}")
 
 
-def _is_small(texts: Sequence[str]) -> bool:
-    """Say whether numbers look like ratings: few whole numbers, from 0 to 10 or to 100 in round steps."""
-    numbers = {float(t) for t in texts if re.fullmatch(r"-?\d+(\.\d+)?", t)}
-    whole = all(n.is_integer() for n in numbers)
-    return bool(numbers) and whole and min(numbers) >= 0 and max(numbers) <= 10
+def is_rating(texts: Sequence[str], most: int) -> bool:
+    """Say whether numbers look like ratings: whole ones up to ``most``, and from -3 on."""
+    numbers = [float(t) for t in texts if _DECIMAL.fullmatch(t)]
+    return bool(numbers) and all(n.is_integer() and -3 <= n <= most for n in numbers)
 
 
 def _split(column: str, fits: Any) -> Cell | None:  # noqa: ANN401 - (side, other side) → whether the side says who
@@ -190,9 +224,9 @@ def _split(column: str, fits: Any) -> Cell | None:  # noqa: ANN401 - (side, othe
         core, end = core[:-1], f"){end}"
     for at in _SPLIT.finditer(core) if end[:1] != ")" else re.finditer(r"\s*\(", core):
         left, right = core[: at.start()], core[at.end() :]
-        if left and right and fits(left, right):
+        if left and right and NTH not in left and fits(left, right):
             found.append(Cell(column, left, right, f"{{who}}{at[0]}{{aspect}}{end}"))
-        if left and right and fits(right, left):
+        if left and right and NTH not in right and fits(right, left):
             found.append(Cell(column, right, left, f"{{aspect}}{at[0]}{{who}}{end}"))
     return max(found, key=lambda c: len(c.who), default=None)
 
@@ -206,12 +240,12 @@ def _alone(column: str, aspect: str) -> Cell | None:
     return Cell(column, core, aspect, f"{{who}}{end}") if PERSON.fullmatch(core) else None
 
 
-def _find_profiles(found: Guess, frame: pd.DataFrame, said: Mapping[str, str]) -> None:
+def _find_profiles(found: Guess, table: Table, known: Collection[str]) -> None:
     """Take for a user's profile what is the same in all rows of each of several users."""
-    user = found.roles.get("user_id")
-    if user is None or frame[user].nunique() == len(frame):
+    user, frame = found.roles.get("user_id"), table.frame
+    if user is None or frame[user].nunique() == len({*table.rows}):
         return
-    for column in [c for c in found.left if c not in said]:
+    for column in [c for c in found.left if c not in known]:
         by_user = frame[column].astype(str).groupby(frame[user].astype(str)).nunique()
         if by_user.max() == 1 and len(set(frame[column].astype(str))) > 1:
             found.profiles.append(column)

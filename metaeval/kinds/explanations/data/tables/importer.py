@@ -178,7 +178,8 @@ def _once(
     for column in (c for c in frame.columns if c not in keys):
         cells = frame[column].astype(object).where(frame[column].notna(), "").map(str).to_numpy()
         for i in np.flatnonzero(cells != cells[start][first]):
-            message = f"differs from row {table.rows[start[first[i]]]}, which is about the same {keys[-1]}"
+            same = ", ".join(f"{k} {frame[k].iloc[i]!r}" for k in keys)
+            message = f"differs from row {table.rows[start[first[i]]]}, which has the same {same}"
             problems.append(Problem(table.name, int(table.rows[i]), labels.get(column, column), message))
     return Table(table.name, frame.iloc[start].reset_index(drop=True), table.rows[start], labels)
 

@@ -29,11 +29,18 @@ _LADDERS = (
     "strongly disagree|disagree|somewhat disagree|neutral|somewhat agree|agree|strongly agree",
     "very dissatisfied|dissatisfied|neutral|satisfied|very satisfied",
     "very unlikely|unlikely|neutral|likely|very likely",
+    "extremely dissatisfied|somewhat dissatisfied|neutral|somewhat satisfied|extremely satisfied",
+    "extremely unlikely|somewhat unlikely|neutral|somewhat likely|extremely likely",
+    "definitely not|probably not|neutral|probably yes|definitely yes",
     "very poor|poor|fair|good|very good",
     "poor|fair|good|very good|excellent",
+    "terrible|poor|fair|good|excellent",
     "very bad|bad|ok|good|very good",
     "never|rarely|sometimes|often|always",
+    "never|sometimes|about half the time|most of the time|always",
     "not at all|slightly|moderately|very|extremely",
+    "not at all|a little|somewhat|quite a bit|very much",
+    "none at all|a little|a moderate amount|a lot|a great deal",
     "nein|ja",
     "stimme gar nicht zu|stimme eher nicht zu|teilsteils|stimme eher zu|stimme voll zu",
     "trifft gar nicht zu|trifft eher nicht zu|teilsteils|trifft eher zu|trifft voll zu",
@@ -45,6 +52,9 @@ _SAME = {
     "neither agree nor disagree": "neutral",
     "undecided": "neutral",
     "neither": "neutral",
+    "neither likely nor unlikely": "neutral",
+    "neither satisfied nor dissatisfied": "neutral",
+    "might or might not": "neutral",
     "slightly agree": "somewhat agree",
     "slightly disagree": "somewhat disagree",
     "okay": "ok",
@@ -61,7 +71,7 @@ _SAME = {
 }
 _NUMBERED = re.compile(
     r"\(?(-?\d+)\)?\s*[-\u2013\u2014:.=)]\s*\D.*|(\d+)\s+(?:stars?|points?)|(\d+)\s*\(\D.*\)|\D.*\((-?\d{1,3})\)"
-    r"|(\d+)\s*(?:/|out of|von)\s*\d+",
+    r"|(\d+)\s*(?:/|out of|von)\s*\d+|AO?(\d{1,2})",  # A1 and AO01 are codes of LimeSurvey
     re.IGNORECASE,
 )
 _OF = re.compile(r"(\d+)\s*(?:/|out of|von)\s*(\d+)", re.IGNORECASE)
@@ -85,9 +95,13 @@ def numbers_of(texts: Sequence[str]) -> dict[str, int | None] | None:
         return {t: int(next(filter(None, m.groups()))) for t, m in found.items() if m} | words
     if all(set(t) <= {"★", "*", "☆"} for t in answers):
         return {t: len(t) - t.count("☆") for t in answers} | words
-    ladder = _ladder(answers)
-    first = 0 if len(ladder) == 2 else 1
-    return {t: ladder.index(_plain(t)) + first for t in answers} | words if ladder else None
+    rungs, n = _rungs([*answers])
+    return {t: at + (n > 2) for t, at in rungs.items()} | words if rungs else None
+
+
+def say_their_numbers(words: Iterable[str]) -> bool:
+    """Say whether each label has its number in it, such as ``4 - Agree``; a code may run either way."""
+    return all(re.search(r"\d|★|\*", w) and not re.fullmatch(r"AO?\d+", w) for w in words)
 
 
 def _plain(text: str) -> str:
@@ -95,21 +109,34 @@ def _plain(text: str) -> str:
     return _SAME.get(plain, plain)
 
 
-def _ladder(texts: Iterable[str]) -> list[str]:
-    """Return the labels, from the lowest on, of a questionnaire that has these; nothing if none has."""
-    words = {_plain(t) for t in texts}
-    return next((ladder for text in _LADDERS if words <= set(ladder := text.split("|"))), [])
+def _rungs(texts: Sequence[str]) -> tuple[dict[str, int], int]:
+    """Return each label's place from the lowest, and how many a questionnaire has with these; or nothing.
+
+    What all labels share may be left out: ``not useful at all``, ``very useful``.
+    """
+    plain = {t: _plain(t) for t in texts}
+    shared = set.intersection(*(set(p.split()) for p in plain.values())) if plain else set()
+    short = {t: " ".join(w for w in p.split() if w not in shared) for t, p in plain.items()}
+    for named in (plain, short):
+        for ladder in (text.split("|") for text in _LADDERS):
+            if named and {*named.values()} <= {*ladder}:
+                return {t: ladder.index(v) for t, v in named.items()}, len(ladder)
+    return {}, 0
 
 
 def scale_of_labels(words: Sequence[str]) -> tuple[float, float] | None:
     """Return the scale of labels of a questionnaire, or such as ``4/5``; None if they have other numbers."""
     if words and all(tops := [_OF.fullmatch(w) for w in words]):
         return scale_of([float(n) for m in tops if m for n in m.groups()])
-    ladder = _ladder(words)
-    return None if not ladder else (0, 1) if len(ladder) == 2 else (1, len(ladder))
+    _, n = _rungs(words)
+    return None if not n else (0, 1) if n == 2 else (1, n)
 
 
-SCALES = ((0, 1), (1, 3), (1, 5), (0, 5), (1, 7), (0, 7), (1, 10), (0, 10), (0, 100))
+SCALES = (
+    *((0, 1), (1, 3), (1, 5), (0, 5), (1, 7), (0, 7), (1, 10), (0, 10)),
+    *((-2, 2), (-3, 3), (0, 100)),
+)
+_NO_SLIDER = 10  # the top of scales that are not drawn as sliders
 _SURE = 30  # ratings from which a shorter scale that is used whole is one of its own
 
 
@@ -128,5 +155,6 @@ def scales_of(ratings: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, 
         own = scale_of(values) if values else common
         whole = set(values) >= {float(n) for n in range(int(own[0]), int(own[1]) + 1)}
         outside = bool(values) and not common[0] <= min(values) <= max(values) <= common[1]
-        found[aspect] = own if outside or (whole and len(values) >= _SURE) else common
+        slider = common[1] > _NO_SLIDER >= own[1]
+        found[aspect] = own if outside or slider or (whole and len(values) >= _SURE) else common
     return found

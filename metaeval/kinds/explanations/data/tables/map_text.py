@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.tables.guess import OVERALL, missing_words, rated_by
+from metaeval.kinds.explanations.data.tables.names import NTH, without_place
 from metaeval.kinds.explanations.data.tables.proposal import raters_of
 
 if TYPE_CHECKING:
@@ -32,10 +33,11 @@ def map_text(made: Proposal, file: str, split: str | None, folder: str, name: st
         f"# Which column of {file} is what. Change it, and import the table again:",
         f"#   metaeval data import table {again} --force",
         f"name: {quoted(name)}",
-        "aspects:                    # name → what raters were asked (judges are told it), and its columns",
+        "aspects:                    # name → the question (judges are told it), and its columns",
     ]
     for aspect in made.aspects:
-        keys = {"statement": quoted(aspect.text if len(aspect.text.split()) > 1 else aspect.name)}
+        asked = without_place(aspect.text)
+        keys = {"statement": quoted(asked if len(asked.split()) > 1 else aspect.name)}
         keys |= {"code": quoted(aspect.text)} if aspect.text != aspect.name else {}
         keys |= {} if one else {"scale": _scale(aspect)}
         lines.append(f"  {quoted(aspect.name)}: {{{', '.join(f'{k}: {v}' for k, v in keys.items())}}}")
@@ -43,7 +45,8 @@ def map_text(made: Proposal, file: str, split: str | None, folder: str, name: st
     lines += [f"split: {quoted(split)}"] if split is not None else []
     if made.explode:
         lists = ", ".join(map(quoted, made.explode))
-        lines.append(f"explode: [{lists}]   # a row for each element of these lists")
+        what = "value of {n} in these columns" if NTH in lists else "element of these lists"
+        lines.append(f"explode: [{lists}]   # a row for each {what}")
     entries = _entries(made, found.people, "rater")
     tools = _entries(made, found.tools, "evaluator")
     renames = _renames(made, [*entries, *tools])
@@ -57,8 +60,8 @@ def map_text(made: Proposal, file: str, split: str | None, folder: str, name: st
     for key in (*KEYS, "explanation", "item_title", "reference"):
         if key in found.roles:
             lines.append(f"  {key}: {quoted(found.roles[key])}")
-        elif key == "item_id":
-            lines.append("  item_id: {row: true}          # the number of the row")
+        elif key == "item_id" or (key == "user_id" and made.row_is_user):
+            lines.append(f"  {key}: {{row: true}}          # the number of the row")
         elif key == "generator":
             lines.append(f"  generator: {{constant: {quoted(made.generator)}}}   # who wrote the texts")
     if found.profiles:

@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+ROLES = (
+    *("user_id", "item_id", "generator", "explanation", "reference", "item_title"),
+    *("rater", "aspect", "rating", "score", "profile", "ignore"),
+)
+"""What a column may be said to be."""
 _USER = (
-    r"user|participant|person|respondent|customer|subject|reader|member|uid|prolific|e.?mail.*"
+    r"user|participant|person|respondent|customer|subject|reader|member|uid|pid|prolific|e.?mail.*"
     r"|nutzer(in)?|teilnehmer(in)?|proband(in)?|用户|参与者"
 )
 _ITEM = (
-    r"item|movie|film|book|product|song|track|article|hotel|restaurant|story|place|game|asin|isbn"
-    r"|artikel|produkt|buch|物品|商品|电影"
+    r"item|movie|film|book|product|song|track|article|hotel|restaurant|story|place|game|asin|isbn|recipe|dish"
+    r"|video|course|job|paper|podcast|app|destination|artikel|produkt|buch|rezept|物品|商品|电影"
 )
 _SYSTEM = (
     r"generator|system|model|method|algorithm|llm|condition|variant|version|arm|author|writer"
@@ -29,9 +34,10 @@ _TEXT = (
     r"explanation|text|justification|rationale|output|response|message|erklärung|begründung|解释|(推荐)?理由"
 )
 _IGNORED = (
-    r"time\W*stamp|date|time|start\w*|end\w*|submitted|recorded|duration|index|row|#|unnamed.*|column \d+"
+    r"time\W*stamp|date|time|start\w*|end\w*|submit\w*|recorded|duration|index|row|#|unnamed.*|column \d+"
     r"|ip\W*\w*|status|progress|finished|location|latitude|longitude|response\W*type|comments?|year"
-    r"|(.*\W)?id|last\W*page|(start\W*)?language|seed|zeitstempel|datum|kommentare?|letzte\W*seite|zufallsstartwert"
+    r"|(.*\W)?id|trial|position|order|(n|number of|word)\W*(words?|counts?|tokens|characters)"
+    r"|last\W*page|(start\W*)?language|seed|zeitstempel|datum|kommentare?|letzte\W*seite|zufallsstartwert"
     r"|年份|时间"
 )
 _RATER = (
@@ -44,7 +50,7 @@ _KEYS = (
     ("user_id", rf"(.*\byour\W+)?({_USER}){_ID}"),
     ("item_id", rf"({_ITEM})(\W*(id|nr|no|key|code))?"),
     ("generator", rf"({_SYSTEM}){_ID}|(explanation|text)\W*(type|source|version)"),
-    ("item_title", rf"(({_ITEM})\W*)?(title|name|标题)"),
+    ("item_title", rf"(({_ITEM})\W*)?(title|titel|name|标题)"),
     ("reference", rf"((user|gold|human)\W*)?({_REFERENCE})(\W*(text|\d+))?"),
     ("explanation", rf"(generated\W*|model\W*)?({_TEXT})(\W*(text|shown))?"),
     ("rater", rf"({_RATER}){_ID}"),
@@ -56,14 +62,14 @@ _KEYS = (
 VALUE = r"(.*\W)?(rating|score|value|stars?|points?|label|answer|mark|评分)s?"
 SUFFIX = re.compile(r"(.+?)([\W_]+(?:score|rating|value|mark)s?)", re.IGNORECASE)
 PERSON = re.compile(
-    rf"\(?({_USER}|me|self|own|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"
+    rf"\(?({_USER}|me|self|selbst|own|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"
     r"|[arh](?=\W?\d))[\W_]?(\d+|[a-z])?(\W(rating|score)s?)?\)?",
     re.IGNORECASE,
 )
-_THE_USER = re.compile(rf"\(?({_USER}|me|self|own)(\W*(rating|self|id))?\)?", re.IGNORECASE)
+_THE_USER = re.compile(rf"\(?({_USER}|me|self|selbst|own)(\W*(rating|self|id))?\)?", re.IGNORECASE)
 TOOL = re.compile(
     r"gpt|llm|bleu|rouge|chr.?f|meteor|bert|comet|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|judge"
-    r"|metric|eval|length|perplex|ppl|cosine|similar|readab|flesch|distinct|nli|\bmodel\b|\bauto",
+    r"|metric|eval|length|perplex|ppl|cosine|similar|readab|flesch|distinct|nli|\bmodell?\b|\b[ak]i\b|\bauto",
     re.IGNORECASE,
 )
 _ASPECTS = (
@@ -87,21 +93,28 @@ _ASPECTS = (
 )
 """Name of an aspect → what its column or question says."""
 PATH = re.compile(r"(\w+\.)+\w*[^\W\d]\w*")
+NTH = "{n}"
+"""Stands in a column's name for the number or letter of one of several explanations."""
+NUMBERED_TEXT = re.compile(
+    rf"({_TEXT}|recommendation|empfehlung|system|version|variant|condition)s?\W*\{{n\}}", re.IGNORECASE
+)
+NUMBERED_ITEM = re.compile(rf"(?!item)\b({_ITEM})\W*\{{n\}}", re.IGNORECASE)
 _NOTE = re.compile(r"\([^)]*\)\s*$")
 QUESTION = 4  # words from which a name is a question
 
 
 def role_of(column: str, texts: Sequence[str], *, numeric: bool, taken: Mapping[str, str]) -> str:
     """Return the role of a column by its name; empty if its name says nothing."""
-    # Of a path into JSON, such as explanations.model, the last part may say it alone.
-    names = [column, *([column.rpartition(".")[2]] if PATH.fullmatch(column) else [])]
+    # Of a path into JSON, such as meta.user.id or explanations.model, the last parts may say it alone.
+    parts = column.split(".") if PATH.fullmatch(column) else [column]
+    names = [without_place(column), *dict.fromkeys(".".join(parts[-n:]) for n in (2, 1) if n < len(parts))]
     names += [column[: note.start()]] if (note := _NOTE.search(column)) else []
     names = [re.sub(r"[\W_]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", n)).strip() for n in names]
-    for name, (role, pattern) in itertools.product(names, _KEYS):
+    for (role, pattern), name in itertools.product(_KEYS, names):
         if role not in taken and re.fullmatch(pattern, name, re.IGNORECASE):
             return "" if numeric and role in ("explanation", "reference", "item_title") else role
     plain = names[0]
-    if not numeric and len(plain.split()) >= QUESTION - 1 and len(set(texts)) > 1:
+    if not numeric and len(plain.split()) >= QUESTION - 1 - column.endswith("?") and len(set(texts)) > 1:
         # A question of a form that was answered with a key, such as "Which film did you see?"
         words = (("item_id", _ITEM), ("generator", _SYSTEM), ("explanation", r"explanation|text"))
         return next(
@@ -112,14 +125,24 @@ def role_of(column: str, texts: Sequence[str], *, numeric: bool, taken: Mapping[
 
 def aspect_name(text: str) -> str:
     """Return a short name for what a column's name or a question says of an aspect."""
+    text = without_place(text)
     if legend := re.fullmatch(r"(.*\S)\s*[\[(][^\[(]*\d\s*[=:–-][^\[(]*[\])]\s*", text):  # [1 = no, 5 = very]
         return aspect_name(legend[1])
     if row := re.search(r"(?:\[| - )([^\[\]]+)\]?\s*$", text):  # a row of a form's grid
-        return aspect_name(row[1].strip())
+        coded = re.fullmatch(r"[A-Z]+\d+", row[1].strip()) and row.start()  # trust[SQ001]
+        return aspect_name(text[: row.start()] if coded else row[1].strip())
     if len(text.split()) < QUESTION and len(text) < 30:
         return text
     known = (name for name, words in _ASPECTS if re.search(words, text, re.IGNORECASE))
     return next(known, " ".join(re.findall(r"\w+", text)[:QUESTION]))
+
+
+def without_place(text: str) -> str:
+    """Return a question, or a column's name, without the explanation that it is of: ``[Explanation {n}]``."""
+    if NTH not in text:
+        return text
+    row = re.sub(r"\s*\[[^\[\]]*\{n\}\]\s*$|\s+[-–]\s+[^-–]*\{n\}\s*$|^[^-–]*\{n\}\s+[-–]\s+", "", text)
+    return re.sub(r"[^\W_]*\{n\}", "", row).strip(" _-.:/|") or text.replace(NTH, "").strip(" _-.:/|")
 
 
 def is_aspect(text: str) -> bool:

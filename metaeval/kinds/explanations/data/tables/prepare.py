@@ -62,6 +62,7 @@ def matching(
             raise DataError([not_there(columns, given, map_name)])
         return [(columns, {})]
     allowed = {"code": table_map.codes, "aspect": list(table_map.aspects), **(where or {})}
+    allowed |= {n: [f"{{{n}}}"] for path in table_map.explode for n in placeholders(path)}  # rows by now
     pattern = pattern_of(columns, allowed)
     found = [(c, m.groupdict()) for c in given if (m := pattern.fullmatch(c))]
     if not found:
