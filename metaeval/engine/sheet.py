@@ -109,7 +109,7 @@ def value_text(value: Any, form: Form, decimals: int | None = None) -> str:  # n
         case "share":
             text = f"{100 * value:.1f} %"
         case "number":
-            text = _four_digits(value) if decimals is None or math.isinf(value) else f"{value:,.{decimals}f}"
+            text = _four_digits(value) if decimals is None else f"{value:,.{decimals}f}"
         case "hundredths":
             text = f"{value:.2f}"
         case "decimal":
@@ -128,15 +128,18 @@ def value_text(value: Any, form: Form, decimals: int | None = None) -> str:  # n
     )
 
 
-def decimals_of(form: Form, low: Any, high: Any) -> int | None:  # noqa: ANN401 - as `value_text`
-    """Return how many decimals a number with an interval has: two digits of half of the interval's width.
+def decimals_of(form: Form, *values: Any) -> int | None:  # noqa: ANN401 - as `value_text`
+    """Return how many decimals a number, the lower and the upper end of its interval have in print.
 
-    None for what is printed in its own form: other forms, no interval, and one that is very narrow.
+    They show three digits of half of the interval's width, and no more than four of the number. None for what
+    is printed in its own form: other forms, no interval, and one that is very narrow.
     """
-    if form != "number" or not isinstance(low, float) or not 0 < high - low < math.inf:
+    if form != "number" or not all(isinstance(v, float) and math.isfinite(v) for v in values):
         return None
-    decimals = max(0, 1 - math.floor(math.log10((high - low) / 2)))
-    return decimals if decimals <= _MOST_DECIMALS else None
+    value, low, high = values
+    sizes = [(10 * (high - low) / 2), abs(value)]
+    decimals = min(3 - math.floor(math.log10(size)) for size in sizes if size > 0)
+    return max(0, decimals) if low < high and decimals <= _MOST_DECIMALS else None
 
 
 def _four_digits(value: float) -> str:

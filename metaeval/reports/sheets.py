@@ -41,7 +41,7 @@ def cells(
 
     def cell(i: int, row: Mapping[Any, Any], column: Column) -> str:
         low, high = (row[name] if name else None for name in (column.low, column.high))
-        decimals = decimals_of(column.form, low, high)
+        decimals = decimals_of(column.form, row[column.name], low, high)
 
         def value(name: str) -> str:
             said = value_text(row[name], column.form, decimals)
