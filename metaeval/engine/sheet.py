@@ -27,6 +27,7 @@ Mark: TypeAlias = Literal["best", "second"]
 
 NOTHING = "—"
 """What stands for a value that is undefined."""
+_MOST_DECIMALS = 6
 
 MARKS_SAID = "The best value is bold, the second is underlined"
 """How notes say what marks are; plain text says it otherwise."""
@@ -91,8 +92,11 @@ def by_aspect(columns: Mapping[str, Floats], aspects: Sequence[str]) -> dict[str
     return found
 
 
-def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the cell of a frame holds
-    """Return a value as it is printed; `NOTHING` for one that is missing."""
+def value_text(value: Any, form: Form, decimals: int | None = None) -> str:  # noqa: ANN401 - whatever the cell of a frame holds
+    """Return a value as it is printed; `NOTHING` for one that is missing.
+
+    A number of the form ``number`` has so many ``decimals``, if they are given.
+    """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NOTHING
     match form:
@@ -105,7 +109,7 @@ def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the ce
         case "share":
             text = f"{100 * value:.1f} %"
         case "number":
-            text = _four_digits(value)
+            text = _four_digits(value) if decimals is None else f"{value:,.{decimals}f}"
         case "hundredths":
             text = f"{value:.2f}"
         case "decimal":
@@ -122,6 +126,20 @@ def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the ce
         if form not in ("text", "counts") and not any(c in "123456789∞" for c in text)
         else text
     )
+
+
+def decimals_of(form: Form, *values: Any) -> int | None:  # noqa: ANN401 - as `value_text`
+    """Return how many decimals a number, the lower and the upper end of its interval have in print.
+
+    They show three digits of half of the interval's width, and no more than four of the number. None for what
+    is printed in its own form: other forms, no interval, and one that is very narrow.
+    """
+    if form != "number" or not all(isinstance(v, float) and math.isfinite(v) for v in values):
+        return None
+    value, low, high = values
+    sizes = [(10 * (high - low) / 2), abs(value)]
+    decimals = min(3 - math.floor(math.log10(size)) for size in sizes if size > 0)
+    return max(0, decimals) if low < high and decimals <= _MOST_DECIMALS else None
 
 
 def _four_digits(value: float) -> str:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from metaeval.base.formulas import to_csv
-from metaeval.engine.sheet import NOTHING, value_text
+from metaeval.engine.sheet import NOTHING, decimals_of, value_text
 from metaeval.reports import escapes, latex, plain
 from metaeval.reports.templates import template
 
@@ -39,20 +39,21 @@ def cells(
         What is put around a marked value, which stands for the braces.
     """
 
-    def value(i: int, row: Mapping[Any, Any], column: Column, name: str) -> str:
-        escaped = (text if _is_text(column) else number)(value_text(row[name], column.form))
-        mark = sheet.marks.get((i, name))
-        return marks[mark].format(escaped) if mark and marks else escaped
-
     def cell(i: int, row: Mapping[Any, Any], column: Column) -> str:
-        values = [value(i, row, column, name) for name in (column.name, *column.beside)]
-        shown = " / ".join(values)
-        if not (column.low and column.high):
+        low, high = (row[name] if name else None for name in (column.low, column.high))
+        decimals = decimals_of(column.form, row[column.name], low, high)
+
+        def value(name: str) -> str:
+            said = value_text(row[name], column.form, decimals)
+            escaped = (text if _is_text(column) else number)(said)
+            mark = sheet.marks.get((i, name))
+            return marks[mark].format(escaped) if mark and marks else escaped
+
+        shown = " / ".join(value(name) for name in (column.name, *column.beside))
+        ends = [value_text(end, column.form, decimals) for end in (low, high)]
+        if ends == [NOTHING, NOTHING]:
             return shown
-        low, high = (value_text(row[name], column.form) for name in (column.low, column.high))
-        if low == high == NOTHING:
-            return shown
-        return f"{shown} {number('[')}{number(low)}, {number(high)}{number(']')}"
+        return f"{shown} {number('[')}{number(ends[0])}, {number(ends[1])}{number(']')}"
 
     return [[cell(i, row, c) for c in sheet.columns] for i, row in enumerate(sheet.frame.to_dict("records"))]
 

@@ -14,12 +14,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.cli.group import talk
 from metaeval.cli.sheets import sheet_options, tell_sheets
 from metaeval.engine.sheet import NOTHING, Column, Form, Sheet, value_text
-from metaeval.reports.sheets import SHEET_FORMATS, files, render
+from metaeval.reports.sheets import SHEET_FORMATS, cells, files, render
 
 NASTY = "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z]"
 FRAME = pd.DataFrame(
@@ -102,6 +104,42 @@ def sheet(name: str = "tests", *, simulated: Simulation = REAL, frame: pd.DataFr
 )
 def test_forms(value: object, form: Form, text: str) -> None:
     assert value_text(value, form) == text
+
+
+@given(
+    value=st.floats(-1e6, 1e6),
+    below=st.floats(1e-3, 1e5),
+    above=st.floats(1e-3, 1e5),
+)
+def test_a_number_has_the_digits_that_its_interval_deserves(value: float, below: float, above: float) -> None:
+    frame = pd.DataFrame({"x": [value], "low": [value - below], "high": [value + above]})
+    printed = cells(Sheet("s", "S", frame, (Column("x", "x", "number", "low", "high"),)))[0][0]
+    texts = [t.replace(",", "") for t in re.split(r" \[|, |\]", printed) if t]
+    decimals = {len(t.partition(".")[2]) for t in texts}
+    assert len(decimals) == 1
+    unit = 10.0 ** -decimals.pop()
+    coarser = min(200 * unit / (below + above), 1000 * unit / abs(value) if value else math.inf)
+    assert 0.0999 < coarser < 1.001 or unit == 1
+    for text, exact in zip(texts, frame.loc[0], strict=True):
+        assert abs(float(text) - exact) <= unit / 2 * (1 + 1e-6)
+    assert "-0" not in {t.rstrip("0").rstrip(".") for t in texts}
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ((-5.867e-05, -0.002134, 0.0019), "-0.00006 [-0.00213, 0.00190]"),
+        ((2.6111, 2.5873, 2.6351), "2.611 [2.587, 2.635]"),
+        ((10.127, 8.818, 11.491), "10.13 [8.82, 11.49]"),
+        ((2e-9, 1e-9, 3e-9), "2.000e-09 [1.000e-09, 3.000e-09]"),
+        ((0.5, 0.5, 0.5), "0.5000 [0.5000, 0.5000]"),
+        ((math.nan, 0.1, 0.3), "— [0.1000, 0.3000]"),
+        ((0.25, 0.1, math.inf), "0.2500 [0.1000, ∞]"),
+    ],
+)
+def test_numbers_with_intervals(row: tuple[float, ...], text: str) -> None:
+    frame = pd.DataFrame([row], columns=["x", "low", "high"])
+    assert cells(Sheet("s", "S", frame, (Column("x", "x", "number", "low", "high"),))) == [[text]]
 
 
 def test_markdown() -> None:

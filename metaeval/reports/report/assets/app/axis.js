@@ -19,7 +19,8 @@ function axisOf(values, form) {
   const [times] = scaleOf(form)
   const label = (x) => (times === 1 ? score(x) : fixed(times * x, 0))
   const width = (last - first) * step
-  const place = (x) => `${(2 + (96 * (x - first * step)) / width).toFixed(2)}%`
+  // With room for half a number at each end.
+  const place = (x) => `${(6 + (88 * (x - first * step)) / width).toFixed(2)}%`
   return { ticks, place, label }
 }
 

@@ -6,12 +6,14 @@ function repliesOf({ calls, units }, e, u) {
   calls.of[e].forEach((of, a) => {
     if (of[u] < 0) return
     const status = units.statusOf(e, a, u)
-    for (const place of calls.replies[of[u]].samples ?? [of[u]]) {
-      const found = replies.get(place) ?? { reply: calls.replies[place], rated: [], statuses: new Set() }
+    const places = calls.replies[of[u]].samples ?? [of[u]]
+    places.forEach((place, i) => {
+      const which = places.length > 1 ? ` · reply ${i + 1} of ${places.length}` : ''
+      const found = replies.get(place) ?? { reply: calls.replies[place], which, rated: [], statuses: new Set() }
       found.rated.push(units.rated[a].name)
       found.statuses.add(status)
       replies.set(place, found)
-    }
+    })
   })
   return [...replies.values()]
 }
@@ -54,7 +56,7 @@ function UnitCalls({ study, u, chosen }) {
     })}</div>`
 }
 
-function Call({ lines, evaluator, reply, rated, statuses, units, open }) {
+function Call({ lines, evaluator, reply, which, rated, statuses, units, open }) {
   const facts = [
     ['model', reply.model],
     ['asked', reply.sent],
@@ -64,7 +66,7 @@ function Call({ lines, evaluator, reply, rated, statuses, units, open }) {
   ]
   const about = rated.length > 1 && rated.length === units.rated.length ? units.overAll : listed(rated)
   return html`<details class="call" open=${open}>
-    <summary><${Evaluator} evaluator=${evaluator} /> · ${about} ·
+    <summary><${Evaluator} evaluator=${evaluator} /> · ${about}${which} ·
       ${[...statuses].map((status) => html` <${Status} key=${status}>${status}</${Status}>`)}</summary>
     <dl class="keys">${facts
       .filter(([, value]) => value)

@@ -77,11 +77,12 @@ function Wide({ label, children }) {
 /** What marks an evaluator (or data) that is no model of anything. */
 const Simulated = () => html`<span class="badge">simulated</span>`
 
-/** An evaluator's name; in a table a very long one is cut, whole when pointed at. */
+/** An evaluator's name, which breaks at its signs; in a table a very long one is cut, whole when pointed at. */
 function Name({ evaluator: { name } }) {
   const long = name.length > 80
+  const parts = name.split(/(?<=[_/,(=])/)
   return html`<bdi class=${`words ${long ? 'long' : ''}`} dir="auto"
-    title=${long ? name : undefined}>${name}</bdi>`
+    title=${long ? name : undefined}>${parts.map((part, i) => [i > 0 && html`<wbr />`, part])}</bdi>`
 }
 
 /** An evaluator as rows name it. */

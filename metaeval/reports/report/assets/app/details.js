@@ -6,27 +6,52 @@ function RowName({ study, text }) {
   return evaluator ? html`<${Evaluator} evaluator=${evaluator} />` : html`<${Words}>${text}</${Words}>`
 }
 
+/** Of a sheet with more rows the further ones are folded, and one can choose among them. */
+const MANY_ROWS = 40
+
+/** The columns of a long sheet whose values come again, as choices. */
+function choicesOf({ columns, rows }) {
+  if (rows.length <= MANY_ROWS) return []
+  const found = columns.map(({ title, form }, c) => ({ c, title, form, values: [...new Set(rows.map((row) => row[c]))] }))
+  return found.filter(({ form, values: { length } }) => form === 'text' && length > 1 && 2 * length <= rows.length)
+}
+
 function SheetTable({ study, sheet }) {
-  const side = ({ form }) => (form === 'text' ? 'text' : '')
+  const { columns, rows, title } = sheet
+  const [chosen, setChosen] = useState({})
+  const [whole, setWhole] = useState(false)
+  const choices = useMemo(() => choicesOf(sheet), [sheet])
+  const named = Math.max(0, columns.findIndex((_, c) => rows.some((row) => study.byName.has(row[c]))))
+  const shown = rows.filter((row) => choices.every(({ c }) => !chosen[c] || row[c] === chosen[c]))
+  const wordy = useMemo(() => columns.map((_, c) => c !== named && rows.some((row) => row[c].length > 48)), [sheet])
+  const side = (c) => (columns[c].form === 'text' ? `text ${wordy[c] ? 'snippet' : ''}` : '')
+  const cell = (text, c) =>
+    c === named
+      ? html`<th scope="row" key=${c} class=${side(c)}><${RowName} study=${study} text=${text} /></th>`
+      : html`<td key=${c} class=${side(c)}>${
+          study.byName.has(text) ? html`<${RowName} study=${study} text=${text} />` : text
+        }</td>`
   return html`<section class="sheet" id=${`sheet-${sheet.name}`}>
-    <${Wide} label=${sheet.title}><table>
-      <caption><span>${sheet.title}</span></caption>
-      <thead><tr>${sheet.columns.map((column, c) => html`<th scope="col" key=${c}
-        class=${side(column)}>${column.title}</th>`)}</tr></thead>
-      <tbody>${sheet.rows.map(
-        (row, r) =>
-          html`<tr key=${r}>${row.map((text, c) =>
-            c === 0
-              ? html`<th scope="row" key=${c}
-                class=${side(sheet.columns[c])}><${RowName} study=${study} text=${text} /></th>`
-              : html`<td key=${c} class=${side(sheet.columns[c])}>${
-                  study.byName.has(text) ? html`<${RowName} study=${study} text=${text} />` : text
-                }</td>`,
-          )}</tr>`,
+    ${
+      choices.length > 0 &&
+      html`<div class="controls" role="group" aria-label=${`Rows of: ${title}`}>
+      ${choices.map(({ c, title, values }) => html`<${Select} key=${c} label=${title} value=${chosen[c] ?? ''}
+        options=${[['', 'all'], ...values.map((value) => [value, value])]}
+        onChange=${(value) => setChosen({ ...chosen, [c]: value })} />`)}</div>`
+    }
+    <${Wide} label=${title}><table>
+      <caption><span>${title}</span></caption>
+      <thead><tr>${columns.map((column, c) => html`<th scope="col" key=${c}
+        class=${side(c)}>${column.title.replaceAll('-', '\u2011')}</th>`)}</tr></thead>
+      <tbody>${shown.map(
+        (row, r) => html`<tr key=${r} class=${r < MANY_ROWS || whole ? '' : 'more'}>${row.map(cell)}</tr>`,
       )}</tbody>
     </table></${Wide}>
-    <p class="rows"><${Download} name=${sheet.title}
-      table=${() => [sheet.columns.map((column) => column.title), ...sheet.rows]} /></p>
+    <p class="rows">${
+      shown.length > MANY_ROWS &&
+      html`<button type="button" class="unfold" aria-expanded=${whole} onClick=${() => setWhole(!whole)}>
+        ${whole ? 'Show fewer' : `Show all ${count(shown.length)} rows`}<span class="hidden"> of ${title}</span></button>`
+    }<${Download} name=${title} table=${() => [columns.map((column) => column.title), ...shown]} /></p>
     <${Notes} notes=${sheet.notes} />
   </section>`
 }
