@@ -16,11 +16,24 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats
 
 Form: TypeAlias = Literal[
-    "text", "counts", "count", "hundred", "share", "number", "hundredths", "decimal", "p", "usd", "seconds"
+    "text",
+    "code",
+    "counts",
+    "count",
+    "rank",
+    "hundred",
+    "share",
+    "number",
+    "hundredths",
+    "decimal",
+    "p",
+    "usd",
+    "seconds",
 ]
-"""How a column is printed: as it is; as it is, for whole numbers; a whole number; × 100 with two decimals
-(coefficients); a percentage; four significant digits; two decimals (differences on a scale); four decimals
-(coefficients of agreement); a p-value; dollars; a time, in the unit that suits it."""
+"""How a column is printed: as it is; as it is, with spaces for underscores; as it is, for whole numbers; a
+whole number; a rank, of which ties have halves; × 100 with two decimals (coefficients); a percentage; four
+significant digits; two decimals (differences on a scale); four decimals (coefficients of agreement); a
+p-value; dollars; a time, in the unit that suits it."""
 
 Mark: TypeAlias = Literal["best", "second"]
 """How a value stands among those of all evaluators."""
@@ -91,6 +104,9 @@ def by_aspect(columns: Mapping[str, Floats], aspects: Sequence[str]) -> dict[str
     return found
 
 
+_DECIMALS = {"hundredths": ".2f", "decimal": ".4f", "rank": "g"}
+
+
 def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the cell of a frame holds
     """Return a value as it is printed; `NOTHING` for one that is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -98,6 +114,8 @@ def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the ce
     match form:
         case "text" | "counts":
             text = {"True": "yes", "False": "no"}.get(str(value), str(value))
+        case "code":
+            text = str(value).replace("_", " ")
         case "count":
             text = f"{round(value):,}"
         case "hundred":
@@ -106,10 +124,8 @@ def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the ce
             text = f"{100 * value:.1f} %"
         case "number":
             text = _four_digits(value)
-        case "hundredths":
-            text = f"{value:.2f}"
-        case "decimal":
-            text = f"{value:.4f}"
+        case "hundredths" | "decimal" | "rank":
+            text = format(value, _DECIMALS[form])
         case "p":
             text = "< 0.001" if value < 0.001 else f"{value:.3f}"
         case "usd":
@@ -119,7 +135,7 @@ def value_text(value: Any, form: Form) -> str:  # noqa: ANN401 - whatever the ce
     # A minus before zero alone says nothing.
     return (
         text.lstrip("-")
-        if form not in ("text", "counts") and not any(c in "123456789∞" for c in text)
+        if form not in ("text", "code", "counts") and not any(c in "123456789∞" for c in text)
         else text
     )
 
