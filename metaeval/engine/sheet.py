@@ -16,11 +16,24 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats
 
 Form: TypeAlias = Literal[
-    "text", "counts", "count", "hundred", "share", "number", "hundredths", "decimal", "p", "usd", "seconds"
+    "text",
+    "code",
+    "counts",
+    "count",
+    "rank",
+    "hundred",
+    "share",
+    "number",
+    "hundredths",
+    "decimal",
+    "p",
+    "usd",
+    "seconds",
 ]
-"""How a column is printed: as it is; as it is, for whole numbers; a whole number; × 100 with two decimals
-(coefficients); a percentage; four significant digits; two decimals (differences on a scale); four decimals
-(coefficients of agreement); a p-value; dollars; a time, in the unit that suits it."""
+"""How a column is printed: as it is; as it is, with spaces for underscores; as it is, for whole numbers; a
+whole number; a rank, of which ties have halves; × 100 with two decimals (coefficients); a percentage; four
+significant digits; two decimals (differences on a scale); four decimals (coefficients of agreement); a
+p-value; dollars; a time, in the unit that suits it."""
 
 Mark: TypeAlias = Literal["best", "second"]
 """How a value stands among those of all evaluators."""
@@ -92,6 +105,9 @@ def by_aspect(columns: Mapping[str, Floats], aspects: Sequence[str]) -> dict[str
     return found
 
 
+_DECIMALS = {"hundredths": ".2f", "decimal": ".4f", "rank": "g"}
+
+
 def value_text(value: Any, form: Form, decimals: int | None = None) -> str:  # noqa: ANN401 - whatever the cell of a frame holds
     """Return a value as it is printed; `NOTHING` for one that is missing.
 
@@ -102,6 +118,8 @@ def value_text(value: Any, form: Form, decimals: int | None = None) -> str:  # n
     match form:
         case "text" | "counts":
             text = {"True": "yes", "False": "no"}.get(str(value), str(value))
+        case "code":
+            text = str(value).replace("_", " ")
         case "count":
             text = f"{round(value):,}"
         case "hundred":
@@ -110,10 +128,8 @@ def value_text(value: Any, form: Form, decimals: int | None = None) -> str:  # n
             text = f"{100 * value:.1f} %"
         case "number":
             text = _four_digits(value) if decimals is None else f"{value:,.{decimals}f}"
-        case "hundredths":
-            text = f"{value:.2f}"
-        case "decimal":
-            text = f"{value:.4f}"
+        case "hundredths" | "decimal" | "rank":
+            text = format(value, _DECIMALS[form])
         case "p":
             text = "< 0.001" if value < 0.001 else f"{value:.3f}"
         case "usd":
@@ -123,7 +139,7 @@ def value_text(value: Any, form: Form, decimals: int | None = None) -> str:  # n
     # A minus before zero alone says nothing.
     return (
         text.lstrip("-")
-        if form not in ("text", "counts") and not any(c in "123456789∞" for c in text)
+        if form not in ("text", "code", "counts") and not any(c in "123456789∞" for c in text)
         else text
     )
 

@@ -45,7 +45,7 @@ def cells(
 
         def value(name: str) -> str:
             said = value_text(row[name], column.form, decimals)
-            escaped = (text if _is_text(column) else number)(said)
+            escaped = (text if is_text(column) else number)(said)
             mark = sheet.marks.get((i, name))
             return marks[mark].format(escaped) if mark and marks else escaped
 
@@ -58,8 +58,9 @@ def cells(
     return [[cell(i, row, c) for c in sheet.columns] for i, row in enumerate(sheet.frame.to_dict("records"))]
 
 
-def _is_text(column: Column) -> bool:
-    return column.form == "text"
+def is_text(column: Column) -> bool:
+    """Whether a column holds text, which is aligned to the left and may be wrapped."""
+    return column.form in ("text", "code")
 
 
 def _heads(sheet: Sheet) -> list[str]:
@@ -76,7 +77,7 @@ def _sentences(sheet: Sheet) -> list[str]:
 
 def sheet_to_text(sheet: Sheet) -> str:
     """Return a title, aligned columns that fit the terminal, and the notes."""
-    width, texts = plain.room(), [_is_text(c) for c in sheet.columns]
+    width, texts = plain.room(), [is_text(c) for c in sheet.columns]
     body = cells(sheet, marks=plain.MARKS)
     parts = [plain.prose(said, width) for said in (sheet.title, sheet.simulated.warning) if said]
     heads = sheet.frame[sheet.heads].tolist() if sheet.heads else [""] * len(body)
@@ -94,7 +95,7 @@ def sheet_to_markdown(sheet: Sheet) -> str:
 
     rows = [
         line([escapes.markdown(c.title) for c in sheet.columns]),
-        line([":---" if _is_text(c) else "---:" for c in sheet.columns]),
+        line([":---" if is_text(c) else "---:" for c in sheet.columns]),
     ]
     # Two dollars in a line would make a formula; brackets and "< 0.001" do no harm.
     body = cells(sheet, escapes.markdown, lambda text: text.replace("$", r"\$"), _MARKDOWN)
@@ -138,7 +139,7 @@ def latex_tables(
 
     Sentences ``more`` come after the notes. A ``comment`` above says what is simulated.
     """
-    texts, titles = [_is_text(c) for c in sheet.columns], [c.title for c in sheet.columns]
+    texts, titles = [is_text(c) for c in sheet.columns], [c.title for c in sheet.columns]
     numbers = cells(sheet, number=_latex_number, marks=_LATEX)
     heads = sheet.frame[sheet.heads].tolist() if sheet.heads else [""] * len(numbers)
     title = sheet.title.rstrip(".")

@@ -75,7 +75,8 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
         second = data.levels[PAIR].columns[1]
         codes = clusters.of_unit * len(data.labels[second]) + data.keys[second]
         pair = np.unique(codes, return_inverse=True)[1]
-        groupings[PAIR] = Grouping(pair, int(pair.max()) + 1)
+        if pair.max() + 1 < len(pair):  # else no unit has another of its pair beside it
+            groupings[PAIR] = Grouping(pair, int(pair.max()) + 1)
     n_folds = min(N_FOLDS, clusters.n)
     fold = np.random.default_rng(seed).permutation(clusters.n) % max(1, n_folds)
 

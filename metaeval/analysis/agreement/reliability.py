@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.analysis.agreement.attenuation import attenuation
+from metaeval.analysis.agreement.forest import without_lone_average
 from metaeval.analysis.agreement.people import annotator_ratings
 from metaeval.base.records import AVERAGE
 from metaeval.engine.alignment.aligned import align
@@ -186,9 +187,8 @@ def _annotators_sheet(people: Annotators, *, simulated: Simulation) -> Sheet:
         notes.append(
             "Where no two units were rated by all annotators, intraclass correlations are not defined."
         )
-    return Sheet(
-        "annotators", "Reliability of the annotators", pd.DataFrame(rows), columns, tuple(notes), simulated
-    )
+    frame = without_lone_average(pd.DataFrame(rows))
+    return Sheet("annotators", "Reliability of the annotators", frame, columns, tuple(notes), simulated)
 
 
 def _retest_sheet(

@@ -38,7 +38,7 @@ def coherence_sheet(frame: pd.DataFrame, *, resamples: int, seed: int, simulated
     columns = (
         Column("evaluator", "Judge"),
         *([Column("task", "Task")] if several else []),
-        Column("axiom", "Axiom"),
+        Column("axiom", "Axiom", "code"),
         Column("estimate", "Share", "share", "ci_low", "ci_high"),
         Column("chance", "Chance", "share"),
         Column("expected", "Expected", "share"),

@@ -31,7 +31,8 @@ FIGURES = ("regret_by_task", "regret_by_difficulty", "regret_against_coherence",
 
 _REGRET = {"title": "regret", "scale": {"zero": True}}
 _COIN = "The grey tick is the regret of a coin."
-_TASK, _AXIOM = Column("task", "Task"), Column("axiom", "Axiom")
+_SPACED = "replace(datum.label, regexp('_', 'g'), ' ')"
+_TASK, _AXIOM = Column("task", "Task"), Column("axiom", "Axiom", "code")
 _NUMBERS = (
     Column("evaluator", "Evaluator"),
     _TASK,
@@ -60,7 +61,6 @@ def slate_figures(
     if files.COHERENCE in tables:
         axioms = tables[files.COHERENCE]
         both = axioms.merge(regret, on=["evaluator", "task"], suffixes=("_axiom", ""))
-        both["kind"] = [str(board.kinds.get(e, Kind.RECORDED)) for e in both["evaluator"]]
         yield _against(both, board, first)
         yield _coherence(axioms, board, first)
 
@@ -109,7 +109,7 @@ def _by_task(frame: pd.DataFrame, board: Board) -> Figure:
             ),
         ],
     }
-    notes = (f"A dot is an evaluator. {_COIN}",)
+    notes = (f"A mark is an evaluator. {_COIN}",)
     return Figure(Sheet(FIGURES[0], "Regret by task", frame, _NUMBERS, notes, board.simulated), chart)
 
 
@@ -149,6 +149,7 @@ def _by_difficulty(frame: pd.DataFrame, board: Board, first: Mapping[str, str]) 
 
 
 def _against(frame: pd.DataFrame, board: Board, first: Mapping[str, str]) -> Figure:
+    names = [str(n) for n in frame["evaluator"].unique()]
     x = number(
         "estimate", title="share that keeps to the axiom", axis={"format": ".0%"}, scale={"zero": False}
     )
@@ -178,18 +179,10 @@ def _against(frame: pd.DataFrame, board: Board, first: Mapping[str, str]) -> Fig
             ),
             layer(
                 "point",
-                {"x": x, "y": y, **by_kind(list(frame["kind"])), "tooltip": tooltip},
+                {"x": x, "y": y, **by_name("evaluator", names), "tooltip": tooltip},
                 filled=True,
                 size=70,
                 opacity=1,
-            ),
-            layer(
-                "text",
-                {"x": x, "y": y, "text": {"field": "evaluator"}},
-                align="left",
-                dx=8,
-                dy=-6,
-                fontSize=10,
             ),
         ],
     }
@@ -200,14 +193,15 @@ def _against(frame: pd.DataFrame, board: Board, first: Mapping[str, str]) -> Fig
         Column("estimate", "Share", "share", "ci_low_axiom", "ci_high_axiom"),
         Column("regret", "Regret", "decimal", "ci_low", "ci_high"),
     )
-    notes = ("A dot is an evaluator. The dashed line is the regret of a coin.",)
+    notes = ("A mark is an evaluator. The dashed line is the regret of a coin.",)
     sheet = Sheet(FIGURES[2], "Regret against coherence", frame, columns, notes, board.simulated)
     return Figure(sheet, chart, first_choices(frame, first, ["task", "axiom"]))
 
 
 def _coherence(frame: pd.DataFrame, board: Board, first: Mapping[str, str]) -> Figure:
     axis = {"title": None, "ticks": False, "domain": False}
-    dark = {"condition": {"test": "datum.estimate > 0.62", "value": "#FFFFFF"}, "value": "#222222"}
+    slanted = {**axis, "labelAngle": -30, "labelLimit": 160, "labelExpr": _SPACED}
+    dark = {"condition": {"test": "datum.estimate > 0.85", "value": "#FFFFFF"}, "value": "#222222"}
     tooltip = [
         nominal("evaluator", title="evaluator"),
         nominal("axiom", title="axiom"),
@@ -220,7 +214,7 @@ def _coherence(frame: pd.DataFrame, board: Board, first: Mapping[str, str]) -> F
         "width": {"step": 84},
         "height": {"step": 26},
         "encoding": {
-            "x": nominal("axiom", sort=None, axis={**axis, "labelAngle": -30, "labelLimit": 160}),
+            "x": nominal("axiom", sort=None, axis=slanted),
             "y": nominal("evaluator", sort=None, axis=axis),
         },
         "layer": [

@@ -48,7 +48,7 @@ _SHEETS: dict[str, tuple[str, tuple[Column, ...], tuple[str, ...]]] = {
             Column("skill", "Skill", "hundredths", "skill_low", "skill_high"),
             _P_COLUMN,
             Column("accuracy", "Accuracy", "share"),
-            Column("weighted_accuracy", "Weighted", "share"),
+            Column("weighted_accuracy", "Weighted accuracy", "share"),
             Column("n_duels", "Duels", "count"),
             _USERS,
         ),
@@ -84,7 +84,7 @@ _SHEETS: dict[str, tuple[str, tuple[Column, ...], tuple[str, ...]]] = {
         "Regret against coherence",
         (
             _TASK,
-            Column("axiom", "Axiom"),
+            Column("axiom", "Axiom", "code"),
             Column("rho", "Spearman's ρ", "hundredths", "rho_low", "rho_high"),
             Column("n_judges", "Judges", "count"),
             Column("note", "Note"),

@@ -12,7 +12,7 @@ from metaeval.engine.sheet import Column
 from metaeval.engine.standings import BLOCKS
 from metaeval.reports.report.encode import decimals, number, numbers
 from metaeval.reports.report.units import listed_groups
-from metaeval.reports.sheets import cells
+from metaeval.reports.sheets import cells, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -241,7 +241,7 @@ def sheets_payload(view: str, sheets: Sequence[Sheet]) -> list[dict[str, Any]]:
             "title": sheet.title,
             "notes": list(sheet.notes),
             "simulated": sheet.simulated.warning,
-            "columns": [{"title": c.title, "form": c.form} for c in sheet.columns],
+            "columns": [{"title": c.title, "form": "text" if is_text(c) else c.form} for c in sheet.columns],
             "rows": cells(sheet),
         }
         for sheet in sheets

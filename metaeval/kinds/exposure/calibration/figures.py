@@ -41,7 +41,7 @@ def calibration_figures(
     part = np.where(outside, "score out of the range of the others", _INSIDE)
     frame = frame.assign(
         measure=frame["measure"] + " by " + frame["estimator"].str.upper(),
-        part=np.where(frame["reason"] == "", part, "no map: " + frame["reason"]),
+        part=np.where(frame["reason"] == "", part, "no map: " + frame["reason"].str.replace("_", " ")),
     )
     # The judge with the highest ρ of all is shown first.
     links = tables[CALIBRATION].sort_values("spearman", ascending=False)

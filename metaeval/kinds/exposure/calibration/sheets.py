@@ -64,10 +64,13 @@ def _link(frame: pd.DataFrame, simulated: Simulation, intervals: str) -> Sheet:
         Column("n_systems", "Recommenders", "count"),
         Column("n_refused", "Refused", "count"),
         Column("n_outside", "Outside", "count"),
-        Column("reason", "No map because"),
+        Column("reason", "No map because", "code"),
     )
-    details = frame.loc[frame["detail"] != "", ["measure", "estimator", "evaluator", "detail"]]
-    said = [" ".join(row[:3]) + f": {row[3]}" for row in details.itertuples(index=False)]
+    said = []
+    for text, rows in frame[frame["detail"] != ""].groupby("detail", sort=False):
+        judges = [str(judge) for judge in rows["evaluator"].unique()]
+        of = "" if len(judges) == frame["evaluator"].nunique() else f"{', '.join(judges)}: "
+        said.append(f"{of}{text}")
     no_map = [f"No map: {'; '.join(said)}."] if said else []
     notes = filter(None, (_LINK, _FIXED, *no_map, intervals))
     title = "From judges' scores of recommenders to their Recall and nDCG"

@@ -69,7 +69,7 @@ def gap_sentence(frame: pd.DataFrame) -> str:
     if RANDOM not in of.index or of["closed"][[IPS, SNIPS]].isna().any():
         return ""
     shares = {name: float(of["closed"][name]) for name in (IPS, SNIPS)}
-    told = " and ".join(f"{name.upper()} {100 * share:.0f} %" for name, share in shares.items())
+    ips, snips = (f"{100 * share:.0f} %" for share in shares.values())
     wanted, weighted = of["value"][RANDOM], of.loc[[*shares]]
     if all(0 < share < 1 for share in shares.values()):
         verdict = "propensities close part of the gap only"
@@ -81,5 +81,5 @@ def gap_sentence(frame: pd.DataFrame) -> str:
         verdict = "propensities do not close the gap reliably"
     return (
         f"The mean outcome of the log is {of['value'][NAIVE]:.3f}, that of the random sample "
-        f"{of['value'][RANDOM]:.3f}. Of this gap {told} is closed: {verdict}."
+        f"{of['value'][RANDOM]:.3f}. IPS closes {ips} of this gap and SNIPS {snips}: {verdict}."
     )

@@ -33,7 +33,9 @@ def test_coat_by_the_command(coat) -> None:
     assert "| snips | 2.331 [" in done.output
     assert "| random sample | 2.229 [" in done.output
     assert "| 2,211 | 1.04 |" in done.output
-    assert "IPS 49 % and SNIPS 73 % is closed: propensities close part of the gap only." in done.output
+    assert (
+        "IPS closes 49 % of this gap and SNIPS 73 %: propensities close part of the gap only." in done.output
+    )
 
 
 def test_a_bin_is_the_log_of_its_items(coat) -> None:

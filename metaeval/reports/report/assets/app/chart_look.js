@@ -67,34 +67,43 @@ function inTheme(spec) {
 /** Fewer pixels than these are a phone's. */
 const NARROW = 480
 
-/** So many small multiples a row as there is room for; on a phone, legends in one column. */
+/** So many small multiples a row, and columns of a legend, as there is room for. */
 function withRoom(spec, width) {
-  const fitting = width < NARROW ? withSlimLegends(spec, width) : spec
+  const fitting = withFittingLegends(spec, width)
   const inner = spec.spec?.width
   if (!spec.facet || !spec.columns || typeof inner !== 'number') return fitting
   return { ...fitting, columns: Math.max(1, Math.min(spec.columns, Math.floor(width / (inner + 50)))) }
 }
 
-function withSlimLegends(part, width) {
-  if (Array.isArray(part)) return part.map((p) => withSlimLegends(p, width))
+function withFittingLegends(part, width) {
+  if (Array.isArray(part)) return part.map((p) => withFittingLegends(p, width))
   if (part === null || typeof part !== 'object') return part
   return Object.fromEntries(
     Object.entries(part).map(([name, value]) => [
       name,
       name === 'legend' && value
-        ? { ...value, columns: 1, labelLimit: width - 90, gradientLength: Math.min(220, width - 90) }
-        : withSlimLegends(value, width),
+        ? { ...value, ...legendOf(value, width) }
+        : withFittingLegends(value, width),
     ]),
   )
 }
 
+function legendOf({ columns }, width) {
+  if (width < NARROW)
+    return { columns: 1, labelLimit: width - 90, gradientLength: Math.min(220, width - 90) }
+  return columns ? { columns: Math.max(columns, Math.floor(width / 290)) } : {}
+}
+
 /** Names take no more than half of a phone's width; titles of axes end where the axis does. */
-const configFor = (width) =>
-  width < NARROW
-    ? {
-        ...CHART_CONFIG,
-        axis: { ...CHART_CONFIG.axis, labelLimit: Math.round(0.5 * width) },
-        axisX: { titleAnchor: 'end' },
-        legend: { ...CHART_CONFIG.legend, layout: { top: { direction: 'vertical', anchor: 'start' } } },
-      }
-    : CHART_CONFIG
+function configFor(width) {
+  // Else there is a line every 40 pixels, more than there are labels.
+  const axes = { axisXQuantitative: { tickCount: Math.max(4, Math.round(width / 110)), labelFlush: false } }
+  if (width >= NARROW) return { ...CHART_CONFIG, ...axes }
+  return {
+    ...CHART_CONFIG,
+    ...axes,
+    axis: { ...CHART_CONFIG.axis, labelLimit: Math.round(0.5 * width) },
+    axisX: { titleAnchor: 'end' },
+    legend: { ...CHART_CONFIG.legend, layout: { top: { direction: 'vertical', anchor: 'start' } } },
+  }
+}

@@ -45,6 +45,7 @@ const scaleOf = (form) => SCALES[form] ?? [1, '']
 
 const FORMS = {
   count,
+  rank: String,
   hundred: (x) => fixed(100 * x, 2),
   share: (x) => `${fixed(100 * x, 1)} %`,
   number: fourDigits,
@@ -62,9 +63,11 @@ function printed(value, form) {
   return typeof value === 'number' && form in FORMS ? FORMS[form](value) : String(value)
 }
 
-/** A rating or a score, in no more digits than it needs. */
+/** A rating or a score, in no more digits than it needs: three decimals, or four digits above 1. */
 const score = (x) =>
-  x == null ? NOTHING : Number.isInteger(x) ? String(x) : String(Number(x.toPrecision(4)))
+  x == null
+    ? NOTHING
+    : String(Number(Math.abs(x) < 1 ? x.toFixed(3) : x.toPrecision(4)) || Number(x.toPrecision(1)))
 
 /** The beginning of a text, never cut inside a character. */
 function beginning(text, most) {
