@@ -23,7 +23,7 @@ help:
 	@echo "make bench     speed as ratios to the naive path, one JSON object per line"
 	@echo "make docs      the documentation as a site"
 
-# One stamp a set of extras: a changed pyproject.toml installs again.
+# One stamp per set of extras: a changed pyproject.toml installs again.
 $(VENV)/.%: pyproject.toml
 	@test -x $(BIN)/python || $(create)
 	$(install) -e '.$(if $(filter-out base,$*),[$*])'

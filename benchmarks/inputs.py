@@ -1,4 +1,4 @@
-"""Inputs of a stated size, simulated so that anybody can run the benchmark."""
+"""Inputs of a stated size, simulated so that anyone can run the benchmark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 
 
 def keys(n_units: int) -> dict[str, pd.Series]:
-    """Return key columns of users with 8 items each and 8 generators an item, as strings."""
+    """Return key columns of users with 8 items each and 8 generators per item, as strings."""
     index = np.arange(n_units)
     user, item = index // (GENERATORS * ITEMS_OF_USER), index // GENERATORS
     name = {"user_id": user, "item_id": (item * 7919) % 1009, "generator": index % GENERATORS}

@@ -23,7 +23,7 @@ DELAY, PLACES, WORKERS = 0.2, 64, 4
 
 
 def asked(workers: int, number: int, base_url: str, store: Path) -> float:
-    """Return the calls a second of some workers, without the time that they take to start."""
+    """Return the calls per second of some workers, without the time that they take to start."""
     from metaeval.judging.workers.pool import Pool
 
     options = JudgingOptions(store=str(store), study_id=f"of {workers}", concurrency=PLACES)
@@ -39,7 +39,7 @@ def asked(workers: int, number: int, base_url: str, store: Path) -> float:
 
 
 async def bare(in_flight: int, number: int, base_url: str) -> float:
-    """Return the calls a second of a loop that does nothing but send and receive."""
+    """Return the calls per second of a loop that does nothing but send and receive."""
     bodies = [{"model": "m", **OpenAIClient.body(r)} for r in requests(number, base_url)]
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
@@ -67,7 +67,7 @@ def run(quick: bool = False) -> Iterator[dict[str, Any]]:
                 asked(n, n * one_at_best * seconds, url, Path(folder, f"{n}.sqlite")) for n in (1, WORKERS)
             )
     yield {
-        "benchmark": f"calls a second, {WORKERS} workers against one, {PLACES} places each, server of "
+        "benchmark": f"calls per second, {WORKERS} workers against one, {PLACES} places each, server of "
         f"{DELAY * 1000:.0f} ms",
         "one": round(one),
         "several": round(four),

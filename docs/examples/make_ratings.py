@@ -1,10 +1,10 @@
 """Make ``ratings.csv``, the table of the tutorial: a simulated study, in which no person rated anything.
 
-Run ``python docs/examples/make_ratings.py``; the bytes are the same each time. The model: a film has four
-things to speak of, and a user cares for two of them, which the user's review names. The system ``aspects``
-names two things of the film, ``popular`` none. A user finds a text the more helpful, the more of what it
-names is what the user cares for, and clearer if it is short. Anna, who does not know the user, only sees
-how much is named. The score ``gpt`` sees a little of both.
+Run ``python docs/examples/make_ratings.py``; the bytes are the same each time. The model: each film has four
+features. A user cares about two of them, and names them in the review. The system ``aspects`` names two
+features of the film, ``popular`` none. A text is more helpful to a user if it names features that the user
+cares about, and clearer if it is short. Anna does not know the user, and only sees how many features are
+named. The score ``gpt`` depends on both.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def rating(value: float) -> int:
 
 
 def rows() -> list[dict[str, object]]:
-    """Return the table, a row an explanation."""
+    """Return the table, one row per explanation."""
     draw = random.Random(7)  # noqa: S311 - a simulation, no secret
     found: list[dict[str, object]] = []
     for user in range(1, USERS + 1):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _UNITS: dict[str, tuple[str, Form]] = {
     "usd": ("USD per text", "usd"),
-    "tokens": ("Tokens a text", "number"),
+    "tokens": ("Tokens per text", "number"),
 }
 
 

@@ -49,8 +49,8 @@ class HF(BaseEvaluator):
     A module is a program: loading one runs its code, as you. Which one is said before, once, on stderr (by
     the logger ``metaeval``). The module is asked about one unit first. If it answers
     with one number, it is an aggregate, and is asked unit by unit; if it answers with a list of one number,
-    it is asked once about all units. A module that takes several references a unit gets all of them, another
-    one the first. A result of NaN, and a unit without explanation or reference, is ``missing``.
+    it is asked once about all units. A module that takes several references per unit gets all of them, any
+    other the first. A result of NaN, and a unit without explanation or reference, is ``missing``.
 
     Parameters
     ----------
