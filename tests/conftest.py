@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +16,7 @@ from tests.llm.postgres import Postgres, programs
 from tests.tiny import write_tiny
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 # How long an example takes says more of what else the machine does; pytest-timeout ends what hangs.
 settings.register_profile("metaeval", deadline=None)
@@ -25,6 +27,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector what is there for good: the libraries, and the tests themselves."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -66,3 +74,14 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data set of 18 units made by hand, in the folder that the test works in."""
     monkeypatch.chdir(tmp_path)
     return write_tiny(tmp_path / "tiny")
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Path]:
+    """A function that copies a folder, made once for many tests, into the one that the test works in."""
+
+    def copied(made: Path) -> Path:
+        monkeypatch.chdir(tmp_path)
+        return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
+
+    return copied

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
@@ -11,13 +12,26 @@ from click.testing import CliRunner
 import metaeval as me
 from metaeval.cli import cli
 from metaeval.cli.calibrate import calibrate
+from tests.study.runs import tiny_in
 from tests.tiny import write_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with tiny_in(tmp_path_factory.mktemp("made")) as folder:
+        write_study(
+            Path("s.yaml"), evaluators="{judge: \"Judge('simulated/one')\", anna: \"Annotator('1')\"}"
+        )
+        me.run("s.yaml", "out")
+        return folder
 
 
 @pytest.fixture
-def run(tiny: Path) -> Path:
-    write_study(Path("s.yaml"), evaluators="{judge: \"Judge('simulated/one')\", anna: \"Annotator('1')\"}")
-    return me.run("s.yaml", "out").folder
+def run(made: Path, fresh: Callable[[Path], Path]) -> Path:
+    return fresh(made) / "out"
 
 
 def typed(*arguments: object):

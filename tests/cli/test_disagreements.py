@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
@@ -15,15 +16,25 @@ from metaeval.cli.disagreements import disagreements
 from metaeval.study.commands.disagreements import session_of_disagreements
 from metaeval.trust.labelling.golden_import import import_labels
 from tests.cli.labelling import labelling
-from tests.study.runs import tiny_run
+from tests.study.runs import tiny_in, tiny_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 JUDGES = ["Judge('simulated/one,noise=0.2')", "Judge('simulated/two,noise=0.5')", "Annotator('1')"]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with tiny_in(tmp_path_factory.mktemp("made")) as folder:
+        listed = ", ".join(f'"{e}"' for e in [*JUDGES, "Length()"])
+        tiny_run(folder, "out", dataset="tiny", evaluators=f"[{listed}]")
+        return folder
+
+
 @pytest.fixture
-def run(tiny: Path) -> Path:
-    listed = ", ".join(f'"{e}"' for e in [*JUDGES, "Length()"])
-    return tiny_run(tiny.parent, "out", evaluators=f"[{listed}]")
+def run(made: Path, fresh: Callable[[Path], Path]) -> Path:
+    return fresh(made) / "out"
 
 
 def typed(*arguments: str) -> str:

@@ -14,17 +14,19 @@ from metaeval.base.errors import MetaevalError
 from metaeval.cli.ensembles import ensembles
 from metaeval.runs.finished import open_run
 from metaeval.study.commands.analyses import costs_per_text, ensembles_of, judges_of
+from tests.study.runs import tiny_in
 from tests.tiny import write_study
 
 JUDGES = ["Judge('simulated/one,noise=0.2')", "Judge('simulated/two,noise=0.5')"]
 
 
-@pytest.fixture
-def run(tiny: Path) -> Path:
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     evaluators = [*JUDGES, "Annotator('1')", "Annotator('2')", f"Mean({', '.join(JUDGES)})", "Length()"]
     listed = ", ".join(f'"{e}"' for e in evaluators)
-    write_study(Path("s.yaml"), evaluators=f"[{listed}]", missing="{truth: 3, score: 0}")
-    return me.run("s.yaml", "out").folder
+    with tiny_in(tmp_path_factory.mktemp("ensembles")) as folder:
+        write_study(Path("s.yaml"), evaluators=f"[{listed}]", missing="{truth: 3, score: 0}")
+        return folder / me.run("s.yaml", "out").folder
 
 
 def test_it_prints_its_tables(run: Path) -> None:

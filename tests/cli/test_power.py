@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 
 from metaeval.cli import main
 from metaeval.cli.power import power
+from tests.study.runs import tiny_in
 from tests.tiny import write_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with tiny_in(tmp_path_factory.mktemp("made")) as folder:
+        evaluators = '["Length()", "Annotator(\'1\')", "Annotator(\'2\')"]'
+        write_study(folder / "s.yaml", evaluators=evaluators, missing="{truth: 3, score: 0}")
+        assert main(["-q", "run", "s.yaml", "--out", "out"]) == 0
+        return folder
 
 
 @pytest.fixture
-def run(tiny: Path) -> str:
-    evaluators = '["Length()", "Annotator(\'1\')", "Annotator(\'2\')"]'
-    write_study(tiny.parent / "s.yaml", evaluators=evaluators, missing="{truth: 3, score: 0}")
-    assert main(["-q", "run", "s.yaml", "--out", "out"]) == 0
+def run(made: Path, fresh: Callable[[Path], Path]) -> str:
+    fresh(made)
     return "out"
 
 

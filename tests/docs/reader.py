@@ -46,15 +46,17 @@ class Reader:
         self._said: str | None = None  # by the last Python block
         self.module = types.ModuleType("page_" + re.sub(r"\W", "_", page))
 
-    def follow(self) -> None:
-        """Do what every block of the page says; the folder must be the working directory."""
+    def follow(self) -> int:
+        """Do what every block of the page says, in the working directory; return how many blocks it has."""
         sys.modules[self.module.__name__] = self.module  # dataclasses look their module up
         known = set(sys.modules)
         sys.path.insert(0, str(self.folder))
         try:
             self.download()
-            for block in blocks(self.page):
+            todo = blocks(self.page)
+            for block in todo:
                 self.take(block)
+            return len(todo)
         finally:
             sys.path.remove(str(self.folder))
             for name in {*sys.modules} - known | {self.module.__name__}:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
+import pytest
+
 import metaeval as me
-from tests.tiny import write_study
+from tests.tiny import write_study, write_tiny
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 QUICK = {
@@ -23,3 +27,13 @@ def tiny_run(folder: Path, name: str, **keys: str) -> Path:
     """Run a study of the data set ``tiny`` in ``folder`` into its subfolder ``name``."""
     study = write_study(folder / f"{name}.yaml", **{**QUICK, "dataset": str(folder / "tiny"), **keys})
     return me.run(study, folder / name).folder
+
+
+@contextlib.contextmanager
+def tiny_in(folder: Path) -> Iterator[Path]:
+    """Work in a folder with the data set ``tiny`` and a store of its own, for what many tests share."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("METAEVAL_STORE", str(folder / "replies.sqlite"))
+        write_tiny(folder / "tiny")
+        yield folder

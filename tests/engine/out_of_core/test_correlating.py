@@ -37,7 +37,7 @@ def outcome(scores, truth, **options):
     return found
 
 
-def same(folder, scores, truth, **options):
+def assert_same(folder, scores, truth, **options):
     """Hold the engine of files to that of frames."""
     expected = outcome(scores, truth, **options)
     found = outcome(written(folder, scores), truth, engine="duckdb", **options)
@@ -93,7 +93,7 @@ def test_files_give_the_board_of_frames(
         if in_pieces:  # each evaluator is read and worked through by itself
             patch.setattr(correlating, "_BLOCK", 1)
             patch.setattr(loading, "available_memory", lambda: 0)
-        same(
+        assert_same(
             folder,
             *drawn,
             levels=levels,

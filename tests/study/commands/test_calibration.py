@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
@@ -16,7 +17,11 @@ from metaeval.stats.agreement.raters import cohen_kappa
 from metaeval.study.commands.calibration import calibration_of, states_of, uncalibrated_note
 from metaeval.study.commands.labels import Calibrating
 from metaeval.trust.calibration.record import read_calibration
+from tests.study.runs import tiny_in
 from tests.tiny import write_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 JUDGE = "Judge('simulated/one,noise=0.2')"
 FEW = {"resamples": 50}
@@ -29,9 +34,16 @@ def run_of(judge: str = JUDGE, out: str = "out", **keys: str) -> Path:
     return me.run("s.yaml", out).folder
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with tiny_in(tmp_path_factory.mktemp("made")) as folder:
+        run_of()
+        return folder
+
+
 @pytest.fixture
-def run(tiny: Path) -> Path:
-    return run_of()
+def run(made: Path, fresh: Callable[[Path], Path]) -> Path:
+    return fresh(made) / "out"
 
 
 def by_name(sheets):

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from metaeval.base.errors import MetaevalError
 from metaeval.runs.finished import open_run
 from metaeval.study.commands.dataset import NONE, column_of, data_of
-from tests.study.runs import tiny_run
+from tests.study.runs import tiny_in, tiny_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metaeval.runs.finished import OpenRun
 
 USERS = "user_id,age\nu1,20\nu2,\nu3,30\n"
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with tiny_in(tmp_path_factory.mktemp("made")) as folder:
+        (folder / "tiny" / "users.csv").write_text(USERS, encoding="utf-8")
+        tiny_run(folder, "out", dataset="tiny", exclude="{generator: [long]}")
+        return folder
+
+
 @pytest.fixture
-def run(tiny: Path):
-    (tiny / "users.csv").write_text(USERS, encoding="utf-8")
-    return open_run(tiny_run(tiny.parent, "out", exclude="{generator: [long]}"))
+def run(made: Path, fresh: Callable[[Path], Path]) -> OpenRun:
+    return open_run(fresh(made) / "out")
 
 
 def test_it_is_the_data_without_what_the_study_excludes(run) -> None:

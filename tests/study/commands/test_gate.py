@@ -42,9 +42,12 @@ def golden(folder: Path, name: str, ending: str) -> Path:
     return me.run(write_study(folder / f"{name}.yaml", **study), folder / name).folder
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> tuple[Path, Path]:
-    return golden(tmp_path, "old", ", and well acted."), golden(tmp_path, "later", ", and well played.")
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("gate")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("METAEVAL_STORE", str(folder / "replies.sqlite"))
+        return golden(folder, "old", ", and well acted."), golden(folder, "later", ", and well played.")
 
 
 def test_texts_that_nobody_rated_are_checked(runs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ from metaeval.cli.calibrate import calibrate
 from metaeval.reports.sheets import cells
 from metaeval.runs.folder import is_whole, read_record
 from metaeval.study.commands.biases import biases_of
+from tests.study.runs import tiny_in
 from tests.study.test_report import payload_of
 from tests.tiny import write_study
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from click import Command
@@ -27,12 +29,17 @@ JUDGES = """
 """
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with tiny_in(tmp_path_factory.mktemp("made")) as folder:
+        study = write_study(folder / "s.yaml", evaluators=JUDGES, bootstrap="{resamples: 20}")
+        me.run(study, "out")
+        return folder
+
+
 @pytest.fixture
-def run(tiny: Path, tmp_path: Path) -> Path:
-    assert tiny.is_dir()
-    store = f"{{store: {tmp_path / 'replies.sqlite'}}}"
-    study = write_study(tmp_path / "s.yaml", evaluators=JUDGES, judging=store, bootstrap="{resamples: 20}")
-    return me.run(study, tmp_path / "run").folder
+def run(made: Path, fresh: Callable[[Path], Path]) -> Path:
+    return fresh(made) / "out"
 
 
 def typed(command: Command, *arguments: object) -> str:

@@ -43,7 +43,7 @@ numbers = st.floats(allow_nan=False, allow_infinity=False) | st.just(np.nan)
 ratings_drawn = st.floats(-1e50, 1e50) | st.just(float("nan"))
 
 
-def same(one, two):
+def assert_same(one, two):
     assert one.fingerprint == two.fingerprint
     for table in ("explanations", "ratings", "scores", "users"):
         left, right = getattr(one, table), getattr(two, table)
@@ -81,14 +81,14 @@ def test_round_trip(rows, data):
         for kind in FORMATS:
             target = Path(folder) / kind
             loading.save(made, target, kind)
-            same(made, loading.load(target))
+            assert_same(made, loading.load(target))
 
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_the_sample_round_trips(sample, tmp_path, kind):
     data = loading.load(sample)
     loading.save(data, tmp_path / "new" / "copy", kind)
-    same(data, loading.load(tmp_path / "new" / "copy"))
+    assert_same(data, loading.load(tmp_path / "new" / "copy"))
     assert {p.suffix for p in (tmp_path / "new" / "copy").iterdir()} == {".yaml", f".{kind}"}
 
 

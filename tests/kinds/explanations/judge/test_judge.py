@@ -155,8 +155,12 @@ OUTCOMES = {
 def test_every_way_to_fail_is_named_and_counted(small: me.ExplanationSet) -> None:
     """What the server did with each unit, by the words of its text, against the status of its scores."""
     names = list(OUTCOMES)
-    texts = [f"An explanation that is number {i}: {names[i % len(names)]}." for i in range(len(small))]
-    data = dataclasses.replace(small, explanations=small.explanations.assign(explanation=texts))
+    # A model that fails is asked one request at a time, with growing pauses: such failures come once.
+    sent = [name for name, (act, _) in OUTCOMES.items() if act.kind == "answer"]
+    some = [*names, *sent * 5]
+    texts = [f"An explanation that is number {i}: {name}." for i, name in enumerate(some)]
+    explanations = small.explanations.head(len(some)).assign(explanation=texts)
+    data = dataclasses.replace(small, explanations=explanations)
 
     def behave(body: dict[str, Any], before: int) -> Act:
         text = body["messages"][0]["content"]
@@ -165,7 +169,7 @@ def test_every_way_to_fail_is_named_and_counted(small: me.ExplanationSet) -> Non
         passes = status == "ok" and (before > 0 or act is acts.ANSWER)
         return answer(body, before) if passes else act
 
-    limits = Limits(concurrency=16, reply_seconds=0.4, call_seconds=8, retries=2)
+    limits = Limits(concurrency=16, reply_seconds=0.4, call_seconds=8, retries=1)
     with serving(behave) as server, judging(limits=limits) as settings:
         frame = me.score(data, {"j": spec(server)}).frame
         calls = settings.tallies[0].calls
@@ -176,7 +180,7 @@ def test_every_way_to_fail_is_named_and_counted(small: me.ExplanationSet) -> Non
     assert (frame["score"].notna() == (frame["status"] == "ok")).all()
     assert calls == len(server.log)
     times = Counter(s.body["messages"][0]["content"] for s in server.log)
-    attempts = {"unparsed": 3, "truncated": 3, "refused": 3, "out_of_range": 3, "transport": 3}
+    attempts = {"unparsed": 3, "truncated": 3, "refused": 3, "out_of_range": 3, "transport": 2}
     for name, (act, status) in OUTCOMES.items():
         expected = 1 if act is acts.ANSWER else 2 if status == "ok" else attempts[status]
         assert {n for text, n in times.items() if f": {name}." in text} == {expected}, name

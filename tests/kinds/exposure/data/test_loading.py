@@ -101,7 +101,7 @@ def test_a_log_needs_no_users_and_no_pairs() -> None:
     assert data.counts["user"] == 0
 
 
-def same(one, two) -> None:
+def assert_same(one, two) -> None:
     assert one.fingerprint == two.fingerprint
     for name in FRAMES:
         left, right = (getattr(frame := getattr(data, name), "frame", frame) for data in (one, two))
@@ -139,7 +139,7 @@ def test_round_trip(data) -> None:
     made = log_of({**ABOUT, "statement": data.draw(nasty).strip(), "exposure": "pair"}, given)
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("parquet", "csv", "jsonl"):
-            same(made, load(save(made, Path(folder) / kind, kind)))
+            assert_same(made, load(save(made, Path(folder) / kind, kind)))
 
 
 @pytest.fixture
