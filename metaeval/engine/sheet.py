@@ -153,8 +153,8 @@ def decimals_of(form: Form, *values: Any) -> int | None:  # noqa: ANN401 - as `v
     if form != "number" or not all(isinstance(v, float) and math.isfinite(v) for v in values):
         return None
     value, low, high = values
-    sizes = [(10 * (high - low) / 2), abs(value)]
-    decimals = min(3 - math.floor(math.log10(size)) for size in sizes if size > 0)
+    sizes = (5 * (high - low), abs(value))
+    decimals = min((3 - math.floor(math.log10(size)) for size in sizes if size > 0), default=0)
     return max(0, decimals) if low < high and decimals <= _MOST_DECIMALS else None
 
 

@@ -39,21 +39,20 @@ def judge_names(signatures: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[
     Returns
     -------
     dict
-        Name of the evaluator → (model, prompt and the options that differ between the run's judges;
+        Name of the evaluator → (model, prompt and the options that differ between its judges;
         ``zero-shot``, ``one-shot``, …, with the seed where only it differs).
     """
     judges = {n: s for n, s in signatures.items() if {"model", "prompt", "examples"} <= set(s)}
-    differing = [o for o in _OPTIONS if len({str(s.get(o)) for s in judges.values()}) > 1]
-    if "address" in differing and len({s["model"] for s in judges.values()}) > 1:
-        # Models of several providers are at several addresses: it tells nothing that the model does not.
-        at = {(s["model"], str(s.get("address"))) for s in judges.values()}
-        if len({model for model, _ in at}) == len(at):
-            differing.remove("address")
+    alike: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for s in judges.values():
+        alike.setdefault((str(s["model"]), str(s["prompt"]["name"])), []).append(s)
     found: dict[str, tuple[str, str]] = {}
     for name, s in judges.items():
-        options = [f"{o} {s.get(o)}" for o in differing]
+        named = str(s["model"]), str(s["prompt"]["name"])
+        differing = (o for o in _OPTIONS if len({str(other.get(o)) for other in alike[named]}) > 1)
+        options = [f"{o} {s[o]}" for o in differing if s.get(o) is not None]
         way = ZERO_SHOT if s["examples"] == NONE else str(s["examples"])
-        found[name] = (", ".join([str(s["model"]), str(s["prompt"]["name"]), *options]), way)
+        found[name] = (", ".join([*named, *options]), way)
     times = Counter(found.values())
     return {
         name: (model, f"{way}, seed {judges[name].get('seed')}")

@@ -53,6 +53,18 @@ def test_options_are_named_where_they_differ() -> None:
     assert names["warm"][0] == "openai/a, multi-aspect, temperature 1"
 
 
+def test_options_are_not_named_for_another_model_nor_where_there_are_none() -> None:
+    names = judge_names(
+        {"a": judge(), "drawn": judge("openai/b", samples=3), "once": judge("openai/b"), "rubric": judge("c")}
+    )
+    assert [model.partition(", multi-aspect")[2] for model, _ in names.values()] == [
+        "",
+        ", samples 3",
+        "",
+        "",
+    ]
+
+
 def test_addresses_are_named_where_one_model_answers_at_two() -> None:
     two_models = {"a": judge(), "b": judge("dashscope/b", address="http://there")}
     assert judge_names(two_models)["b"][0] == "dashscope/b, multi-aspect"

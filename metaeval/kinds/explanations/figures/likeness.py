@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from metaeval.engine.sheet import Sheet
 
 _MOST_WITH_NUMBERS = 24
+_DEEP = -92
 
 
 def likeness(sheet: Sheet, first: Mapping[str, str]) -> Figure:
@@ -49,8 +50,9 @@ def likeness(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     ]
     layers = [layer("rect", {"color": colour, "tooltip": tooltip})]
     if numbered:
-        dark = {"condition": {"test": "abs(datum.r_100) > 62", "value": "#FFFFFF"}, "value": "#222222"}
-        text = {"text": number("r_100", format=".0f"), "color": dark}
+        # Black has more contrast than white on all but the deepest blue.
+        ink = {"condition": {"test": f"datum.r_100 < {_DEEP}", "value": "#FFFFFF"}, "value": "#000000"}
+        text = {"text": number("r_100", format=".0f"), "color": ink}
         layers.append({"transform": [{"filter": "isValid(datum.r_100)"}], **layer("text", text, fontSize=10)})
     chart = {
         "description": (

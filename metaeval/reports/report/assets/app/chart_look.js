@@ -72,7 +72,7 @@ function withRoom(spec, width) {
   const fitting = withFittingLegends(spec, width)
   const inner = spec.spec?.width
   if (!spec.facet || !spec.columns || typeof inner !== 'number') return fitting
-  return { ...fitting, columns: Math.max(1, Math.min(spec.columns, Math.floor(width / (inner + 50)))) }
+  return { ...fitting, columns: Math.max(1, Math.floor(width / (inner + 50))) }
 }
 
 function withFittingLegends(part, width) {
