@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socketserver
 import sys
+import tempfile
 import threading
 import webbrowser
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from metaeval.base.errors import MetaevalError
@@ -102,20 +105,25 @@ class LocalServer(ThreadingHTTPServer):
         Parameters
         ----------
         path
-            Of the first page.
+            Of the first page. It is secret: other users of this computer see what a browser was started with,
+            so the browser is given a file that leads there, which they cannot read.
         browser
             Whether to open a browser.
         ready
             Called with the address once the server answers.
         """
-        try:
-            ready(self.address + path)
+        with (
+            contextlib.suppress(KeyboardInterrupt),
+            tempfile.TemporaryDirectory(prefix="metaeval-") as folder,
+        ):
+            address = self.address + path
+            ready(address)
             if browser:
+                if path:
+                    address = _leading_to(address, Path(folder))
                 # In a thread: a browser in the terminal would keep the server from answering it.
-                threading.Thread(target=webbrowser.open, args=(self.address + path,), daemon=True).start()
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
             self.serve_forever(poll_interval=0.1)
-        except KeyboardInterrupt:
-            return
 
     def server_bind(self) -> None:
         """Bind without looking up the name of this computer."""
@@ -126,6 +134,13 @@ class LocalServer(ThreadingHTTPServer):
         """Ignore a browser that went away."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
+
+
+def _leading_to(address: str, folder: Path) -> str:
+    """Return the address of a file, in a folder that nobody else can read, which leads to an address."""
+    file = folder / "open.html"
+    file.write_text(f'<meta http-equiv="refresh" content="0; url={address}">', encoding="utf-8")
+    return file.as_uri()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -15,6 +15,7 @@ from tests.conftest import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 
 class Served:
@@ -37,13 +38,13 @@ class Served:
 
 
 @contextlib.contextmanager
-def labelling(*arguments: str) -> Iterator[Served]:
-    """Start a command with ``--no-browser``; it is killed at the end."""
+def labelling(*arguments: str, browser: Path | None = None) -> Iterator[Served]:
+    """Start a command with a program as the browser, or ``--no-browser``; it is killed at the end."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "metaeval", *arguments, "--no-browser"],
+        [sys.executable, "-m", "metaeval", *arguments, *([] if browser else ["--no-browser"])],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "BROWSER": f"{browser} %s"},
     )
     try:
         yield Served(process)

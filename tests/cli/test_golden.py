@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from click.testing import CliRunner, Result
@@ -51,6 +53,27 @@ def test_label_serves_a_page_and_goes_on_after_a_kill(tiny: Path) -> None:
         page.ask({"do": "skip", "at": 1})
         assert page.ended() == (0, "labels of 'anna': 1 of 18 units, 1 skipped\n")
     assert (me.load("tiny").ratings["rater"] == "anna").sum() == 1
+
+
+def test_other_users_do_not_see_the_address_in_the_list_of_processes(tiny: Path) -> None:
+    browser = tiny.parent.resolve() / "browser"
+    browser.write_text('#!/bin/sh\necho "$@" > "$0.part"\nmv "$0.part" "$0.opened"\n', encoding="utf-8")
+    browser.chmod(0o755)
+    with labelling("golden", "label", "tiny", "--rater", "anna", browser=browser) as page:
+        opened, until = browser.with_suffix(".opened"), time.monotonic() + 30
+        while not opened.exists():
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        asked = opened.read_text(encoding="utf-8").strip()
+        file = Path(unquote(urlsplit(asked).path))
+        secret = urlsplit(page.address).path.strip("/")
+        assert len(secret) == 32
+        assert asked == file.as_uri()
+        assert secret not in asked
+        assert f"url={page.address}" in file.read_text(encoding="utf-8")
+        assert file.parent.stat().st_mode & 0o077 == 0
+        assert page.ended()[0] == 0
+    assert not file.parent.exists()
 
 
 def test_pairs_are_labelled_side_by_side(tiny: Path) -> None:

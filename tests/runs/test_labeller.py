@@ -13,6 +13,7 @@ import pytest
 from metaeval.runs.labeller import LabelSite
 from metaeval.runs.server import LocalServer
 from metaeval.trust.labelling.label_set import label_set
+from tests.runs.serving import serving
 from tests.tiny import write_tiny
 
 if TYPE_CHECKING:
@@ -56,14 +57,8 @@ class Site:
 def site(tmp_path: Path) -> Iterator[Site]:
     folder = write_tiny(tmp_path / "set")
     made = LabelSite(label_set(folder, rater="anna"))
-    with LocalServer(made.page, 0, made.post) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield Site(server, made.path, folder)
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(LocalServer(made.page, 0, made.post)) as server:
+        yield Site(server, made.path, folder)
 
 
 def test_the_page_posts_and_may_ask_its_own_server_alone(site: Site) -> None:

@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import socket
-import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -18,11 +17,13 @@ from metaeval.base.errors import MetaevalError, RunFolderError
 from metaeval.runs.folder import RECORD
 from metaeval.runs.server import LocalServer
 from metaeval.runs.viewer import ViewedRuns, view_runs
+from tests.runs.serving import serving
 from tests.study.runs import tiny_run
 from tests.tiny import write_tiny
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 
@@ -48,16 +49,8 @@ def ask(server: LocalServer, path: str, method: str = "GET", host: str | None = 
         return Answer(response.status, dict(response.headers), response.read())
 
 
-@contextlib.contextmanager
-def viewing(*folders: Path) -> Iterator[LocalServer]:
-    with LocalServer(ViewedRuns.of(folders).page) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+def viewing(*folders: Path) -> AbstractContextManager[LocalServer]:
+    return serving(LocalServer(ViewedRuns.of(folders).page))
 
 
 @pytest.fixture(scope="module")

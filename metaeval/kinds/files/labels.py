@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError
@@ -136,8 +137,9 @@ class LabelTable:
         left = {name if self.aspect else name[:-1]: label for name, label in labels.items()}
         numeric = pd.api.types.is_numeric_dtype(frame[self.label])
         values, gone = frame[self.label].tolist(), []
-        for at, (who, name) in enumerate(zip(frame[self.rater], self._names(frame, keys), strict=True)):
-            if who == rater and name in left:
+        own = np.flatnonzero((frame[self.rater] == rater).to_numpy(dtype=bool, na_value=False))
+        for at, name in zip(own.tolist(), self._names(frame.iloc[own], keys), strict=True):
+            if name in left:
                 label = left.pop(name)
                 gone += [at] if label is None else []
                 values[at] = label if numeric else self._cell(label, keys, name)

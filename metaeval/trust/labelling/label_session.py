@@ -76,9 +76,9 @@ class LabelSession:
             raise DataError(f"data set {data.name!r} has no units to label")
         self.data, self._folder, self._table, self.rater = data, folder, table, rater
         self._shown = Shown(kind, data, rubric)
-        events, given = list(self._events()), self._given()
+        given = self._given()
         self._labels = given.get(rater, {})
-        if self._labels and rater not in self._people(given, events):
+        if self._labels and rater not in self._people(given):
             raise DataError(f"{rater!r} is a model or tool that scored the data set; choose another --rater")
         self.units = list(self._chosen(asked))
         self._aspects = [tuple(asked[key]) for key in self.units]
@@ -86,19 +86,18 @@ class LabelSession:
         self._notes: dict[int, str] = {}
         self._done: list[dict[str, Any]] = []
         """What can be undone, the last at the end."""
-        for event in events:
-            at = self._at.get(tuple(event["unit"]))
-            if event["rater"] != rater or at is None:
-                continue
-            if event.get("aspect") in (None, *self._aspects[at]):
-                self._take(event)
+        self._read = 0
+        """Bytes that were read of what was done."""
+        labels = dict(self._labels)  # the table may have been changed since, by other commands
+        self._catch_up()
+        self._labels = labels
 
     def _given(self) -> dict[str, dict[Key, float]]:
         return self._table.given(self._folder, self.data.keys, next(iter(self.data.aspects), ""))
 
-    def _people(self, given: Iterable[str], events: Iterable[Mapping[str, Any]]) -> set[str]:
+    def _people(self, given: Iterable[str]) -> set[str]:
         """Return who of the raters is a person, as far as is known."""
-        people = set(given) if self._table.people else {event["rater"] for event in events}
+        people = set(given) if self._table.people else {e["rater"] for e in _events(self._file())}
         return people - {*getattr(self.data, "models", ())}
 
     def _chosen(self, asked: Iterable[Key]) -> Iterator[Key]:
@@ -123,8 +122,8 @@ class LabelSession:
         ----------
         request
             ``do``: ``show`` (the unit ``at``, or the next open one), ``label`` (the unit ``at``, its
-            ``aspect``, the ``label``), ``skip``, ``note`` (the ``text``) or ``undo``; and ``agreement``:
-            whether it is wanted.
+            ``aspect``, the ``label``, and ``was``, the label that the page shows), ``skip``, ``note`` (the
+            ``text``) or ``undo``; and ``agreement``: whether it is wanted.
 
         Raises
         ------
@@ -135,6 +134,7 @@ class LabelSession:
         if at is not None and not (type(at) is int and 0 <= at < len(self.units)):
             raise DataError(f"there is no unit {at!r}; units are numbered from 0 to {len(self.units) - 1}")
         with alone(self._folder):
+            self._catch_up()
             shown = self._do(request, at)
             return self._state(shown, agreement=request.get("agreement") is True)
 
@@ -150,6 +150,8 @@ class LabelSession:
                 label = self._on_scale(aspect, request.get("label"))
                 before = self._complete(at)
                 was = self._labels.get((*self.units[at], aspect))
+                if request.get("was", was) != was:
+                    raise DataError("another window has labelled this meanwhile; reload the page to see it")
                 self._record("label", at, {"aspect": aspect, "label": label, "was": was})
                 return self._next(at) if self._complete(at) and not before else at
             case "skip" if at is not None:
@@ -176,12 +178,11 @@ class LabelSession:
         return float(label)
 
     def _record(self, do: str, at: int, more: Mapping[str, Any]) -> None:
-        """Write a label to its table, then the line that says what was done, and count it."""
+        """Write a label to its table, then the line that says what was done."""
         key = self.units[at]
         if "aspect" in more:
             changed = {(*key, more["aspect"]): more["label"]}
             self._table.put(self._folder, self.rater, self.data.keys, changed)
-            self._labels = {n: v for n, v in {**self._labels, **changed}.items() if v is not None}
         event = {"rater": self.rater, "do": do, "unit": list(key), **more}
         event["time"] = datetime.now(UTC).isoformat(timespec="seconds")
         with (self._folder / LABELLING).open("ab+") as file:
@@ -190,11 +191,26 @@ class LabelSession:
             file.write(b"\n" * bool(cut) + json.dumps(event).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        self._take(event)
+        self._catch_up()
 
-    def _take(self, event: dict[str, Any]) -> None:
-        """Count what was done."""
-        at = self._at[tuple(event["unit"])]
+    def _catch_up(self) -> None:
+        """Count what the rater has done since, here or in another process."""
+        lines = self._file()[self._read :]
+        whole = lines[: lines.rfind(b"\n") + 1]
+        self._read += len(whole)
+        for event in _events(whole):
+            at = self._at.get(tuple(event["unit"]))
+            if event["rater"] != self.rater or at is None:
+                continue
+            if event.get("aspect") in (None, *self._aspects[at]):
+                self._take(event, at)
+
+    def _take(self, event: dict[str, Any], at: int) -> None:
+        if "aspect" in event:
+            name = (*self.units[at], event["aspect"])
+            self._labels.pop(name, None)
+            if event["label"] is not None:
+                self._labels[name] = event["label"]
         match event["do"]:
             case "note":
                 self._notes[at] = event["text"]
@@ -203,16 +219,9 @@ class LabelSession:
             case "skip" | "label":
                 self._done.append(event)
 
-    def _events(self) -> Iterator[dict[str, Any]]:
-        """Yield what was done in the folder, by all raters; lines that were cut off are left out."""
+    def _file(self) -> bytes:
         path = self._folder / LABELLING
-        for line in path.read_bytes().split(b"\n") if path.is_file() else ():
-            try:
-                event = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(event, dict) and {"rater", "do", "unit"} <= event.keys():
-                yield event
+        return path.read_bytes() if path.is_file() else b""
 
     # What is shown
 
@@ -255,7 +264,7 @@ class LabelSession:
         """Yield a sentence per person who labelled some of the same."""
         given = self._given()
         own = self._plain(given.get(self.rater, {}))
-        for who in sorted(self._people(given, self._events()) - {self.rater}):
+        for who in sorted(self._people(given) - {self.rater}):
             theirs = self._plain(given.get(who, {}))
             pairs = [(own[name], theirs[name]) for name in own if name in theirs]
             if pairs:
@@ -280,3 +289,14 @@ class LabelSession:
         skipped = f", {len(state['skipped']):,} skipped" if state["skipped"] else ""
         units = counted(len(self.units), "unit")
         return f"labels of {self.rater!r}: {state['labelled']:,} of {units}{skipped}"
+
+
+def _events(lines: bytes) -> Iterator[dict[str, Any]]:
+    """Yield what was done, by all raters; lines that were cut off are left out."""
+    for line in lines.split(b"\n"):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict) and {"rater", "do", "unit"} <= event.keys():
+            yield event

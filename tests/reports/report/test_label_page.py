@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
+import queue
 import shutil
 import subprocess
 import sys
+import threading
+import webbrowser
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,9 +19,15 @@ import pytest
 import metaeval as me
 from metaeval.base.records import Scale
 from metaeval.kinds.explanations.data.loading import from_frames, save
+from metaeval.runs.labeller import LabelSite
+from metaeval.runs.server import LocalServer
+from metaeval.sources.verdicts import read_verdicts
+from metaeval.trust.labelling.label_set import label_set
 from tests.conftest import ROOT
 from tests.reports.report.pages import overflow
 from tests.reports.report.test_access import CONTRAST, NAMELESS
+from tests.runs.serving import serving
+from tests.tiny import TEXTS as GENERATED
 from tests.tiny import write_tiny
 
 if TYPE_CHECKING:
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
 
     Label = Callable[..., "Labeller"]
 
+PAIR = ("user_id", "item_id", "first", "second", "order")
 TEXTS = {
     "en": "It has the humour that you like.",
     "zh": "因为你喜欢慢节奏的电影，而且结局很安静。",
@@ -37,25 +48,18 @@ TEXTS = {
 
 
 class Labeller:
-    """One rater: a process of the command, and a page in the browser."""
+    """One rater: a server, and a page of it in the browser."""
 
-    def __init__(self, browser: Browser, folder: Path, rater: str, width: int, scheme: Any) -> None:
+    def __init__(
+        self, browser: Browser, folder: Path, rater: str = "anna", width: int = 1440, scheme: Any = "light"
+    ) -> None:
         self._browser, self.folder, self.rater = browser, folder, rater
         self._context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         self.wrong: list[str] = []
-        self.start()
 
-    def start(self) -> None:
-        """Start the command, and open its page."""
-        asked = ["golden", "label", str(self.folder), "--rater", self.rater, "--no-browser"]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "metaeval", *asked],
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
-        assert self.process.stdout
-        self.address = self.process.stdout.readline().strip()
+    def open(self, address: str) -> None:
+        """Open the page in a new window."""
+        self.address = address
         self.page: Page = self._context.new_page()
         self.page.set_default_timeout(10_000)
         self.page.on(
@@ -93,29 +97,48 @@ class Labeller:
         lines = (self.folder / "labelling.jsonl").read_text(encoding="utf-8").splitlines()
         return [e for e in map(json.loads, lines) if e["rater"] == self.rater]
 
-    def kill(self) -> None:
-        """Kill -9."""
-        self.process.kill()
-        self.process.communicate()
-
-    def close(self) -> None:
-        self.kill()
+    def closed(self) -> None:
+        """Close all windows; whatever went wrong in them fails the test."""
         self._context.close()
+        assert self.wrong == []
 
 
 @pytest.fixture
 def label(browser: Browser) -> Iterator[Label]:
-    """Open the page for a rater of a data set; whatever goes wrong in it fails the test."""
+    """Open the page for a rater of a data set."""
     with contextlib.ExitStack() as stack:
-        opened: list[Labeller] = []
 
-        def open_(folder: Path, rater: str = "anna", *, width: int = 1440, scheme: Any = "light") -> Labeller:
-            opened.append(Labeller(browser, folder, rater, width, scheme))
-            stack.callback(opened[-1].close)
-            return opened[-1]
+        def open_(folder: Path, *, pairs: bool = False, **how: Any) -> Labeller:
+            one = Labeller(browser, folder, **how)
+            site = LabelSite(label_set(folder, rater=one.rater, pairs=pairs))
+            server = stack.enter_context(serving(LocalServer(site.page, 0, site.post)))
+            stack.callback(one.closed)
+            one.open(server.address + site.path[1:])
+            return one
 
         yield open_
-        assert [w for one in opened for w in one.wrong] == []
+
+
+@contextlib.contextmanager
+def started(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Start the command; kill it at the end (-9)."""
+    asked = ["golden", "label", str(folder), "--rater", "anna", "--no-browser"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "metaeval", *asked],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def address_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline().strip()
 
 
 def texts(folder: Path, units: int, scale: tuple[float, float, bool] = (1, 5, True)) -> Path:
@@ -133,30 +156,59 @@ def texts(folder: Path, units: int, scale: tuple[float, float, bool] = (1, 5, Tr
 
 
 def test_forty_units_by_keyboard_a_kill_in_the_middle_two_raters_at_once(
-    label: Label, tmp_path: Path
+    browser: Browser, label: Label, tmp_path: Path
 ) -> None:
     folder = texts(tmp_path / "gold", 40)
-    anna, bert = label(folder, "anna"), label(folder, "bert")
+    anna = Labeller(browser, folder)
     said: dict[str, list[int]] = {"anna": [], "bert": []}
-    for number in range(40):
-        for who, shift in ((anna, 0), (bert, 2))[: 2 if number < 15 else 1]:
-            assert who.title == f"Unit {number + 1} of 40"
-            key = 1 + (number * 3 + shift) % 5
-            who.press(str(key))
-            said[who.rater].append(key)
-        if number == 19:
-            anna.kill()
-            anna.press("3")
-            assert "was not saved" in anna.page.locator("#wrong").inner_text()
-            assert anna.title == "Unit 21 of 40"
-            anna.start()
-    assert anna.title == "All units are labelled or skipped."
-    assert (anna.status, bert.status) == ("40 of 40 labelled", "15 of 40 labelled")
+    with contextlib.ExitStack() as stack:
+        stack.callback(anna.closed)
+        command = stack.enter_context(started(folder))
+        bert = label(folder, rater="bert")  # in another process
+        anna.open(address_of(command))
+        for number in range(40):
+            for who, shift in ((anna, 0), (bert, 2))[: 2 if number < 10 else 1]:
+                who.page.locator(f"body[aria-busy=false] #unit[data-at='{number}']").wait_for()
+                key = 1 + (number * 3 + shift) % 5
+                who.page.keyboard.press(str(key))
+                said[who.rater].append(key)
+            if number == 19:
+                anna.saved()
+                command.kill()
+                anna.press("3")
+                assert "was not saved" in anna.page.locator("#wrong").inner_text()
+                assert anna.title == "Unit 21 of 40"
+                anna.open(address_of(stack.enter_context(started(folder))))
+        anna.saved()
+        assert anna.title == "All units are labelled or skipped."
+        assert (anna.status, bert.status) == ("40 of 40 labelled", "10 of 40 labelled")
     for who in (anna, bert):
         order = [tuple(event["unit"]) for event in who.events()]  # as they were shown
         labels = who.labels()
         assert [labels[*key, "清晰"] for key in order] == said[who.rater]
         assert len(set(order)) == len(labels) == len(said[who.rater])
+
+
+def test_the_file_that_a_browser_is_started_with_leads_to_the_page(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = LabelSite(label_set(texts(tmp_path / "gold", 1), rater="anna"))
+    opened: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(webbrowser, "open", opened.put)
+    server = LocalServer(site.page, 0, site.post)
+    show = functools.partial(server.show, path=site.path[1:], browser=True, ready=str)
+    thread = threading.Thread(target=show)
+    thread.start()
+    try:
+        page = browser.new_page()
+        page.goto(opened.get(timeout=30))
+        page.get_by_role("heading", name="Unit 1 of 1").wait_for()
+        assert page.url.endswith(site.path)
+        page.close()
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def test_undo_skip_note_and_going_back(label: Label, tmp_path: Path) -> None:
@@ -200,6 +252,54 @@ def test_aspects_are_rated_one_after_the_other_or_chosen_by_tab(label: Label, tm
     assert page.page.locator("#agreed").is_hidden()
     page.press("a")
     assert "Krippendorff" in page.page.locator("#agreed").inner_text()
+
+
+def test_two_texts_side_by_side_and_which_is_better(label: Label, tmp_path: Path) -> None:
+    page = label(write_tiny(tmp_path / "tiny"), pairs=True)
+    shown = []
+    for _ in range(3):
+        heads = page.page.locator("h3").all_inner_texts()
+        assert heads == ["Shown first", "Shown second", "Reference"]
+        left, right = (page.page.locator("section").nth(side) for side in (0, 1))
+        boxes = left.bounding_box(), right.bounding_box()
+        assert boxes[0]["y"] == boxes[1]["y"]
+        assert boxes[0]["x"] < boxes[1]["x"]
+        shown.append([side.locator("p").inner_text() for side in (left, right)])
+        page.press("1", "3")  # of one aspect the left one, of the other the right one
+    assert page.title == "Unit 4 of 18"
+    generator = {text: name for name, text in GENERATED.items()}
+    for row in read_verdicts(page.folder / "verdicts.csv").to_dict("records"):
+        first, second = shown[[e["unit"] for e in page.events()[::2]].index([row[k] for k in PAIR])]
+        assert {row["first"], row["second"]} == {generator[first], generator[second]}
+        assert row[row["winner"]] == generator[first if row["aspect"] == "clear" else second]
+
+
+def test_a_label_of_another_window_is_not_replaced_unseen(label: Label, tmp_path: Path) -> None:
+    page = label(texts(tmp_path / "gold", 3))
+    page.open(page.address)
+    other, first = page.page, page.page.context.pages[0]
+    page.press("4")
+    page.page = first
+    page.press("2")
+    assert "another window has labelled this meanwhile" in page.page.locator("#wrong").inner_text()
+    assert list(page.labels().values()) == [4]
+    page.page.reload()
+    page.saved()
+    page.press("5")
+    assert sorted(page.labels().values()) == [4, 5]
+    assert other.locator("h2").inner_text() == "Unit 2 of 3"
+
+
+def test_the_text_stays_in_view_while_aspects_are_scrolled_through(label: Label, tmp_path: Path) -> None:
+    folder = texts(tmp_path / "gold", 1)
+    more = "".join(f"  aspect {n}: A statement.\n" for n in range(12))
+    file = folder / "dataset.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("aspects:\n", f"aspects:\n{more}"), "utf-8")
+    page = label(folder)
+    page.press(*"123412341234")
+    assert page.page.evaluate("scrollY") > 300
+    box = page.page.locator(".text").bounding_box()
+    assert 0 <= box["y"] < 300
 
 
 @pytest.mark.parametrize("kind", ["relevance", "slates", "exposure"])

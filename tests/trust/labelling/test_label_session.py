@@ -112,6 +112,24 @@ def test_undo_takes_back_one_by_one_after_a_restart_too(tiny: Path) -> None:
         say(again, "undo")
 
 
+def test_two_processes_of_a_rater_see_what_the_other_did(tiny: Path) -> None:
+    one, other = (label_set("tiny", rater="anna") for _ in range(2))
+    unit(one, 0, 4, 2)
+    say(one, "note", 3, text="hm")
+    state = say(other, "show")
+    assert (state["unit"]["at"], state["labelled"], state["undo"]) == (1, 1, True)
+    assert say(other, "show", 3)["unit"]["note"] == "hm"
+    with pytest.raises(MetaevalError, match="another window has labelled this meanwhile"):
+        say(other, "label", 0, aspect="clear", label=5, was=None)
+    say(other, "label", 0, aspect="clear", label=5, was=4)
+    assert say(one, "undo")["unit"]["aspects"][0]["label"] == 4
+    assert labels(tiny, "anna") == {(*one.units[0], "clear"): 4, (*one.units[0], "fitting"): 2}
+    say(other, "undo")
+    say(other, "undo")
+    assert say(one, "show")["unit"]["at"] == 0
+    assert labels(tiny, "anna") == {}
+
+
 EQUAL = "anna: 100% of 8 labels are equal; Krippendorff's α 1.00"
 STEPS = st.lists(
     st.one_of(
