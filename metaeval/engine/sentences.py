@@ -55,7 +55,7 @@ def left_out_sentences(policy: Mapping[str, Any], least: float = 0) -> tuple[str
     missing = [f"{name}: {n:,}" for name, n in told["missing"].items()]
     more = [f"and {counted(len(missing) - _NAMED, 'other')}"] if len(missing) > _NAMED else []
     who = f" ({', '.join(missing[:_NAMED] + more)})" if missing else ""
-    return (f"{told['ratings']:,} of {told['of']:,} ratings are left out, because a score is missing{who}.",)
+    return (f"Left out: {told['ratings']:,} of {told['of']:,} ratings, because a score is missing{who}.",)
 
 
 WITHOUT_RESAMPLES = {

@@ -45,6 +45,11 @@ def source(page: str) -> str:
     return (DOCS / page).read_text(encoding="utf-8")
 
 
+def fences(page: str) -> int:
+    """Return how many code blocks a page has, but for those that only the site shows."""
+    return re.sub(r"<!-- site\n.*?\n-->", "", source(page), flags=re.DOTALL).count("```") // 2
+
+
 def blocks(page: str) -> list[Block]:
     found, before = [], ""
     for token in MarkdownIt("commonmark").parse(source(page)):

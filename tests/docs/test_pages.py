@@ -24,7 +24,7 @@ from metaeval.llm.providers import PROVIDERS
 from tests.conftest import ROOT
 from tests.docs.commands import check
 from tests.docs.lab import KEY, lab
-from tests.docs.pages import DOCS, PAGES, agrees, source, steps
+from tests.docs.pages import DOCS, PAGES, agrees, fences, steps
 from tests.docs.reader import Reader
 from tests.kinds.explanations.judge.test_judge import answer
 from tests.llm.batch.server import BatchServer
@@ -86,18 +86,15 @@ OTHERWISE = {
     "how-to/share.md",
 }
 """Pages with a test of their own."""
-FENCE = "```"
 SHUFFLED = (
-    np.random.default_rng(11)
-    .permutation([p for p in PAGES if p not in OTHERWISE and FENCE in source(p)])
-    .tolist()
+    np.random.default_rng(11).permutation([p for p in PAGES if p not in OTHERWISE and fences(p)]).tolist()
 )
 """The others that show code, in an order that no reader would think of: each page stands alone."""
 
 
 @pytest.mark.parametrize("page", SHUFFLED)
 def test_the_page_says_what_is_so(page: str, folder: Path) -> None:
-    assert Reader(page, folder).follow() == source(page).count(FENCE) / 2
+    assert Reader(page, folder).follow() == fences(page)
 
 
 def test_sharing(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -109,7 +106,7 @@ def test_sharing(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     for name in [n for n in sys.modules if n.split(".")[0] == "evaluate_modules"]:
         monkeypatch.delitem(sys.modules, name)
     reader = Reader("how-to/share.md", folder)
-    assert reader.follow() == source(reader.page).count(FENCE) / 2
+    assert reader.follow() == fences(reader.page)
     for name in [n for n in sys.modules if n.split(".")[0] == "evaluate_modules"]:
         del sys.modules[name]
 

@@ -147,7 +147,7 @@ def test_what_missing_scores_take_from_all_evaluators_is_told(
     write_study(study, evaluators=EVALUATORS, missing="{truth: drop, score: drop}", tests="null")
     assert main(["run", str(study)]) == 0
     mean = "Mean(Annotator('1'), Annotator('2'))"
-    told = f"12 of 35 ratings are left out, because a score is missing ({mean}: 12)."
+    told = f"Left out: 12 of 35 ratings, because a score is missing ({mean}: 12)."
     assert f"{told} To keep them, leave those evaluators out" in " ".join(capsys.readouterr().out.split())
     assert told in Path("results/s/leaderboard.md").read_text()
     frame = pd.read_csv("results/s/correlations.csv")
