@@ -97,13 +97,21 @@ def with_sheets(page: str, view: str, sheets: Sequence[Mapping[str, Any]]) -> st
     sheets
         What `metaeval.reports.report.model.sheets_payload` returned.
     """
+    payload = payload_of(page)
+    payload["sheets"] = [s for s in payload["sheets"] if s.get("view") != view] + [*sheets]
+    return with_payload(page, payload)
 
-    def changed(found: re.Match[str]) -> str:
-        payload = json.loads(gzip.decompress(base64.b64decode(found[0])))
-        payload["sheets"] = [s for s in payload["sheets"] if s.get("view") != view] + [*sheets]
-        return _packed(payload)
 
-    return _PAYLOAD.sub(changed, page, count=1)
+def payload_of(page: str) -> dict[str, Any]:
+    """Return the payload of a page that `report_page` returned."""
+    (packed,) = _PAYLOAD.findall(page)
+    return dict(json.loads(gzip.decompress(base64.b64decode(packed))))
+
+
+def with_payload(page: str, payload: Mapping[str, Any]) -> str:
+    """Return a page with another payload; what it shows without scripts stays."""
+    packed = _packed(payload)
+    return _PAYLOAD.sub(lambda _: packed, page, count=1)
 
 
 def _packed(payload: Mapping[str, Any]) -> str:

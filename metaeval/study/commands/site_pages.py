@@ -13,6 +13,7 @@ from metaeval.reports.templates import template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from metaeval.reports.leaderboards import Leaderboard
     from metaeval.runs.record import Record
@@ -32,11 +33,15 @@ class SitePage:
 
     name: str
     """Of its folder."""
+    title: str
+    """That of no other study of the site."""
     record: Record
     board: Leaderboard
     study_file: str
     copied: Sequence[str]
     """Names of the run's files that are part of the site."""
+    folder: Path
+    """Of the run."""
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -49,7 +54,7 @@ class SitePage:
         simulated = record.simulation
         return [
             {
-                "study": record.title,
+                "study": self.title,
                 "kind": record.study.kind,
                 "dataset": record.data.name,
                 "evaluator": row["evaluator"],
@@ -97,7 +102,7 @@ class SitePage:
         source = f" Source: {data.source.rstrip('.')}." if data.source else ""
         licence = f" Licence: {data.licence}." if data.licence else ""
         fields = {
-            "title": f"{{{escapes.latex(record.title)}}}",
+            "title": f"{{{escapes.latex(self.title)}}}",
             "year": record.finished[:4],
             "howpublished": f"Made with metaeval {record.metaeval}",
             "note": escapes.latex(
