@@ -96,6 +96,14 @@ class Scale:
         """Return the scale of an aspect."""
         return dict(self.own).get(aspect, self)
 
+    @property
+    def averaged(self) -> list[str]:
+        """What is to be said of an average over aspects in points; nothing if all scales are as long."""
+        lengths = {scale.max - scale.min for _, scale in self.own}
+        if len(lengths) < 2:
+            return []
+        return ["In points, an average over aspects weighs each by the length of its scale; they differ."]
+
     def __contains__(self, rating: float) -> bool:
         return self.min <= rating <= self.max and (not self.integer or float(rating).is_integer())
 

@@ -92,6 +92,7 @@ def user_bias(
         (
             f"Ticks are {many}: the mean of score − truth over all units of one, in points of the scale.",
             f"Ratings are {scale}; above 0 the evaluator rates higher than the truth.",
+            *scale.averaged,
             f"The bar spans the middle half of the {many}, the diamond is their mean.",
             "Only evaluators whose scores are ratings on the truth's scale are shown; nothing is filled in.",
             *(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metaeval.analysis.generators.ranking import GeneratorRankings, Ranking
-    from metaeval.base.records import ScoreTable
+    from metaeval.base.records import Scale, ScoreTable
     from metaeval.base.simulation import Simulation
     from metaeval.engine.alignment.policy import Prepared
 
@@ -70,6 +70,7 @@ def ranking_sheets(
     data: Prepared,
     *,
     truth: str = "User()",
+    scale: Scale | None = None,
     simulated: Simulation = REAL,
 ) -> list[Sheet]:
     """Return the sheets ``ratings``, ``evaluators`` and ``agreement`` of a ranking.
@@ -80,11 +81,14 @@ def ranking_sheets(
         The result of `rank_generators`, and what it was made of.
     truth
         The evaluator spec of the ratings.
+    scale
+        That of the ratings, if it is known.
     """
+    averaged = scale.averaged if scale and found.aspects[0] == AVERAGE else []
     whose = "the users' ratings" if truth == "User()" else truth
     shown = simulated.among(c.evaluator for c in found.evaluators)
     return [
-        _ratings_sheet(found, data, whose, simulated.among(())),
+        _ratings_sheet(found, data, whose, averaged, simulated.among(())),
         _evaluators_sheet(found, data, whose, shown),
         _agreement_sheet(found, whose, shown),
     ]
@@ -146,7 +150,9 @@ def _ranked(ranking: Ranking, found: GeneratorRankings, aspect: int, prefix: str
     }
 
 
-def _ratings_sheet(found: GeneratorRankings, data: Prepared, whose: str, simulated: Simulation) -> Sheet:
+def _ratings_sheet(
+    found: GeneratorRankings, data: Prepared, whose: str, averaged: Sequence[str], simulated: Simulation
+) -> Sheet:
     cluster = found.bootstrap.cluster or ""
     many = plural_of(cluster)
     columns: dict[str, Any] = {"generator": found.generators}
@@ -173,7 +179,7 @@ def _ratings_sheet(found: GeneratorRankings, data: Prepared, whose: str, simulat
             f"Mean rating and {_sampling(found)}.",
             "The data set has no users, so no effects of users are removed and items are resampled.",
         ]
-    notes = (*how, *_testing(found), *_truth_policy(data, found))
+    notes = (*how, *averaged, *_testing(found), *_truth_policy(data, found))
     return Sheet("ratings", f"Generators by {whose}", frame, tuple(shown), notes, simulated)
 
 

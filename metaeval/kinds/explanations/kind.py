@@ -52,7 +52,8 @@ class Explanations(CorrelatedKind):
         if len(data.systems) < 2:
             return []
         found = rank_generators(data, bootstrap=scored.study.bootstrap)
-        sheets = ranking_sheets(found, data, truth=scored.study.truth, simulated=scores.simulation)
+        truth, scale = scored.study.truth, scored.scale
+        sheets = ranking_sheets(found, data, truth=truth, scale=scale, simulated=scores.simulation)
         ratings, by_evaluator, agreement = sheets
         return [ratings, agreement, by_evaluator]  # the longest last
 

@@ -237,7 +237,7 @@ def _read_records(name: str, content: bytes, delimiter: str) -> tuple[Table | No
 def _table(
     name: str, header: Sequence[str], frame: pd.DataFrame, rows: NDArray[np.int64] | None = None
 ) -> Table:
-    frame.columns = [h or f"column {n}" for n, h in enumerate(header, start=1)]
+    frame.columns = [h if h.strip() else f"column {n}" for n, h in enumerate(header, start=1)]
     return Table(name, frame, np.arange(2, len(frame) + 2) if rows is None else rows)
 
 

@@ -110,7 +110,8 @@ def generators_of(
     chosen = data.aspects if aspect is None else [aspect]
     found = rank_generators(data, aspects=chosen, bootstrap=options)
     simulated = run.scores.simulation
-    sheets = ranking_sheets(found, data, truth=run.record.truth.spec, simulated=simulated)
+    scale = run.record.data.scale
+    sheets = ranking_sheets(found, data, truth=run.record.truth.spec, scale=scale, simulated=simulated)
     judge = names[0] if evaluators else best_evaluator(run.table, names, aspect)
     powered = estimates_sheet(
         run.scores.frame,

@@ -83,7 +83,12 @@ def biases_of(
         None if ranking is None else read_csv(ranking, ("rank", "estimate", "ci_low", "ci_high")),
         run.board,
         signatures=run.scores.signatures,
-        said=[*told, *_without_family(of, [*names, *pairwise], generators), *_not_ratings(measured)],
+        said=[
+            *told,
+            *_without_family(of, [*names, *pairwise], generators),
+            *_not_ratings(measured),
+            *run.record.data.scale.averaged,
+        ],
         simulated=run.scores.simulation,
     )
     if not sheets:

@@ -117,6 +117,10 @@ def test_a_run_reports_on_them(data, tmp_path) -> None:
     payload = payload_of(tmp_path / "run" / "report.html")
     assert "clear: 0 to 1, whole numbers; trust: 1 to 3, whole numbers" in str(payload["facts"])
     on_scale = {e["spec"]: e["onScale"] for e in payload["evaluators"]}
+    assert "an average over aspects weighs each by the length" in str(payload)
+    found = run.correlations.frame.query("evaluator == \"Annotator('anna')\" and coefficient == 'pearson'")
+    by_aspect = found.set_index("aspect")["estimate"]
+    assert by_aspect["average"] == pytest.approx(by_aspect[list(SCALES)].mean())
     assert [on_scale[s] for s in ("Annotator('anna')", "Random(seed=0)", "Length()")] == [True, True, False]
 
 

@@ -14,6 +14,7 @@ from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.tables.aspects import find_aspects
 from metaeval.kinds.explanations.data.tables.guess import guess, rated_by, texts_by_column
 from metaeval.kinds.explanations.data.tables.names import NTH, ROLES, TOOL, the_user
+from metaeval.kinds.explanations.data.tables.prepare import few
 from metaeval.kinds.explanations.data.tables.proposal import Proposal, cut, raters_of, texts_of
 from metaeval.kinds.explanations.data.tables.repeated import repeated
 from metaeval.sources.tables.nested import flattened, object_lists
@@ -92,7 +93,7 @@ def said_of(said: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]:
         fits = [name] if name in columns else fnmatch.filter(columns, name.replace("[", "[[]"))
         if not fits:
             near = nearest(name, columns)
-            raise DataError(f"the table has no column {name!r}{near}; it has {', '.join(columns)}")
+            raise DataError(f"the table has no column {name!r}{near}; it has {few(columns)}")
         found |= dict.fromkeys(fits, role)
     return found
 
@@ -138,7 +139,7 @@ def _refuse(made: Proposal, columns: Sequence[str]) -> None:
                 f"alone, and the page {page} of the documentation says how to bring it in"
             )
     raise DataError(
-        f"no column of {made.table.name} looks like people's ratings ({', '.join(columns)}); name them, "
+        f"no column of {made.table.name} looks like people's ratings ({few(columns)}); name them, "
         "such as --column 'NAME=rating'"
     )
 

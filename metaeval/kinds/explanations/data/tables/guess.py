@@ -101,7 +101,8 @@ def guess(table: Table, said: Mapping[str, str]) -> Guess:
 
 def texts_by_column(frame: pd.DataFrame) -> dict[str, list[str]]:
     """Return the cells of each column that are not empty, as text."""
-    return {str(c): [str(v).strip() for v in frame[c] if not _is_empty(v)] for c in frame.columns}
+    named = [c for c in frame.columns if str(c).strip()]
+    return {str(c): [str(v).strip() for v in frame[c] if not _is_empty(v)] for c in named}
 
 
 def _is_empty(value: object) -> bool:

@@ -76,6 +76,7 @@ _NUMBERED = re.compile(
 )
 _OF = re.compile(r"(\d+)\s*(?:/|out of|von)\s*(\d+)", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_CLEAR, _MOSTLY = 10, 0.9  # numbers, and share of numbers, from which a column is one of numbers
 _MOST = 15  # different answers
 
 
@@ -88,8 +89,9 @@ def numbers_of(texts: Sequence[str]) -> dict[str, int | None] | None:
     words = {t: None for t in texts if t.casefold() in MISSING}
     if not answers:
         return None
-    if all(_NUMBER.fullmatch(t) for t in answers):
-        return {}
+    numbers = sum(bool(_NUMBER.fullmatch(t)) for t in texts)
+    if all(_NUMBER.fullmatch(t) for t in answers) or numbers >= max(_CLEAR, _MOSTLY * len(texts)):
+        return {}  # whoever reads the numbers says which cells hold none
     if len(answers) <= _MOST and all(_NUMBER.fullmatch(t) or _NUMBERED.fullmatch(t) for t in answers):
         found = {t: _NUMBERED.fullmatch(t) for t in answers}
         return {t: int(next(filter(None, m.groups()))) for t, m in found.items() if m} | words

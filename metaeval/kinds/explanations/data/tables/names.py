@@ -142,7 +142,7 @@ def without_place(text: str) -> str:
     if NTH not in text:
         return text
     row = re.sub(r"\s*\[[^\[\]]*\{n\}\]\s*$|\s+[-–]\s+[^-–]*\{n\}\s*$|^[^-–]*\{n\}\s+[-–]\s+", "", text)
-    return re.sub(r"[^\W_]*\{n\}", "", row).strip(" _-.:/|") or text.replace(NTH, "").strip(" _-.:/|")
+    return re.sub(r"[^\W_]*\{n\}", "", row).strip(" _-.:/|") or text.replace(NTH, "").strip(" _-.:/|") or text
 
 
 def is_aspect(text: str) -> bool:

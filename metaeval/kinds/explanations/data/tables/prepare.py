@@ -66,22 +66,22 @@ def matching(
     pattern = pattern_of(columns, allowed)
     found = [(c, m.groupdict()) for c in given if (m := pattern.fullmatch(c))]
     if not found:
-        message = (
-            f"no column of the table fits the pattern {columns!r}{nearest(columns, given)} ({_listed(given)})"
-        )
+        near = nearest(columns, given)
+        message = f"no column of the table fits the pattern {columns!r}{near} (it has: {few(given)})"
         raise DataError([Problem(map_name, None, None, message)])
     return found
 
 
 def not_there(column: str, given: Sequence[str], map_name: str) -> Problem:
     """Return the problem of a column that the table does not have."""
-    message = f"the column {column!r} is not in the table{nearest(column, given)} ({_listed(given)})"
+    message = f"the column {column!r} is not in the table{nearest(column, given)} (it has: {few(given)})"
     return Problem(map_name, None, None, message)
 
 
-def _listed(given: Sequence[str]) -> str:
+def few(given: Sequence[str]) -> str:
+    """Return the names of columns, or as many as a sentence bears."""
     more = f", and {len(given) - _MOST_SHOWN:,} more" if len(given) > _MOST_SHOWN else ""
-    return f"it has: {', '.join(given[:_MOST_SHOWN])}{more}"
+    return f"{', '.join(given[:_MOST_SHOWN])}{more}"
 
 
 def _kept(table: Table, column: str, words: Collection[str], map_name: str) -> Table:

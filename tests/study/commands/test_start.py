@@ -1,0 +1,105 @@
+"""Whatever the table, `metaeval init` writes a study that can be run, or says in words why it does not."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import metaeval as me
+from metaeval.base.errors import MetaevalError
+from metaeval.kinds.explanations.data.tables.importer import import_table
+from metaeval.study.commands.start import start
+from metaeval.study.plan import plan
+
+HEADS = [
+    *(
+        "user",
+        "item",
+        "text",
+        "trust",
+        "model",
+        "rater",
+        "aspect",
+        "rating",
+        "gpt trust",
+        "bleu",
+        "id",
+        "user",
+    ),
+    *(
+        "text_1",
+        "text_2",
+        "rating_1",
+        "rating_2",
+        "trust (me)",
+        "trust (anna)",
+        "Film A - ok?",
+        "Film B - ok?",
+    ),
+    *(
+        "Überzeugend",
+        "推荐理由",
+        "{n}",
+        "a{b}",
+        "x\ny",
+        "'q'",
+        "",
+        "  ",
+        "=1+1",
+        "average",
+        "no",
+        "[x]",
+        "*",
+        "n",
+    ),
+    *("trust[SQ001]", "lastpage", "ResponseId", "StartDate", "a.b.c", "reference"),
+]
+CELLS = [
+    st.integers(1, 5).map(str),
+    st.floats(-1, 100, allow_nan=False).map("{:.2f}".format),
+    st.sampled_from(
+        ["a text that is long enough, with a comma", "短い", "two\nlines of text", "<b>x</b>", "{user}"]
+    ),
+    st.sampled_from(
+        ["Agree", "Strongly agree", "n/a", "A1", "A3", "4 - yes", "★★", "4/5", "No", "7 %", "1,5"]
+    ),
+    st.sampled_from(["", "nan", "inf", "1e400", "-0", "\x07", "TRUE", "u1", "u2", "gpt-4", "anna"]),
+]
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[list[str]]:
+    heads = draw(st.lists(st.sampled_from(HEADS), min_size=1, max_size=8))
+    kinds = [*heads]
+    kinds += ["trust"] if draw(st.booleans()) and "trust" not in heads else []
+    cells = [CELLS[0] if k == "trust" else draw(st.sampled_from(CELLS)) for k in kinds]
+    return [kinds, *draw(st.lists(st.tuples(*cells).map(list), max_size=12))]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    table=tables(),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252", "gb18030"]),
+    separator=st.sampled_from([",", ";", "\t"]),
+)
+def test_any_table_is_a_study_or_a_sentence(table: list[list[str]], encoding: str, separator: str) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        file, out = Path(place, "my table.csv"), Path(place, "out")
+        with file.open("w", encoding=encoding, errors="replace", newline="") as written:
+            csv.writer(written, delimiter=separator).writerows(table)
+        try:
+            made = start(
+                str(file), out, said={}, ask=lambda _, default, read: read(default), tell=lambda _: None
+            )
+        except MetaevalError:
+            made = None
+        assert out.exists() == (made is not None)
+        if made is None:
+            return
+        assert plan(out / "study.yaml").data.fingerprint == me.load(out / "data").fingerprint
+        again = import_table(file, out / "map.yaml", Path(place, "again")).data
+        assert again.fingerprint == made.data.fingerprint
