@@ -16,6 +16,12 @@ function choicesOf({ columns, rows }) {
   return found.filter(({ form, values: { length } }) => form === 'text' && length > 1 && 2 * length <= rows.length)
 }
 
+/** How wide a column of words must be: short ones stay in one line, sentences get room. */
+function roomOf(rows, c) {
+  const longest = Math.max(0, ...rows.map((row) => row[c].length))
+  return longest > 48 ? 'snippet' : longest <= 20 ? 'nowrap' : ''
+}
+
 function SheetTable({ study, sheet }) {
   const { columns, rows, title } = sheet
   const [chosen, setChosen] = useState({})
@@ -23,12 +29,11 @@ function SheetTable({ study, sheet }) {
   const choices = useMemo(() => choicesOf(sheet), [sheet])
   const named = Math.max(0, columns.findIndex((_, c) => rows.some((row) => study.byName.has(row[c]))))
   const shown = rows.filter((row) => choices.every(({ c }) => !chosen[c] || row[c] === chosen[c]))
-  const wordy = useMemo(() => columns.map((_, c) => c !== named && rows.some((row) => row[c].length > 48)), [sheet])
-  const side = (c) => (columns[c].form === 'text' ? `text ${wordy[c] ? 'snippet' : ''}` : '')
+  const sides = useMemo(() => columns.map(({ form }, c) => (form === 'text' ? `text ${c === named ? '' : roomOf(rows, c)}` : '')), [sheet])
   const cell = (text, c) =>
     c === named
-      ? html`<th scope="row" key=${c} class=${side(c)}><${RowName} study=${study} text=${text} /></th>`
-      : html`<td key=${c} class=${side(c)}>${
+      ? html`<th scope="row" key=${c} class=${sides[c]}><${RowName} study=${study} text=${text} /></th>`
+      : html`<td key=${c} class=${sides[c]}>${
           study.byName.has(text) ? html`<${RowName} study=${study} text=${text} />` : text
         }</td>`
   return html`<section class="sheet" id=${`sheet-${sheet.name}`}>
@@ -42,7 +47,7 @@ function SheetTable({ study, sheet }) {
     <${Wide} label=${title}><table>
       <caption><span>${title}</span></caption>
       <thead><tr>${columns.map((column, c) => html`<th scope="col" key=${c}
-        class=${side(c)}>${column.title.replaceAll('-', '\u2011')}</th>`)}</tr></thead>
+        class=${sides[c]}>${column.title.replaceAll('-', '\u2011')}</th>`)}</tr></thead>
       <tbody>${shown.map(
         (row, r) => html`<tr key=${r} class=${r < MANY_ROWS || whole ? '' : 'more'}>${row.map(cell)}</tr>`,
       )}</tbody>
