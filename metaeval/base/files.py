@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import secrets
 import shutil
@@ -47,6 +48,10 @@ def replacing_folder(path: str | os.PathLike[str], ours: Collection[str]) -> Ite
     Of what ``path`` holds, only the entries that are ``ours`` are replaced; copies of all others are kept.
     """
     target = Path(path).resolve()
+    left = next(target.parent.glob(f".{glob.escape(target.name)}.*.old"), None)
+    if left is not None and not target.exists():
+        left.rename(target)  # a process was killed between the two renames below
+        shutil.rmtree(left.with_suffix(".tmp"), ignore_errors=True)
     mark = secrets.token_hex(4)
     temporary, old = (target.with_name(f".{target.name}.{mark}.{end}") for end in ("tmp", "old"))
     temporary.mkdir(parents=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,8 +95,14 @@ def tell_address(address: str) -> None:
 
 def tell_simulated(simulated: Simulation) -> None:
     """Print on stderr what is simulated."""
-    if simulated and not is_on("quiet"):
-        click.echo(simulated.warning, err=True)
+    if not simulated or is_on("quiet"):
+        return
+    warning = simulated.warning
+    if sys.stderr.isatty():
+        from metaeval.reports.plain import prose, room
+
+        warning = prose(warning, room())
+    click.echo(warning, err=True)
 
 
 def tell_uncalibrated(run_folder: Path) -> None:

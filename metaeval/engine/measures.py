@@ -154,6 +154,10 @@ class MeasuredCells:
         use[units] = self.matched.prepared.entering[:, aspect, units].any(axis=0)
         return use
 
+    def said(self, value: str) -> str:
+        """Return what a sentence says for a value of a dimension."""
+        return value
+
     def estimate(
         self,
         statistic: Statistic,
@@ -195,7 +199,10 @@ class MeasuredCells:
         return Board(
             pd.DataFrame(rows),
             (
-                *(BoardDimension(str(name), {v: v for v in parted[name].unique()}) for name in parted),
+                *(
+                    BoardDimension(str(name), {v: self.said(v) for v in parted[name].unique()})
+                    for name in parted
+                ),
                 BoardDimension(
                     "measure",
                     {m.name: m.name for m in chosen},

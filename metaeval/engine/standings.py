@@ -210,7 +210,6 @@ class _Table:
         all_of |= {within.name: " / ".join(self.numbers)} if within else {}
         estimate = board.estimate.format(**all_of | choices)
         what = f"{estimate[:1].upper()}{estimate[1:]}"
-        title = ", ".join(choices.values()) or what
         chosen = [f", {said}" for name, said in choices.items() if f"{{{name}}}" not in board.estimate]
         unit = f", {board.unit}" if board.unit else ""
         several = len(self.numbers) > 1
@@ -221,7 +220,8 @@ class _Table:
         each = f"for each {within.title} on its own" if several and within else "in each column"
         cell = [f"A cell holds the {held}."] if several else []
         marks = f"{MARKS_SAID}, {each}."
-        return title, f"{what} of each evaluator{of}{on}{''.join(chosen)}{where}.", [*cell, marks]
+        caption = f"{what} of each evaluator{of}{on}{''.join(chosen)}{where}."
+        return f"{what}{''.join(chosen)}", caption, [*cell, marks]
 
 
 def _present(dimension: BoardDimension | None, frame: pd.DataFrame) -> list[str]:

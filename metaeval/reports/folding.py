@@ -82,14 +82,16 @@ def fold(
     keys = _keys(columns, texts)
     named = [text for j in everything if texts[j] for text in columns[j]]
     step, widest = measure("0"), max(map(measure, named), default=0)
-    pieces = [measure(piece.rstrip()) for text in named for piece in _BREAKS.split(text)]
-    narrowest = min(max([_NARROWEST * step, *pieces]), room / 2)  # a name is broken within a piece last
-    caps = [widest - i * step for i in range(max(1, int((widest - narrowest) / step) + 1))]
+    # A name is broken within a piece last.
+    pieces = [[measure(p.rstrip()) for text in column for p in _BREAKS.split(text)] for column in columns]
+    narrowest = [min(max([_NARROWEST * step, *of]), room / 2) for of in pieces]
+    least_cap = min((n for n, text in zip(narrowest, texts, strict=True) if text), default=widest)
+    caps = [widest - i * step for i in range(max(1, int((widest - least_cap) / step) + 1))]
 
     def laid(cap: float) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
         widths = [
-            max(min(need, cap), head) if text else most
-            for need, head, most, text in zip(needs, heads, least, texts, strict=True)
+            max(min(need, max(cap, n)), head) if text else most
+            for need, n, head, most, text in zip(needs, narrowest, heads, least, texts, strict=True)
         ]
         if keys:  # a column beside the names has room at least
             free = room - sum(widths[k] + gap for k in keys)

@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     from metaeval.runs.record import Record
 
 _COLUMNS = (
-    Column("run", "run"),
-    Column("study", "study"),
-    Column("kind", "kind"),
+    Column("name", "run"),
     Column("data", "data set"),
     Column("date", "date (UTC)"),
     Column("state", "state"),
     Column("evaluators", "evaluators", "count"),
     Column("usd", "cost", "usd"),
 )
+_MORE = "CSV and JSON name the study, its kind and the whole path of a run, too."
 
 
 def runs_sheet(place: str | os.PathLike[str]) -> Sheet:
@@ -42,11 +41,16 @@ def runs_sheet(place: str | os.PathLike[str]) -> Sheet:
     if not folder.is_dir():
         raise RunFolderError(f"there is no folder {folder}; name the one that holds your run folders")
     found = [folder / RECORD, *(path for deep in ("*", "*/*") for path in folder.glob(f"{deep}/{RECORD}"))]
-    rows = [_row(path.parent) for path in found if path.is_file()]
+    rows = [_row(path.parent) | {"name": _name(path.parent, folder)} for path in found if path.is_file()]
     if not rows:
         raise RunFolderError(f"there is no run in {folder}; make one with: metaeval run STUDY.yaml")
     frame = pd.DataFrame(rows).sort_values(["date", "run"], ascending=[False, True], ignore_index=True)
-    return Sheet("runs", f"Runs in {folder}", frame, _COLUMNS)
+    return Sheet("runs", f"Runs in {folder}", frame, _COLUMNS, (_MORE,))
+
+
+def _name(run: Path, folder: Path) -> str:
+    """Return where a run lies below a folder; its own name if it is the folder."""
+    return run.name if run == folder else run.relative_to(folder).as_posix()
 
 
 def _row(folder: Path) -> dict[str, Any]:
@@ -83,4 +87,4 @@ def _state(folder: Path, record: Record) -> str:
 def _usd(folder: Path) -> float:
     """Return what the judges of a finished run cost; NaN if it had none, or is not finished."""
     file = folder / COSTS
-    return float(read_csv(file)["usd"].sum(skipna=False)) if file.is_file() else math.nan
+    return float(read_csv(file, ["usd"])["usd"].sum(skipna=False)) if file.is_file() else math.nan

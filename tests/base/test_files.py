@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from metaeval.base.errors import MetaevalError
-from metaeval.base.files import replacing, write_text
+from metaeval.base.files import replacing, replacing_folder, write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,3 +43,33 @@ def test_a_folder_that_may_not_be_written_to(tmp_path: Path, monkeypatch: pytest
     )  # whoever is root may write anywhere
     with pytest.raises(MetaevalError, match=r"x\.md cannot be written: .* may not be written to"):
         write_text(tmp_path / "x.md", "")
+
+
+_KILLED = """
+import os, sys
+from metaeval.base.files import replacing_folder
+renames = []
+def hook(event, args):
+    if event == "os.rename":
+        renames.append(args)
+        if len(renames) == 2:
+            os._exit(9)
+sys.addaudithook(hook)
+with replacing_folder("site", {"ours"}) as new:
+    (new / "ours").write_text("new")
+"""
+
+
+def test_a_folder_whose_replacement_was_killed_in_the_swap_is_there_again(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    for name in ("ours", "theirs"):
+        (site / name).write_text("old")
+    killed = subprocess.run([sys.executable, "-c", _KILLED], cwd=tmp_path, check=False)
+    assert killed.returncode == 9
+    assert not site.exists()
+    with replacing_folder(site, {"ours"}) as new:
+        assert (site / "theirs").read_text() == "old"
+        (new / "ours").write_text("newer")
+    assert {path.name: path.read_text() for path in site.iterdir()} == {"ours": "newer", "theirs": "old"}
+    assert [*tmp_path.iterdir()] == [site]

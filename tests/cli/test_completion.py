@@ -54,6 +54,15 @@ def test_bash() -> None:
         assert line.split() == wanted
 
 
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+def test_fish() -> None:
+    typed = [f"echo -- (complete -C '{' '.join(words)}' | string split -f 1 \\t)" for words, _ in PLACES]
+    script = "\n".join(["_METAEVAL_COMPLETE=fish_source metaeval | source", *typed])
+    lines = told(["fish", "--no-config", "-c", script]).splitlines()
+    for (_, wanted), line in zip(PLACES, lines, strict=True):
+        assert set(line.split()) == set(wanted)
+
+
 @pytest.mark.parametrize(
     ("shell", "head"), [("zsh", "#compdef metaeval"), ("fish", "complete --no-files --command metaeval")]
 )

@@ -76,8 +76,8 @@ def test_runs_are_listed_finished_or_not(tiny: Path, say: Any, capsys: pytest.Ca
     (tiny.parent / "results").mkdir()
     assert main(["runs"]) == 2
     assert "there is no run in results" in capsys.readouterr().err
-    judge = "\"Judge('simulated/any')\""
-    for name, evaluators in (("plain", "[Length()]"), ("judged", f"[Length(), {judge}]")):
+    judges = "\"Judge('simulated/any')\", \"Judge('simulated/any,noise=1')\""
+    for name, evaluators in (("plain", "[Length()]"), ("judged", f"[Length(), {judges}]")):
         write_study(
             tiny.parent / f"{name}.yaml",
             "bootstrap: null\ntests: null\ndetails: false",
@@ -103,13 +103,18 @@ def test_runs_are_listed_finished_or_not(tiny: Path, say: Any, capsys: pytest.Ca
     }
     judged = rows["results/judged"]
     assert (judged["study"], judged["kind"], judged["data"]) == ("judged", "explanations", "tiny (simulated)")
-    assert judged["evaluators"] == 2
+    assert judged["evaluators"] == 3
     assert judged["usd"] == 0
     assert rows["results/plain"]["usd"] is None
     assert {row["run"]: row for row in say("runs", "results/plain")["runs"]} == {
         "results/plain": rows["results/plain"]
     }
     assert {row["state"] for row in say("runs", "results/deeper")["runs"]} == {"broken off"}
+    capsys.readouterr()
+    assert main(["runs", "results/deeper"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in printed[4:6]] == ["running", "stopped"]  # one line per run
+    assert printed[2].split()[-1] == "cost"
 
 
 def test_a_data_set_is_shown(tiny: Path, say: Any) -> None:

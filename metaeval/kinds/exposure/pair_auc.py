@@ -157,6 +157,10 @@ class PairCells(MeasuredCells):
         found: Bools = answered[answered.any(axis=1)].all(axis=0) & ~np.isnan(self.truth)
         return found
 
+    def said(self, value: str) -> str:
+        """Return what a sentence says for a bin or a weighting."""
+        return {ALL: "all bins", IPS: "weighted", NONE: "unweighted"}.get(value, f"bin {value}")
+
     def use(self, value: str) -> Bools:
         """Say of all units which enter for a bin."""
         use: Bools = self._entering & np.asarray(self.parts[value][1])

@@ -107,7 +107,7 @@ def test_a_finished_run_is_ordered_detailed_and_drawn(
 ) -> None:
     by = ["leaderboard", str(place / "run"), "--format", "md", "--by"]
     assert main([*by, "all,none,PairAUC"]) == 0
-    assert "Ordered by all, none, PairAUC" in capsys.readouterr().out
+    assert "Ordered by all bins, unweighted, PairAUC" in capsys.readouterr().out
     assert main([*by, "9,none,PairAUC"]) == 2
     assert "no bin '9'" in capsys.readouterr().err
     assert main(["details", str(place / "run"), "--format", "md"]) == 0
