@@ -45,7 +45,8 @@ def disagreements(
 
     How far the panel agrees; and what its mean, median and majority gain over its best member, which is
     chosen on some users and judged on others. `metaeval golden import` takes back what people labelled: the
-    file of --labels, or labels.csv in the run folder, into which --label writes.
+    file of --labels, or labels.csv in the run folder, into which --label writes. Of pairwise judges, --label
+    asks for pairs on which verdicts differ, and writes labelled_pairs.csv.
     """
     if label:
         from metaeval.runs.labeller import label_units

@@ -7,13 +7,16 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.cli.disagreements import disagreements
+from metaeval.evaluators.verdicts import OUTCOMES, comparisons_of
 from metaeval.study.commands.disagreements import session_of_disagreements
+from metaeval.study.commands.pairwise import pairwise_of
 from metaeval.trust.labelling.golden_import import import_labels
 from tests.cli.labelling import labelling
 from tests.study.runs import tiny_in, tiny_run
@@ -113,6 +116,29 @@ def test_people_label_the_units_on_a_page(run: Path) -> None:
     import_labels("tiny", run / "labels.csv", rater="anna")
     ratings = me.load("tiny").ratings.query("rater == 'anna'")
     assert sorted(map(tuple, ratings[names].to_numpy())) == sorted((*r[:3], r[4]) for r in rows)
+
+
+def test_people_decide_the_pairs_on_which_a_pairwise_judge_flips(run: Path) -> None:
+    judge = "Pairwise('simulated/x,first_bias=0.1')"
+    folder = tiny_run(run.parent, "pairs", evaluators=f'["{judge}"]')
+    session = session_of_disagreements(folder, rater="anna", aspects=["clear"])
+    found = comparisons_of(pd.read_parquet(folder / "verdicts.parquet").query("aspect == 'clear'"))
+    flips = found[found["outcome"] == OUTCOMES.index("flip")]
+    assert 0 < len(flips) < 18
+    pairs = {key[:-1] for key in session.units}
+    assert pairs == set(flips[["user_id", "item_id", "first", "second"]].itertuples(index=False, name=None))
+    assert len(session.units) == len(flips)
+    for at in range(len(flips)):
+        session.answer({"do": "label", "at": at, "aspect": "clear", "label": 1})
+    own, ranking = pairwise_of(folder / "labelled_pairs.csv", resamples=20)
+    assert own.frame["pairs"].tolist() == [len(flips)]
+    assert own.frame["first_share"].tolist() == [1]
+    assert set(ranking.frame["evaluator"]) == {"anna"}
+    steady = tiny_run(run.parent, "steady", evaluators="[\"Pairwise('simulated/x,noise=0.05')\"]")
+    with pytest.raises(MetaevalError, match="do not differ on any pair"):
+        session_of_disagreements(steady, rater="anna", aspects=["clear"])
+    with pytest.raises(MetaevalError, match="did you mean 'clear'"):
+        session_of_disagreements(folder, rater="anna", aspects=["claer"])
 
 
 def test_duels_are_labelled_on_a_page_too(tmp_path: Path) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.analysis.agreement.distributions import on_scale
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import noun
+from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.engine.alignment.policy import whole_number
-from metaeval.kinds.files.labels import LabelTable
+from metaeval.evaluators.verdicts import pair_keys
+from metaeval.kinds.explanations.pairwise.showings import ShownPairs
+from metaeval.kinds.files.labels import WINNERS, LabelTable
 from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import open_run
 from metaeval.study.commands.analyses import judges_of
@@ -119,6 +123,8 @@ def session_of_disagreements(
     """Open what a panel splits on most for a person to label, the most disputed unit first.
 
     The labels go into ``labels.csv`` of the run folder, so that the data set stays the one that was scored.
+    Of pairwise judges, or a single one, these are the pairs on which their verdicts differ, and the labels go
+    into ``labelled_pairs.csv``.
 
     Raises
     ------
@@ -126,20 +132,55 @@ def session_of_disagreements(
         As of `disagreements_of`; if the data set is not there or is another one, or the rater has no name.
     """
     run = open_run(folder)
+    if pairwise := _pairwise(run, judges):
+        asked = _disputed_pairs(run, pairwise, aspects, n)
+        place, pairs = replace(WINNERS, name="labelled_pairs"), ShownPairs().paired(data_of(run, data))
+        return LabelSession(ShownPairs(), pairs, Path(folder), place, rater=rater, asked=asked)
     found, kind = data_of(run, data), kind_named(run.record.study.kind)
     listed = _units(run, judges_of(run, judges), aspects).head(n)
-    asked: dict[tuple[str, ...], list[str]] = {}
+    asked = {}
     for *key, aspect in listed[[*found.keys, "aspect"]].itertuples(index=False, name=None):
         asked.setdefault(tuple(map(str, key)), []).append(aspect)
     table = LabelTable("labels", showing=kind.labels.showing)
     return LabelSession(kind, found, Path(folder), table, rater=rater, asked=asked)
 
 
+def _pairwise(run: OpenRun, judges: Sequence[str]) -> list[str]:
+    """Return the judges that are wanted, if all of them are pairwise; else none."""
+    known = set() if run.verdicts is None else {*run.verdicts["evaluator"].astype(str)}
+    names = list(judges) or run.judges
+    return names if known.issuperset(names) else []
+
+
+def _disputed_pairs(
+    run: OpenRun, judges: Sequence[str], aspects: Sequence[str], n: int
+) -> dict[tuple[str, ...], list[str]]:
+    """Return the showings of the pairs on which verdicts differ most, each with its aspects."""
+    assert run.verdicts is not None  # noqa: S101 - there are pairwise judges
+    _check_aspects(run, aspects)
+    verdicts = run.verdicts[run.verdicts["evaluator"].isin(judges)]
+    by = [*pair_keys(verdicts), FIRST, SECOND, "aspect"]
+    points = verdicts["winner"].astype(str).map({FIRST: 1.0, TIE: 0.5, SECOND: 0.0})
+    split = points.groupby([verdicts[column].astype(str) for column in by]).std(ddof=0)
+    split = split[(split > 0) & split.index.isin(aspects or run.record.study.aspects, level="aspect")]
+    if split.empty:
+        raise MetaevalError(f"the verdicts of {', '.join(judges)} do not differ on any pair")
+    found: dict[tuple[str, ...], list[str]] = {}
+    for *pair, aspect in split.sort_values(ascending=False, kind="stable").index[:n]:
+        for order in (FIRST, SECOND):
+            found.setdefault((*pair, order), []).append(aspect)
+    return found
+
+
+def _check_aspects(run: OpenRun, aspects: Sequence[str]) -> None:
+    for aspect in aspects:
+        one_of(aspect, run.record.study.aspects, "there is no aspect", "allowed")
+
+
 def _units(run: OpenRun, members: Sequence[str], aspects: Sequence[str]) -> pd.DataFrame:
     """Return every unit and aspect with the panel's disagreement, the most disputed first."""
     scale, known = run.record.data.scale, run.record.study.aspects
-    for aspect in aspects:
-        one_of(aspect, known, "there is no aspect", "allowed")
+    _check_aspects(run, aspects)
     own = run.scores.frame[run.scores.frame["evaluator"].isin(list(members))]
     fitting = on_scale(own, scale, run.scores.kinds)
     for name in members:

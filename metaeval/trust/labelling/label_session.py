@@ -86,8 +86,7 @@ class LabelSession:
         self._notes: dict[int, str] = {}
         self._done: list[dict[str, Any]] = []
         """What can be undone, the last at the end."""
-        self._read = 0
-        """Bytes that were read of what was done."""
+        self._read = 0  # bytes of the file that says what was done
         labels = dict(self._labels)  # the table may have been changed since, by other commands
         self._catch_up()
         self._labels = labels
@@ -287,8 +286,9 @@ class LabelSession:
         """Return a summary in a line."""
         state = self._state(None, agreement=False)
         skipped = f", {len(state['skipped']):,} skipped" if state["skipped"] else ""
-        units = counted(len(self.units), "unit")
-        return f"labels of {self.rater!r}: {state['labelled']:,} of {units}{skipped}"
+        return (
+            f"labels of {self.rater!r}: {state['labelled']:,} of {counted(len(self.units), 'unit')}{skipped}"
+        )
 
 
 def _events(lines: bytes) -> Iterator[dict[str, Any]]:

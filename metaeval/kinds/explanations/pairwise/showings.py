@@ -34,7 +34,16 @@ class ShownPairs(Explanations):
 
     def load(self, place: str | Path) -> ExplanationSet:
         """Load a data set of explanations, and pair them."""
-        data = load(place)
+        return self.paired(load(place))
+
+    def paired(self, data: ExplanationSet) -> ExplanationSet:
+        """Return the showings of the explanations of a data set.
+
+        Raises
+        ------
+        DataError
+            If there are no two of the same item for the same user.
+        """
         matches = all_matches(compared_groups(data, "a pair", "leave --pairs out"))
         one, two = (
             data.explanations.take([match[side] for match in matches]).reset_index(drop=True)
