@@ -62,7 +62,9 @@ class Proposal:
         found, by = self.guess, dict[str, list[str]]()
         for role, column in self.guess.roles.items():
             by.setdefault(column, []).append(role)
-        told = sorted(((", ".join(roles), column) for column, roles in by.items()), key=_place)
+        told = sorted(
+            ((", ".join(sorted(roles, key=ROLES.index)), column) for column, roles in by.items()), key=_place
+        )
         told += [("ratings", self._values(found.people)), ("scores", self._values(found.tools))]
         told += [("profile", ", ".join(found.profiles)), ("not used", ", ".join(found.left))]
         width = max(len(name) for name, what in told if what) + 2
