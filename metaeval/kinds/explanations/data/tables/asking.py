@@ -166,7 +166,8 @@ def _ask_for_raters(made: Proposal, ask: Ask) -> None:
     if raters == [USER_RATER] or (long and USER_RATER in rated_by(found.people)):
         made.users = [USER_RATER]
     else:
-        question = f"Which rater is the person the item was recommended to? ({', '.join(raters)}, or {NONE})"
+        else_ = f"or {NONE}: then the truth is {'their mean' if len(raters) > 1 else 'what they said'}"
+        question = f"Which rater is the person the item was recommended to? ({', '.join(raters)}, {else_})"
         likely = the_user(raters) or ", ".join(_rating_for_themselves(made)) or NONE
         made.users = ask(question, likely, lambda told: _listed(told, raters))
     if not made.users:
