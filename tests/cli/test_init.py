@@ -338,7 +338,7 @@ def test_ratings_that_name_no_aspect_and_lists_of_ratings(here: Path) -> None:
     assert (data.raters, set(data.aspects)) == (("rater 0", "rater 1"), {"fun", "trust"})
 
 
-def typed(here: Path, arguments: list[str], answers: str) -> str:
+def typed(here: Path, arguments: list[str], answers: str, code: int = 0) -> str:
     """Return what a command says to whoever types these answers on a terminal."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "metaeval", *arguments]
@@ -350,8 +350,14 @@ def typed(here: Path, arguments: list[str], answers: str) -> str:
         told = process.communicate(timeout=120)[0].decode()
     os.close(ours)
     os.close(theirs)
-    assert process.returncode == 0, told
+    assert process.returncode == code, told
     return told
+
+
+def test_whoever_stops_in_the_middle_leaves_nothing(here: Path) -> None:
+    long(here / "long.csv")
+    assert "interrupted; nothing half-written is left" in typed(here, ["init", "long.csv"], "\nnone\n\x04", 3)
+    assert [p.name for p in here.iterdir()] == ["long.csv"]
 
 
 def test_it_asks_on_a_terminal_and_takes_other_answers(here: Path) -> None:

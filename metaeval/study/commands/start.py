@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, MetaevalError, sound
 from metaeval.base.records import USER_RATER
 from metaeval.base.validation import read_model
@@ -88,8 +87,6 @@ def start(
     if is_data_set(source):
         return _of_data_set(source, target)
     table = any_table(source, split)
-    told = f" ({table.read_as})" if table.read_as else ""
-    tell(f"{table.name}: {counted(len(table.frame), 'row')}{told}. Its columns:")
     made = propose(table, said, ask, tell)
     name = target.resolve().name
     target.resolve().parent.mkdir(parents=True, exist_ok=True)

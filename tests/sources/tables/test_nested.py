@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -60,3 +61,40 @@ def test_what_is_no_list_is_named() -> None:
         DataError, match=r"no column of lists 'item'; did you mean 'items'\? \(there are: items\)"
     ):
         flattened(table, ["item"])
+
+
+WIDE = pd.DataFrame(
+    {
+        "who": ["a", "b"],
+        "text_1": ["x", None],
+        "rating_1": [1, None],
+        "rating_1_note": ["", "?"],
+        "text_2": ["y", "z"],
+        "rating_2": [3, None],
+    }
+)
+
+
+def test_columns_that_repeat_become_rows_unless_they_are_blank() -> None:
+    table = flattened(from_frame(WIDE, "t"), ["text_{n}", "rating_{n}"])
+    found = table.frame[["who", "n", "text_{n}", "rating_{n}"]]
+    assert found.where(found.notna(), None).to_numpy().tolist() == [
+        ["a", "1", "x", 1],
+        ["a", "2", "y", 3],
+        ["b", "2", "z", None],
+    ]
+    assert table.rows.tolist() == [2, 2, 3]
+    assert table.frame["rating_1_note"].tolist() == ["", "", "?"]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "said"),
+    [
+        (["text_{n}", "mark_{n}"], "no column of the table fits the pattern 'mark_{n}'"),
+        (["text_{n}", "rating_{m}"], "have one placeholder, the same in all"),
+        (["text_{who}"], "name it so that no column is 'who'"),
+    ],
+)
+def test_patterns_that_do_not_fit_are_named(patterns, said) -> None:
+    with pytest.raises(DataError, match=re.escape(said)):
+        flattened(from_frame(WIDE, "t"), patterns)

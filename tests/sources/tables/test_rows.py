@@ -53,3 +53,25 @@ def test_the_questions_of_qualtrics_name_its_columns(tmp_path) -> None:
     assert table.frame["How clear is it?"].tolist() == ["4", "5"]
     assert table.rows.tolist() == [4, 5]
     assert table.read_as == "a header of three rows"
+
+
+def test_the_questions_of_a_qualtrics_workbook_name_its_columns(tmp_path) -> None:
+    book = openpyxl.Workbook()
+    for row in (["StartDate", "ResponseId", "Q1"], ["Start Date", "Response ID", "How clear is it?"]):
+        book.active.append(row)
+    for n in (1, 2):
+        book.active.append(["2026-05-01", f"R_{n}", n])
+    book.save(tmp_path / "t.xlsx")
+    table = sound(read_any(tmp_path / "t.xlsx"))
+    assert list(table.frame.columns) == ["Start Date", "Response ID", "How clear is it?"]
+    assert table.rows.tolist() == [3, 4]
+    assert table.read_as == "a header of two rows"
+
+
+@pytest.mark.parametrize(("last", "n"), [("n = 3 people;;;", 3), ("u4;;;", 4), (";;4;", 4), ("u4 x;;4;", 4)])
+def test_a_note_below_the_table_is_no_row(tmp_path, last, n) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(ROWS.format("").rstrip(";\n ") + f"\n{last}\n", encoding="utf-8")
+    table = sound(read_any(path))
+    assert len(table.frame) == n
+    assert ("without the note in row 5" in table.read_as) == (n == 3)

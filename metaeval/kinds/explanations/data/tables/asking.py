@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, nearest, one_of
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
@@ -59,6 +60,8 @@ def propose(table: Table, said: Mapping[str, str], ask: Ask, tell: Callable[[str
     flat = flattened(table, explode)
     columns = [str(c) for c in flat.frame.columns]
     said = said_of(said, columns)
+    told = f" ({table.read_as})" if table.read_as else ""
+    tell(f"{table.name}: {counted(len(table.frame), 'row')}{told}. Its columns:")
     while True:
         made = Proposal(flat, explode, guess(flat, roles | said))
         for line in made.lines():
@@ -163,7 +166,8 @@ def _ask_for_raters(made: Proposal, ask: Ask) -> None:
     if raters == [USER_RATER] or (long and USER_RATER in rated_by(found.people)):
         made.users = [USER_RATER]
     else:
-        question = f"Which rater is the person the item was recommended to? ({', '.join(raters)}, or {NONE})"
+        else_ = f"or {NONE}: then the truth is {'their mean' if len(raters) > 1 else 'what they said'}"
+        question = f"Which rater is the person the item was recommended to? ({', '.join(raters)}, {else_})"
         likely = the_user(raters) or ", ".join(_rating_for_themselves(made)) or NONE
         made.users = ask(question, likely, lambda told: _listed(told, raters))
     if not made.users:

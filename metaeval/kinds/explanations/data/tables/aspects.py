@@ -10,6 +10,7 @@ from metaeval.base.records import AVERAGE
 from metaeval.kinds.explanations.data.tables.guess import OVERALL
 from metaeval.kinds.explanations.data.tables.labels import say_their_numbers, scale_of_labels, scales_of
 from metaeval.kinds.explanations.data.tables.names import aspect_name
+from metaeval.kinds.explanations.data.tables.prepare import few
 from metaeval.kinds.explanations.data.tables.proposal import ProposedAspect, texts_of
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def find_aspects(made: Proposal, ask: Ask) -> None:
         )
     for scale in dict.fromkeys(scales.values()):
         on = [names[a] for a in scales if scales[a] == scale]
-        ends = ask(f"The scale of {', '.join(on)}?", f"{scale[0]:g} to {scale[1]:g}", _scale)
+        ends = ask(f"The scale of {few(on)}?", f"{scale[0]:g} to {scale[1]:g}", _scale)
         for text in (a for a in names if scales[a] == scale):
             whole = all(n.is_integer() for n in numbers[text])
             made.aspects.append(ProposedAspect(names[text], text, ends, whole))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from metaeval.base.errors import sound
 from metaeval.kinds.explanations.data.tables.names import NTH, ROLES, aspect_name
+from metaeval.kinds.explanations.data.tables.prepare import few
 from metaeval.sources.tables.columns import text_column
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ class Proposal:
         found, by = self.guess, dict[str, list[str]]()
         for role, column in self.guess.roles.items():
             by.setdefault(column, []).append(role)
-        told = sorted(((", ".join(roles), column) for column, roles in by.items()), key=_place)
+        told = sorted(
+            ((", ".join(sorted(roles, key=ROLES.index)), column) for column, roles in by.items()), key=_place
+        )
         told += [("ratings", self._values(found.people)), ("scores", self._values(found.tools))]
         told += [("profile", ", ".join(found.profiles)), ("not used", ", ".join(found.left))]
         width = max(len(name) for name, what in told if what) + 2
@@ -74,7 +77,7 @@ class Proposal:
             name = aspect_name(cell.aspect)
             told = cell.column if name == cell.aspect else f"{name} ({cut(cell.column)})"
             by.setdefault(cell.who or f"by {self.guess.roles['rater']}", []).append(told)
-        return "; ".join(f"{who}: {', '.join(columns)}" for who, columns in by.items())
+        return "; ".join(f"{who}: {few(columns)}" for who, columns in by.items())
 
 
 def _place(told: tuple[str, str]) -> int:
@@ -83,7 +86,7 @@ def _place(told: tuple[str, str]) -> int:
 
 def cut(name: str) -> str:
     """Return a name of a column, without its beginning if it is a long question."""
-    return name if len(name) <= _LONGEST else f"…{name[1 - _LONGEST :]}"
+    return name if len(name) <= _LONGEST else f"… {name[2 - _LONGEST :].partition(' ')[2]}"
 
 
 def raters_of(made: Proposal) -> list[str]:

@@ -70,12 +70,37 @@ def test_ratings_beside_a_list_of_raters_are_of_the_user() -> None:
     assert cells(found) == ({("", "fun"), ("user", "fun")}, set())
 
 
+def test_of_two_columns_of_raters_one_names_the_user_or_a_tool() -> None:
+    found = guessed({"worker": ["1", "2"], "who": ["participant", "gpt-4"], "trust": [3, 4]})
+    assert found.roles == {"user_id": "worker", "rater": "who"}
+
+
+def test_fractions_beside_whole_ratings_are_of_a_tool_and_sliders_of_people() -> None:
+    people = {"Nutzer trust": [1, 2, 5], "Anna trust": [2, 2, 4], "Bot trust": [1.25, 3.0, 2.5]}
+    assert cells(guessed(people)) == ({("Nutzer", "trust"), ("Anna", "trust")}, {("Bot", "trust")})
+    sliders = {"trust": [0, 50, 97], "odd": [33, 2, 80]}
+    assert cells(guessed(sliders)) == ({("user", "trust"), ("user", "odd")}, set())
+    beside = {"trust": [1, 2, 5], "clarity": [33, 2, 80], "odd": [33, 2, 80]}
+    assert cells(guessed(beside)) == ({("user", "trust"), ("user", "clarity")}, {("odd", "")})
+
+
+def test_an_address_is_no_profile_even_if_each_user_has_one() -> None:
+    table = {
+        "user": ["a", "a", "b"],
+        "IP address": ["1.1", "1.1", "1.2"],
+        "home": ["x", "x", "y"],
+        "fun": [1, 2, 3],
+    }
+    assert guessed(table).profiles == ["home"]
+
+
 def test_a_column_is_what_the_user_says() -> None:
     table = {"who": ["a", "b"], "notes": ["x", "y"], "q1": [3, 4], "q2": [1, 2]}
     found = guessed(table, who="user_id", notes="explanation", q1="score", q2="ignore")
     assert found.roles == {"user_id": "who", "explanation": "notes"}
     assert cells(found) == (set(), {("q1", "")})
     assert found.left == ["q2"]
+    assert cells(guessed({"q": [300, 400]}, q="rating")) == ({("user", "q")}, set())
 
 
 @pytest.mark.parametrize(
@@ -94,6 +119,14 @@ def test_a_column_is_what_the_user_says() -> None:
         (["Heat (1995)", "Up (2009)"], None),
         (["Agree", "strongly disagree"], {"Agree": 4, "strongly disagree": 1}),
         (["Somewhat agree", "Agree"], {"Somewhat agree": 5, "Agree": 6}),
+        (["A1", "A5", "AO02"], {"A1": 1, "A5": 5, "AO02": 2}),
+        (["Not useful at all", "Very useful"], {"Not useful at all": 1, "Very useful": 4}),
+        (
+            ["Extremely likely", "Neither likely nor unlikely"],
+            {"Extremely likely": 5, "Neither likely nor unlikely": 3},
+        ),
+        (["4"] * 18 + ["see above"], {}),
+        (["4"] * 8 + ["see above"], None),
         (["Yes", "No", "Not sure"], {"Yes": 1, "No": 0, "Not sure": None}),
         (["3", "4.5", "n/a"], {}),
         (["Film 1", "Film 2"], None),
@@ -120,6 +153,10 @@ def test_a_scale_holds_its_numbers_and_no_shorter_usual_one_does(numbers) -> Non
     assert low < high
     fitting = [s for s in SCALES if s[0] <= min(numbers) and max(numbers) <= s[1]]
     assert high - low <= min((s[1] - s[0] for s in fitting), default=math.inf) or (low, high) in fitting
+
+
+def test_a_slider_beside_short_scales_is_no_scale_of_theirs() -> None:
+    assert scales_of({"trust": [1.0, 4.0], "fun": [3.0, 88.0]}) == {"trust": (1, 5), "fun": (0, 100)}
 
 
 def test_an_aspect_has_a_scale_of_its_own_if_that_is_clear() -> None:

@@ -18,6 +18,10 @@ from metaeval.kinds.explanations.data.tables.names import aspect_name, role_of, 
         ("Explanation Type", "generator"),
         ("Erklärung", "explanation"),
         ("推荐理由", "explanation"),
+        ("meta.user.id", "user_id"),
+        ("Q{n}_film", "item_id"),
+        ("text_{n}", "explanation"),
+        ("Which system?", "generator"),
         ("评价者", "rater"),
         ("made.gold_review", "reference"),
         ("Bewertung des Nutzers", "reference"),
@@ -30,6 +34,10 @@ def test_headers_of_forms_and_of_other_languages(column, role) -> None:
 def test_names_of_aspects_are_short_and_the_user_is_found() -> None:
     assert aspect_name("I trust this recommendation.") == "trust"
     assert aspect_name("How much do you agree? [It is easy to understand]") == "clarity"
+    assert aspect_name("trust[SQ001]") == "trust"
+    assert aspect_name("Q{n}_fun") == "fun"
+    assert aspect_name("How clear is it to you? [Text {n}]") == "clarity"
+    assert aspect_name("Film {n} - I trust this recommendation.") == "trust"
     assert aspect_name("ease of use") == "ease of use"
     assert aspect_name("How helpful was the text? [1 = not at all, 5 = very]") == "usefulness"
     assert aspect_name("Clear (1-5)") == "Clear"
