@@ -16,7 +16,7 @@ from metaeval.reports import escapes
 from metaeval.reports.folding import fold, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from metaeval.base.simulation import Simulation
 
@@ -37,6 +37,8 @@ _WIDTHS = {
     **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ-+=", 0.88),
 }
 _MOST = 1.1
+_END = r"\end{table*}"
+_MOST_WAITING = 15  # LaTeX of old holds 18 tables, that of today 52
 # What sentences may hold beside the characters of names.
 _SIGNS = str.maketrans(
     {
@@ -182,6 +184,17 @@ def label_of(*names: str) -> str:
     return "-".join(found)
 
 
+def paper(lines: Iterable[str]) -> str:
+    r"""Return the lines of tables as one text; a page ends before LaTeX has more waiting than it can."""
+    found, tables = [], 0
+    for line in lines:
+        found.append(line)
+        tables += line == _END
+        if line == _END and tables % _MOST_WAITING == 0:
+            found.append(r"\clearpage")
+    return "\n".join(found) + "\n"
+
+
 def escaped(text: str) -> str:
     """Return a name, or a word of a table, as LaTeX sets it."""
     return escapes.latex(text).translate(_SIGNS)
@@ -238,4 +251,4 @@ def environment(
         yield f"  \\parbox{{\\linewidth}}{{\\footnotesize {prose(notes)}}}"
     if body.turned:
         yield r"  \end{minipage}}"
-    yield r"\end{table*}"
+    yield _END

@@ -97,7 +97,7 @@ class Leaderboard:
         for table, label in zip(self.tables, labels[len(ranked) :], strict=True):
             told = replace(table, notes=(*table.notes, *self.policy), simulated=self.simulated)
             lines += latex_tables(told, label, self.lost, comment=False)
-        return "\n".join(lines) + "\n"
+        return latex.paper(lines)
 
     def to_csv(self) -> str:
         """Return one CSV table, the numbers as printed, a row per evaluator and table."""

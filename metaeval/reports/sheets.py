@@ -125,7 +125,7 @@ def sheet_to_csv(sheet: Sheet) -> str:
 def _latex(sheets: Sequence[Sheet], of: str = "") -> str:
     labels = latex.labels(of, [sheet.name for sheet in sheets])
     tables = [line for of_one in zip(sheets, labels, strict=True) for line in latex_tables(*of_one)]
-    return "\n".join([*latex.HEAD, *tables]) + "\n"
+    return latex.paper([*latex.HEAD, *tables])
 
 
 def _latex_number(text: str) -> str:

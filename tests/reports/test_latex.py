@@ -193,3 +193,14 @@ def test_prose_and_names_differ() -> None:
         r"Holm’s correction of Annotator(\textquotesingle{}1\textquotesingle{})"
     )
     assert latex.escaped("p ≥ 0.05") == r"p $\geq$ 0.05"
+
+
+@needs_latex
+def test_more_tables_than_latex_keeps_waiting_compile(tmp_path: Path) -> None:
+    sheet = Sheet("r", "Of many", pd.DataFrame({"r": np.zeros(45 * 60)}), (Column("r", "r", "hundred"),))
+    text = render([sheet], "tex")
+    assert text.count(r"\begin{table*}") == 60
+    (tmp_path / "many.tex").write_text(text, encoding="utf-8")
+    _, words = set_in_type(tmp_path, "many.tex", "a4paper")
+    if words:
+        assert words.count("Table 1: Of many") == 60
