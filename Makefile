@@ -35,7 +35,7 @@ demo: install
 	@$(BIN)/metaeval demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
 
 lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check .

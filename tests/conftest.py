@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import io
 import os
 import shutil
 import signal
@@ -10,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
+from metaeval.cli import main
 from tests.llm.postgres import Postgres, programs
 from tests.tiny import write_tiny
 
@@ -42,6 +46,39 @@ def real_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data: {folder} is not there; set METAEVAL_REAL_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """A function that returns a folder of a name, filled once however many processes run the tests."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def folder(name: str, fill: Callable[[Path], object]) -> Path:
+        path, filled = shared / name, shared / f"{name}.filled"
+        with FileLock(shared / f"{name}.lock"):
+            if not filled.exists():
+                path.mkdir()
+                fill(path)
+                filled.touch()
+        return path
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def demo(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """A folder in which ``metaeval demo`` was run, 80 columns wide; ``printed.txt`` is what it said."""
+
+    def fill(folder: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
+            patch.chdir(folder)
+            patch.setenv("METAEVAL_STORE", str(folder / "replies.sqlite"))
+            patch.setenv("COLUMNS", "80")
+            assert main(["demo"]) == 0
+            Path("printed.txt").write_text(said.getvalue(), encoding="utf-8")
+
+    return once("demo", fill)
 
 
 @pytest.fixture(autouse=True)

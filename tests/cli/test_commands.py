@@ -86,15 +86,12 @@ def test_json_is_one_object(study: Path, capsys: pytest.CaptureFixture[str], arg
     assert found["status"] == "done"
 
 
-def test_the_demo_prints_its_table_and_where_the_report_lies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    out = ok(capsys, "demo", "--out", "here")
+def test_the_demo_prints_its_table_and_where_the_report_lies(demo: Path) -> None:
+    out = (demo / "printed.txt").read_text(encoding="utf-8")
     assert "SIMULATED DATA" in out
     assert "\nReference-based\n  BLEU(n=1)" in out
-    assert out.rstrip().endswith("Report: here/report.html")
-    assert Path("here/report.html").is_file()
+    assert out.rstrip().endswith("Report: results/demo/report.html")
+    assert (demo / "results" / "demo" / "report.html").is_file()
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
-from filelock import FileLock
 
 import metaeval as me
 from metaeval import stats
@@ -23,7 +22,7 @@ from tests.docs.commands import MAKEFILE
 from tests.docs.pages import DOCS, PAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 pytest.importorskip("sphinx", reason="the site is built by the extra docs: pip install 'metaeval[docs]'")
@@ -35,15 +34,10 @@ PUBLIC = [name for name in me.__all__ if name != "__version__"]
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> tuple[Path, str]:
-    """The site as ``make docs`` builds it, and what Sphinx said; built once, however many workers test it."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "site"
-    said = folder / "said.txt"
-    with FileLock(f"{folder}.lock"):
-        if not said.is_file():
-            said.write_text(build(folder), encoding="utf-8")
-    return folder / "docs" / "_build" / "html", said.read_text(encoding="utf-8")
+def built(once: Callable[[str, Callable[[Path], object]], Path]) -> tuple[Path, str]:
+    """The site as ``make docs`` builds it, and what Sphinx said."""
+    folder = once("site", lambda made: (made / "said.txt").write_text(build(made), encoding="utf-8"))
+    return folder / "docs" / "_build" / "html", (folder / "said.txt").read_text(encoding="utf-8")
 
 
 def build(folder: Path) -> str:

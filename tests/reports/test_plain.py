@@ -64,16 +64,15 @@ def test_a_board_of_many_columns_fits_and_names_every_row_in_every_part() -> Non
 
 
 def test_the_demo_fits_the_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    demo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["demo", "--out", "run"]) == 0
-    printed = capsys.readouterr().out
-    assert main(["-q", "leaderboard", "run", "--coefficient", "pearson"]) == 0
+    run = str(demo / "results" / "demo")
+    printed = (demo / "printed.txt").read_text(encoding="utf-8")
+    assert main(["-q", "leaderboard", run, "--coefficient", "pearson"]) == 0
     assert capsys.readouterr().out in printed
     assert max(map(cell_len, printed.splitlines())) <= 80
     monkeypatch.setenv("COLUMNS", "200")
-    assert main(["-q", "leaderboard", "run", "--coefficient", "pearson"]) == 0
+    assert main(["-q", "leaderboard", run, "--coefficient", "pearson"]) == 0
     wide = capsys.readouterr().out
     assert 80 < max(map(cell_len, wide.splitlines())) <= 200
     heads = [next(x for x in text.splitlines() if x.startswith("rank")) for text in (printed, wide)]

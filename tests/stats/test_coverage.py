@@ -92,8 +92,8 @@ def covered(seed, studies, users, levels, coefficients, *, likert, resamples=100
 
 @pytest.mark.parametrize("users", [40, 100])
 def test_intervals_of_ratings_cover(users):
-    """All levels and coefficients; 1,200 studies: a coverage of 95 % is seen to half a point."""
-    found = covered(users, 1200, users, LEVELS, naive.COEFFICIENTS, likert=True)
+    """All levels and coefficients; 800 studies: a coverage of 95 % is seen to 0.8 points."""
+    found = covered(users, 800, users, LEVELS, naive.COEFFICIENTS, likert=True)
     for method, share in found.items():
         assert (share >= 0.93).all(), (method, share)
         assert (share <= 0.97).all(), (method, share)
@@ -101,7 +101,7 @@ def test_intervals_of_ratings_cover(users):
 
 def test_intervals_of_continuous_scores_cover():
     for levels, coefficients in ((LEVELS, ("pearson",)), (("user",), ("spearman", "kendall"))):
-        for method, share in covered(7, 1200, 100, levels, coefficients, likert=False).items():
+        for method, share in covered(7, 800, 100, levels, coefficients, likert=False).items():
             assert (share >= 0.93).all(), (method, share)
             assert (share <= 0.97).all(), (method, share)
 
@@ -130,7 +130,7 @@ def test_intervals_over_units_do_not_cover():
 )
 def test_evaluators_that_do_not_differ_are_told_apart_as_often_as_alpha_says(level, coefficient, likert):
     """Two evaluators see the same signal, with noise of their own: swapped by user."""
-    studies, permutations, users = 2000, 199, 40
+    studies, permutations, users = 1200, 199, 40
     rng = np.random.default_rng(17)
     p, greater = np.empty((2, studies))
     for i in range(studies):
@@ -139,7 +139,7 @@ def test_evaluators_that_do_not_differ_are_told_apart_as_often_as_alpha_says(lev
         found = paired_permutation([both], coefficient, Swaps(users, permutations, seed=i))
         p[i], greater[i] = found.p[0, 1], found.p_greater[0, 1]
     for values in (p, greater):
-        assert 0.04 <= (values <= 0.05).mean() <= 0.06
+        assert 0.0375 <= (values <= 0.05).mean() <= 0.0625
         # p is one of 200 values; between them lies what makes it uniform on 0 … 1.
         spread = values - rng.random(studies) / (permutations + 1)
         assert scipy.stats.kstest(spread, "uniform").pvalue > 0.01

@@ -91,12 +91,14 @@ def test_the_command_says_so_and_where_the_report_lies(
 
 
 def test_the_demo_prints_its_table_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    demo: Path,
+    fresh: Callable[[Path], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["demo", "--out", "out"]) == 0
-    first = capsys.readouterr().out
-    assert main(["demo", "--out", "out"]) == 0
+    first = (fresh(demo) / "printed.txt").read_text(encoding="utf-8")
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["demo"]) == 0
     second = capsys.readouterr().out
     kept = [line for line in second.splitlines() if not line.startswith("Finished already")]
     assert kept == first.splitlines()
@@ -257,12 +259,13 @@ def test_an_evaluator_of_ones_own_is_always_run(
     assert not again(study)
 
 
-def test_it_takes_less_than_two_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_takes_less_than_two_seconds(
+    demo: Path, fresh: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of the processor, whatever else the machine does; the whole command, from its start to its end."""
-    monkeypatch.chdir(tmp_path)
+    fresh(demo)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    command = [sys.executable, "-m", "metaeval", "demo", "--out", "out"]
-    subprocess.run(command, check=True, capture_output=True)
+    command = [sys.executable, "-m", "metaeval", "demo"]
 
     def seconds() -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -271,4 +274,4 @@ def test_it_takes_less_than_two_seconds(tmp_path: Path, monkeypatch: pytest.Monk
         assert "Finished already" in done.stdout
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    assert min(seconds() for _ in range(3)) < 2
+    assert any(seconds() < 2 for _ in range(3))

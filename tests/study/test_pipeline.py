@@ -47,7 +47,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def study(tiny: Path) -> Path:
-    return write_study(tiny.parent / "s.yaml", evaluators=EVALUATORS, missing="{truth: 3, score: 0}")
+    quick = {"bootstrap": "{resamples: 50}", "tests": "{permutations: 99}"}
+    return write_study(tiny.parent / "s.yaml", evaluators=EVALUATORS, missing="{truth: 3, score: 0}", **quick)
 
 
 def test_a_run_folder_holds_what_the_contract_says(study: Path) -> None:

@@ -47,7 +47,7 @@ def marked() -> tuple[dict[str, str], Callable[[], list[int]]]:
     return {_NAME: mark}, lambda: started_with(mark)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # its servers never rest
 def ray_cluster() -> Iterator[Callable[[], list[int]]]:
     """A cluster that is up; a function that returns the workers that live."""
     pytest.importorskip("ray", reason="no Ray: install metaeval[ray]")

@@ -19,7 +19,7 @@ def test_many_processes_are_killed(
 ) -> None:
     postgres: Postgres | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
     place = postgres.new() if postgres else str(tmp_path_factory.mktemp("many") / "s.sqlite")
-    number = 600
+    number = 400
     with Watching() as server:
         seen = ordeal(server, place, postgres, processes=3, number=number, kills=3)
     assert seen.answered == number
