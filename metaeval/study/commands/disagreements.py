@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metaeval.analysis.agreement.distributions import on_scale
 from metaeval.base.errors import MetaevalError, one_of
@@ -19,6 +19,7 @@ from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import open_run
 from metaeval.study.commands.analyses import judges_of
 from metaeval.study.commands.dataset import data_of
+from metaeval.trust.labelling.golden import ticket
 from metaeval.trust.labelling.golden_files import TEXT, UNIT, column_of, shown_units
 from metaeval.trust.labelling.label_session import LabelSession
 from metaeval.trust.labelling.spreadsheet import write_sheet
@@ -158,15 +159,22 @@ def _disputed_pairs(
     """Return the showings of the pairs on which verdicts differ most, each with its aspects."""
     assert run.verdicts is not None  # noqa: S101 - there are pairwise judges
     _check_aspects(run, aspects)
+    known = run.record.study.aspects
     verdicts = run.verdicts[run.verdicts["evaluator"].isin(judges)]
     by = [*pair_keys(verdicts), FIRST, SECOND, "aspect"]
     points = verdicts["winner"].astype(str).map({FIRST: 1.0, TIE: 0.5, SECOND: 0.0})
-    split = points.groupby([verdicts[column].astype(str) for column in by]).std(ddof=0)
-    split = split[(split > 0) & split.index.isin(aspects or run.record.study.aspects, level="aspect")]
-    if split.empty:
+    spread = points.groupby([verdicts[column].astype(str) for column in by]).std(ddof=0)
+    asked = spread.index.isin(aspects or known, level="aspect")
+    split: dict[Any, float] = spread[(spread > 0) & asked].to_dict()
+    if not split:
         raise MetaevalError(f"the verdicts of {', '.join(judges)} do not differ on any pair")
+
+    def rank(name: tuple[str, ...]) -> tuple[float, bytes, int]:
+        # Many pairs differ as much: those of all users come mixed, and each with all of its aspects.
+        return -round(split[name], 9), ticket("order", name[:-1]), known.index(name[-1])
+
     found: dict[tuple[str, ...], list[str]] = {}
-    for *pair, aspect in split.sort_values(ascending=False, kind="stable").index[:n]:
+    for *pair, aspect in sorted(split, key=rank)[:n]:
         for order in (FIRST, SECOND):
             found.setdefault((*pair, order), []).append(aspect)
     return found
