@@ -27,6 +27,7 @@ from tests.conftest import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
+TEXT = "A text that is long enough to be one"
 USERS, ITEMS, SYSTEMS = [f"u{i}" for i in range(4)], ["007", "8"], ["A", "B"]
 DRAW = random.Random(0)  # noqa: S311 - no secret
 
@@ -277,6 +278,15 @@ def test_texts_side_by_side(here: Path, header: str, roles: str, capsys) -> None
     assert len(me.load("kept/data")) == 6  # whoever says what one of the columns is wants them as they are
 
 
+def test_a_film_that_a_person_saw_twice_is_two_items(here: Path, capsys) -> None:
+    rows = [f"u{i},same,{TEXT} {i},4,same,{TEXT} too,2" for i in range(3)]
+    head = "pid,Q1_film,Q1_text,Q1_trust,Q2_film,Q2_text,Q2_trust"
+    (here / "t.csv").write_text("\n".join([head, *rows]), encoding="utf-8")
+    assert main(["init", "t.csv", "--yes"]) == 0
+    assert "such as row 2: each {n} is an item of its own" in capsys.readouterr().out
+    assert len(me.load("t/data")) == 6
+
+
 def test_raters_of_some_units_each_are_averaged_where_they_are_there(here: Path) -> None:
     by = [(i, rater) for i in range(30) for rater in (i % 3, (i + 1) % 3)]
     rows = [f"i{i},A,long enough for a text {i},r{rater},{(i + rater) % 5 + 1}" for i, rater in by]
@@ -362,9 +372,10 @@ def test_whoever_stops_in_the_middle_leaves_nothing(here: Path) -> None:
 
 def test_it_asks_on_a_terminal_and_takes_other_answers(here: Path) -> None:
     long(here / "long.csv")
-    answers = "textt=reference\ntext=reference\n\nnone\nhanna\nANNA\n7\n1-7\n"
+    answers = "textt=reference\ntext=reference\n\nanna, gpt-4, participant\nnone\nhanna\nANNA\n7\n1-7\n"
     told = typed(here, ["init", "long.csv"], answers)
     assert "Error: the table has no column 'textt'; did you mean 'text'?; it has participant_id" in told
+    assert "Error: the ratings of people are the truth" in told
     assert "Which raters are models or tools? (anna, gpt-4, participant, or none) [gpt-4]" in told
     assert "Error: there is no rater 'hanna'; there are anna, gpt-4, participant" in told
     assert "Error: '7' is no scale; give its ends, such as 1 to 5" in told

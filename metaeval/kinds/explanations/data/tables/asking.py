@@ -14,7 +14,7 @@ from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.tables.aspects import find_aspects
 from metaeval.kinds.explanations.data.tables.guess import guess, rated_by, texts_by_column
-from metaeval.kinds.explanations.data.tables.names import NTH, ROLES, TOOL, the_user
+from metaeval.kinds.explanations.data.tables.names import NTH, PLACE, ROLES, TOOL, the_user
 from metaeval.kinds.explanations.data.tables.prepare import few
 from metaeval.kinds.explanations.data.tables.proposal import Proposal, cut, raters_of, texts_of
 from metaeval.kinds.explanations.data.tables.repeated import repeated
@@ -105,15 +105,10 @@ def _ask_for_repeated(table: Table, said: Mapping[str, str], ask: Ask) -> tuple[
     """Return the patterns of columns that stand once per explanation, and what their places are."""
     flat = flattened(table)
     found = repeated(texts_by_column(flat.frame))
-    place = NTH.strip("{}")
-    if (
-        found is None
-        or place in flat.frame
-        or any(c in said for of in found.families.values() for c in of.values())
-    ):
+    if found is None or PLACE in flat.frame or found.columns & said.keys():
         return [], {}
     patterns, values = [*found.families], {v: None for of in found.families.values() for v in of}
-    known = guess(flattened(flat, patterns), {place: "ignore"}).roles
+    known = guess(flattened(flat, patterns), {PLACE: "ignore"}).roles
     free = [k for k in ("item_id", "generator") if k not in known]
     likely = next((k for k in (found.likely, *free) if k in free), "ignore")
     likely = "ignore" if NTH in known.get("item_id", "") else likely
@@ -128,7 +123,7 @@ def _ask_for_repeated(table: Table, said: Mapping[str, str], ask: Ask) -> tuple[
         "other, or no if each row is about one explanation)"
     )
     role = ask(question, next(w for w, r in words.items() if r == likely), read)
-    return (patterns, {place: role}) if role else ([], {})
+    return (patterns, {PLACE: role}) if role else ([], {})
 
 
 def _refuse(made: Proposal, columns: Sequence[str]) -> None:
@@ -155,14 +150,12 @@ def _ask_for_raters(made: Proposal, ask: Ask) -> None:
     if len(raters) > 1:
         tools = ", ".join(r for r in raters if TOOL.search(r)) if long else ""
         question = f"Which raters are models or tools? ({', '.join(raters)}, or {NONE})"
-        named = ask(question, tools or NONE, lambda told: _listed(told, raters))
+        named = ask(question, tools or NONE, lambda told: _listed(told, raters, most=len(raters) - 1))
         if long:
             made.tools = named
         found.tools += [c for c in found.people if c.who in named]
         found.people = [c for c in found.people if c.who not in named]
         raters = [r for r in raters if r not in named]
-    if not raters:
-        raise DataError(f"all raters of {made.table.name} are tools; ratings of people are the truth")
     if raters == [USER_RATER] or (long and USER_RATER in rated_by(found.people)):
         made.users = [USER_RATER]
     else:
@@ -185,13 +178,15 @@ def _rating_for_themselves(made: Proposal) -> list[str]:
     return sorted({r for r, _ in pairs} - {r for r, user in pairs if r != user} - {""})
 
 
-def _listed(answer: str, known: Sequence[str]) -> list[str]:
-    """Return the names in an answer; raise `DataError` if one is not known."""
+def _listed(answer: str, known: Sequence[str], most: int | None = None) -> list[str]:
+    """Return the names in an answer; raise `DataError` if one is not known, or if they are too many."""
     names = [n.strip() for n in answer.split(",") if n.strip() and n.strip() != NONE]
     exact = {k.casefold(): k for k in known} | {k: k for k in known}
     for name in names:
         if name.casefold() not in exact:
             raise DataError(f"there is no rater {name!r}; there are {', '.join(known)}")
+    if most is not None and len(names) > most:
+        raise DataError("the ratings of people are the truth, so one of the raters is none of these")
     return [exact.get(name) or exact[name.casefold()] for name in names]
 
 
@@ -232,7 +227,8 @@ def _find_doubles(made: Proposal, keys: Sequence[str], *, selected: bool) -> Non
         place = of.ngroup().to_numpy()
         like = rows[place == place[twice.to_numpy().argmax()]].unique()
         told = f"{n:,} of {rows.nunique():,} rows have the same {names} as another"
-        made.notes.append(f"{told}, such as rows {like[0]} and {like[1]}: each row is an item of its own.")
+        such = f"such as row{'s' * (len(like) > 1)} {' and '.join(map(str, like[:2]))}"
+        of_place = repeats and made.guess.roles.get("generator") != PLACE
+        made.notes.append(f"{told}, {such}: each {NTH if of_place else 'row'} is an item of its own.")
         made.guess.roles.pop("item_id")
-        if repeats:
-            made.guess.roles["item_id"] = NTH.strip("{}")
+        made.guess.roles |= {"item_id": PLACE} if of_place else {}

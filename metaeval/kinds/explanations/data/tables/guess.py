@@ -209,9 +209,10 @@ def _whole(column: str, who: str) -> Cell:
 
 
 def is_rating(texts: Sequence[str], most: int) -> bool:
-    """Say whether numbers look like ratings: whole ones up to ``most``, and from -3 on."""
+    """Say whether numbers look like ratings: from -3 to ``most``, whole ones, or halves on a short scale."""
     numbers = [float(t) for t in texts if _DECIMAL.fullmatch(t)]
-    return bool(numbers) and all(n.is_integer() and -3 <= n <= most for n in numbers)
+    steps = 2 if most <= 10 else 1
+    return bool(numbers) and all((steps * n).is_integer() and -3 <= n <= most for n in numbers)
 
 
 def _split(column: str, fits: Any) -> Cell | None:  # noqa: ANN401 - (side, other side) → whether the side says who

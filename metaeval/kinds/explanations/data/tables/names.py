@@ -93,8 +93,10 @@ _ASPECTS = (
 )
 """Name of an aspect → what its column or question says."""
 PATH = re.compile(r"(\w+\.)+\w*[^\W\d]\w*")
-NTH = "{n}"
-"""Stands in a column's name for the number or letter of one of several explanations."""
+PLACE = "n"
+"""The column of the number or letter of one of several explanations."""
+NTH = f"{{{PLACE}}}"
+"""Stands in a column's name for that number or letter."""
 NUMBERED_TEXT = re.compile(
     rf"({_TEXT}|recommendation|empfehlung|system|version|variant|condition)s?\W*\{{n\}}", re.IGNORECASE
 )

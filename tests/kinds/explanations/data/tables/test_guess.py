@@ -78,6 +78,8 @@ def test_of_two_columns_of_raters_one_names_the_user_or_a_tool() -> None:
 def test_fractions_beside_whole_ratings_are_of_a_tool_and_sliders_of_people() -> None:
     people = {"Nutzer trust": [1, 2, 5], "Anna trust": [2, 2, 4], "Bot trust": [1.25, 3.0, 2.5]}
     assert cells(guessed(people)) == ({("Nutzer", "trust"), ("Anna", "trust")}, {("Bot", "trust")})
+    stars = {"trust": [0.5, 4, 5], "Bea trust": [1.5, 2, 3]}
+    assert cells(guessed(stars)) == ({("user", "trust"), ("Bea", "trust")}, set())
     sliders = {"trust": [0, 50, 97], "odd": [33, 2, 80]}
     assert cells(guessed(sliders)) == ({("user", "trust"), ("user", "odd")}, set())
     beside = {"trust": [1, 2, 5], "clarity": [33, 2, 80], "odd": [33, 2, 80]}
