@@ -81,7 +81,7 @@ def test_something_moves_within_a_second(tiny: Path, arguments: list[str]) -> No
                     return seconds
         return float("inf")
 
-    assert min(moving() for _ in range(3)) < 1
+    assert any(moving() < 1 for _ in range(3))
 
 
 def test_every_phase_is_shown(tiny: Path) -> None:

@@ -28,7 +28,7 @@ from metaeval.runs.folder import OUTPUTS
 from metaeval.study import completion as module
 from metaeval.study.pipeline import rerun
 from tests.conftest import ROOT
-from tests.study.runs import QUICK
+from tests.study.runs import QUICK, tiny_in
 from tests.tiny import write_study
 
 if TYPE_CHECKING:
@@ -38,11 +38,18 @@ JUDGES = "[\"Judge('simulated/a,unparsed=0.3')\", \"Pairwise('simulated/b')\", \
 STORE = Path("replies.sqlite")
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with tiny_in(tmp_path_factory.mktemp("made")) as folder:
+        keys = {**QUICK, "evaluators": JUDGES, "judging": "{store: replies.sqlite}"}
+        me.run(write_study(Path("s.yaml"), **keys), "out")
+        return folder
+
+
 @pytest.fixture
-def study(tiny: Path) -> Path:
-    return write_study(
-        tiny.parent / "s.yaml", **{**QUICK, "evaluators": JUDGES, "judging": "{store: replies.sqlite}"}
-    )
+def study(made: Path, fresh: Callable[[Path], Path]) -> Path:
+    """A study that was run into the folder ``out``."""
+    return fresh(made) / "s.yaml"
 
 
 def written(folder: str = "out") -> dict[str, int]:
@@ -59,8 +66,8 @@ def again(study: Path) -> bool:
 
 
 def test_it_is_read_back_as_it_was_made(study: Path) -> None:
-    first = me.run(study, "out")
-    second = me.run(study, "out")
+    first = me.run(study, "new")
+    second = me.run(study, "new")
     assert (first.already, second.already) == (False, True)
     assert second.record == first.record
     assert second.folder == first.folder
@@ -77,17 +84,17 @@ def test_it_is_read_back_as_it_was_made(study: Path) -> None:
 def test_the_command_says_so_and_where_the_report_lies(
     study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["run", str(study), "--out", "out"]) == 0
+    assert main(["run", str(study), "--out", "new"]) == 0
     first = capsys.readouterr().out
     assert "Finished already" not in first
-    before = written()
-    assert main(["run", str(study), "--out", "out"]) == 0
+    before = written("new")
+    assert main(["run", str(study), "--out", "new"]) == 0
     second = capsys.readouterr().out
     assert second.startswith("Finished already, 20")
     assert second.endswith(first)
-    assert main(["run", str(study), "--out", "out", "--json"]) == 0
+    assert main(["run", str(study), "--out", "new", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["already_finished"] is True
-    assert written() == before
+    assert written("new") == before
 
 
 def test_what_is_replaced_is_said_unless_the_study_is_the_same(
@@ -174,7 +181,6 @@ CHANGES: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_what_changed_is_done_anew(study: Path, what: str) -> None:
-    me.run(study, "out")
     assert again(study)
     CHANGES[what]()
     assert not again(study)
@@ -192,7 +198,6 @@ def test_a_prompt_of_ones_own_that_changed_is_asked_anew(study: Path) -> None:
 
 
 def test_other_replies_in_the_store_change_nothing(study: Path) -> None:
-    me.run(study, "out")
     other = write_study(
         Path("other.yaml"),
         **{**QUICK, "evaluators": "[\"Judge('simulated/c')\"]", "judging": "{store: replies.sqlite}"},
@@ -216,14 +221,12 @@ def test_a_judge_inside_an_ensemble_alone_counts_too(tiny: Path, own_store: Path
 
 
 def test_an_offline_run_is_another(study: Path) -> None:
-    me.run(study, "out")
     assert not me.run(study, "out", offline=True).already
     assert me.run(study, "out", offline=True).already
     assert not again(study)
 
 
 def test_reparse_is_always_done(study: Path) -> None:
-    me.run(study, "out")
     before = written()
     assert main(["reparse", "out", "-q"]) == 0
     assert written() != before
@@ -233,7 +236,6 @@ def test_reparse_is_always_done(study: Path) -> None:
 
 
 def test_changed_code_is_run_anew(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    me.run(study, "out")
     copy = tmp_path / "elsewhere" / "metaeval"
     shutil.copytree(ROOT / "metaeval", copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(me, "__file__", str(copy / "__init__.py"))
@@ -250,7 +252,6 @@ def test_changed_code_is_run_anew(study: Path, tmp_path: Path, monkeypatch: pyte
 def test_another_version_of_a_library_is_run_anew(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    me.run(study, "out")
     (tmp_path / "site" / "some_library-2.0.dist-info").mkdir(parents=True)
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     module._packages.cache_clear()

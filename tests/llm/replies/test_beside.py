@@ -137,24 +137,28 @@ STATED = (
 TEXTS = [(f, ("persuasiveness", "accuracy")) for f in FRAGMENTS] + [(f, ("clarity",)) for f in STATED]
 
 
-def seconds(text: str, fields: tuple[str, ...]) -> float:
+def seconds(text: str, fields: tuple[str, ...], enough: float = 0.0) -> float:
+    """Return the least of three times, or the first that is below ``enough``."""
     best = float("inf")
     for _ in range(3):
         start = time.process_time()
         parse_reply(text, fields, 1, 5, True)
         best = min(best, time.process_time() - start)
+        if best < enough:
+            break
     return best
 
 
 @pytest.mark.parametrize(("fragment", "fields"), TEXTS)
 def test_time_grows_with_the_length_of_a_reply(fragment: str, fields: tuple[str, ...]) -> None:
-    short, long = (seconds((fragment * n)[:n], fields) for n in (6_000, 24_000))
-    assert long < 0.05 or long < 9 * short  # four times as long; a quadratic reader takes 16 times
+    long = seconds((fragment * 24_000)[:24_000], fields, 0.05)
+    # Four times as long; a quadratic reader takes 16 times.
+    assert long < 0.05 or long < 9 * seconds((fragment * 6_000)[:6_000], fields)
 
 
 @pytest.mark.parametrize(("fragment", "fields"), TEXTS)
 def test_a_reply_of_a_megabyte_takes_no_time_to_speak_of(fragment: str, fields: tuple[str, ...]) -> None:
-    assert seconds((fragment * 1_000_000)[:1_000_000], fields) < 2
+    assert seconds((fragment * 1_000_000)[:1_000_000], fields, 2) < 2
 
 
 @pytest.mark.parametrize("around", ['{"a":%s}', "[%s]", '[{"a":%s}]', "{'a':%s}", "(%s)"])
