@@ -11,7 +11,7 @@ import click
 
 from metaeval.base.errors import DataError
 from metaeval.cli.group import is_on, talk, tell, tell_json
-from metaeval.cli.options import PATH, several
+from metaeval.cli.options import PATH, PLACE, several
 from metaeval.kinds.explanations.data.tables.names import ROLES
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _columns(context: click.Context, parameter: click.Parameter, given: tuple[st
 
 
 @click.command()
-@click.argument("table", type=click.Path())  # whose names a shell completes; it may be of the hub, too
+@click.argument("table", type=PLACE)
 @click.option("--out", type=PATH, help="The folder to write.  [default: as the table is called]")
 @click.option("--yes", "-y", is_flag=True, help="Take what is proposed; ask nothing.")
 @several(

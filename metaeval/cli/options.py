@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PATH = click.Path(path_type=Path)
 """A file or folder; its reader checks it."""
 PLACE = click.Path()
-"""The same as text, for it may be a name such as ``hf://owner/name``; a shell completes files all the same."""
+"""Text, as it may be a name such as ``hf://owner/name``; a shell completes the names of files."""
 
 
 out_folder = click.option("--out", type=PATH, required=True, help="The data-set folder to write.")

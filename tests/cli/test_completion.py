@@ -96,17 +96,13 @@ def test_files_of_any_name_in_a_terminal(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [["init"], ["site"], ["score"], ["correlate"], ["off-policy"], ["store", "copy"]]
-    + [
-        ["golden", "sample"],
-        ["golden", "label"],
-        ["data", "show"],
-        ["data", "check"],
-        ["data", "add-scores"],
+    [
+        *("init", "site", "score", "correlate", "off-policy", "store copy"),
+        *("golden sample", "golden label", "data show", "data check", "data add-scores"),
     ],
 )
-def test_files_and_folders_are_completed(command: list[str]) -> None:
-    (found,) = BashComplete(cli, {}, "metaeval", COMPLETE).get_completions(command, "")
+def test_files_and_folders_are_completed(command: str) -> None:
+    (found,) = BashComplete(cli, {}, "metaeval", COMPLETE).get_completions(command.split(), "")
     assert found.type == "file"
 
 
