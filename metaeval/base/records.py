@@ -56,6 +56,7 @@ class Kind(StrEnum):
     BASELINE = "baseline"
     REFERENCE = "reference-based"
     RECORDED = "recorded"
+    FUNCTION = "function"
     ANNOTATOR = "annotator"
     JUDGE = "judge"
     ENSEMBLE = "ensemble"

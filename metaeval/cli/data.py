@@ -11,7 +11,17 @@ import click
 from metaeval.base.counts import counted
 from metaeval.cli.group import Group, begin, talk, tell, tell_json
 from metaeval.cli.imports import import_
-from metaeval.cli.options import PATH, force, out_folder, propensity_source, refits, resampled, rising, seed
+from metaeval.cli.options import (
+    PATH,
+    PLACE,
+    force,
+    out_folder,
+    propensity_source,
+    refits,
+    resampled,
+    rising,
+    seed,
+)
 from metaeval.cli.sheets import Sheets, prints_sheets
 
 if TYPE_CHECKING:
@@ -49,8 +59,8 @@ data.add_command(import_)
 
 
 @data.command("add-scores")
-@click.argument("folder")
-@click.argument("file")
+@click.argument("folder", type=PLACE)
+@click.argument("file", type=PLACE)
 @click.option(
     "--from", "tool", required=True, type=click.Choice(_TOOLS), help="The tool that wrote FILE; else table."
 )
@@ -113,7 +123,7 @@ def check(folder: Path, as_json: bool) -> None:
 
 
 @data.command()
-@click.argument("folder", metavar="DIR", type=str)
+@click.argument("folder", metavar="DIR", type=PLACE)
 @prints_sheets()
 def show(folder: str) -> Sheets:
     """Show what the data set DIR holds: counts, aspects, raters, texts, recorded scores, its first unit."""

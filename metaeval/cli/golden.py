@@ -9,7 +9,7 @@ import click
 
 from metaeval.base.counts import counted
 from metaeval.cli.group import Group, talk, tell, tell_address, tell_json
-from metaeval.cli.options import PATH, seed, served, several
+from metaeval.cli.options import PATH, PLACE, seed, served, several
 
 _asked = several("--aspect", "aspects", help="Ask for this aspect; all, if left out.")
 _rater = click.option("--rater", required=True, metavar="NAME", help="Whose labels they are.")
@@ -21,7 +21,7 @@ def golden() -> None:
 
 
 @golden.command()
-@click.argument("data", metavar="DATA")
+@click.argument("data", metavar="DATA", type=PLACE)
 @click.option("--n", type=click.IntRange(1), default=200, show_default=True, help="Units to draw.")
 @click.option(
     "--by",

@@ -11,7 +11,7 @@ import click
 from metaeval.base.counts import counted
 from metaeval.base.errors import one_of
 from metaeval.cli.group import Group
-from metaeval.cli.options import PATH, force, out_folder, rising, several
+from metaeval.cli.options import PATH, PLACE, force, out_folder, rising, several
 from metaeval.cli.sampling import given_of, sampled, sampling
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def import_recexp(source: Path, out: Path, force: bool) -> None:
 
 
 @import_.command("table")
-@click.argument("file")
+@click.argument("file", type=PLACE)
 @click.option("--map", "map_file", type=PATH, required=True, help="YAML file: which column is what.")
 @out_folder
 @force

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from metaeval.cli.options import propensity_source, refits, resampled, several
+from metaeval.cli.options import PLACE, propensity_source, refits, resampled, several
 from metaeval.cli.sheets import Sheets, prints_sheets
 
 
@@ -23,7 +23,7 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> l
 
 
 @click.command("off-policy")
-@click.argument("data")
+@click.argument("data", type=PLACE)
 @several(
     "--policy",
     "policies",

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 PATH = click.Path(path_type=Path)
 """A file or folder; its reader checks it."""
+PLACE = click.Path()
+"""The same as text, which may be a name such as ``hf://owner/name``; a shell completes files for it, too."""
 
 
 out_folder = click.option("--out", type=PATH, required=True, help="The data-set folder to write.")

@@ -98,7 +98,8 @@ def run(
     """Score, correlate, rank and report the study in the file STUDY.
 
     A run that broke off goes on where it stopped when it is run again. One that is finished is not made
-    again, unless the study, the data, the code or the replies in the store have changed.
+    again, unless the study, the data, the code or the replies in the store have changed. A finished run of
+    another study in the folder is replaced.
     """
     begin()
     if offline and (batch or wait or asking["engine"] == RAY):
@@ -140,7 +141,7 @@ def _run(
 ) -> tuple[Path, Record, bool]:
     """Run a study unless it is finished; return its folder, its record, and whether it was finished."""
     from metaeval.judging.workers.options import workers_of
-    from metaeval.study.completion import finished
+    from metaeval.study.completion import finished, replaces
     from metaeval.study.pipeline import by_batch, carry_out
     from metaeval.study.plan import plan
 
@@ -150,6 +151,8 @@ def _run(
     record = finished(todo, offline=offline)
     if record is not None:
         return todo.out, record, True
+    if told := replaces(todo):
+        tell(told)
     return todo.out, carry_out(todo, offline=offline, wait=wait, workers=asking).facts, False
 
 

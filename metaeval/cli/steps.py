@@ -20,7 +20,7 @@ from metaeval.cli.group import (
     tell_json,
     tell_simulated,
 )
-from metaeval.cli.options import PATH, allow_failures, seed
+from metaeval.cli.options import PATH, PLACE, allow_failures, seed
 from metaeval.cli.sheets import format_option
 
 
@@ -35,7 +35,7 @@ def _fill(context: click.Context, parameter: click.Parameter, value: str) -> flo
 
 
 @click.command()
-@click.argument("data")
+@click.argument("data", type=PLACE)
 @click.argument("evaluators", metavar="EVALUATOR...", nargs=-1, required=True)
 @click.option("--out", type=PATH, required=True, help="The file to write: .csv, .parquet or .jsonl.")
 @allow_failures
@@ -60,7 +60,7 @@ def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: 
 
 
 @click.command()
-@click.argument("data")
+@click.argument("data", type=PLACE)
 @click.argument("scores", type=PATH)
 @click.option("--truth", default="User()", show_default=True, help="The evaluator that is the truth.")
 @click.option("--levels", help="Comma-separated, of dataset, user, pair, item, generator.")

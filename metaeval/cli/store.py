@@ -9,7 +9,7 @@ import click
 
 from metaeval.base.counts import counted
 from metaeval.cli.group import Group, talk, tell, tell_json
-from metaeval.cli.options import PATH
+from metaeval.cli.options import PATH, PLACE
 
 _store = click.option(
     "--store", "place", help="The store: a file, or postgresql://…  [default: METAEVAL_STORE]"
@@ -95,8 +95,8 @@ def import_(file: Path, place: str | None) -> None:
 
 
 @store.command("copy")
-@click.argument("source", metavar="FROM")
-@click.argument("target", metavar="TO")
+@click.argument("source", metavar="FROM", type=PLACE)
+@click.argument("target", metavar="TO", type=PLACE)
 @talk
 def copy(source: str, target: str) -> None:
     """Copy the replies in the store FROM to the store TO, each a file or postgresql://….

@@ -72,10 +72,11 @@ def correlate(
         ``common``: evaluators are compared on the units, by aspect, that all of them scored; an evaluator
         without any score for an aspect does not narrow it down. ``own``: each on the units that it scored.
     bootstrap
-        Of intervals; None for none. A mapping with any of ``resamples`` (10000), ``cluster`` (``user``,
-        ``item``, ``generator`` or ``unit``: what is drawn with replacement and stays whole; users, if left
-        out, or items), ``confidence`` (0.95), ``method`` (``percentile``, ``bca``, ``jackknife`` or
-        ``bags``), ``expand`` (true: wider for few clusters) and ``seed``.
+        Of intervals: ``{}``, or a mapping with any of ``resamples`` (10000), ``cluster`` (``user``, ``item``,
+        ``generator`` or ``unit``: what is drawn with replacement and stays whole; users, if left out, or
+        items), ``confidence`` (0.95), ``method`` (``percentile``, ``bca``, ``jackknife`` or ``bags``),
+        ``expand`` (true: wider for few clusters) and ``seed``. Without it there are no intervals: ``ci_low``
+        and ``ci_high`` are NaN.
         Every evaluator, aspect and level meets the same resamples. Above 100,000 clusters there are none; see
         `metaeval.stats.resampling.many_clusters`.
     seed

@@ -25,6 +25,7 @@ BLOCKS = {
     Kind.BASELINE: "Baselines",
     Kind.REFERENCE: "Reference-based",
     Kind.RECORDED: "Recorded",
+    Kind.FUNCTION: "Functions",
     Kind.ANNOTATOR: "Annotators",
     Kind.JUDGE: "Judges",
     Kind.ENSEMBLE: "Ensembles",

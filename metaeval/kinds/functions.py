@@ -68,7 +68,7 @@ class Function(BaseEvaluator):
         Or what `of_frame` returned.
     """
 
-    kind: ClassVar[Kind] = Kind.RECORDED
+    kind: ClassVar[Kind] = Kind.FUNCTION
 
     name: str
     function: Callable[[Any], Any] | OfFrame

@@ -86,6 +86,15 @@ def fold(
     narrowest = min(max([_NARROWEST * step, *pieces]), room / 2)  # a name is broken within a piece last
     caps = [widest - i * step for i in range(max(1, int((widest - narrowest) / step) + 1))]
 
+    # A title that comes again, such as Cluster, says nothing without the column before it.
+    together: list[list[int]] = []
+    for j in everything:
+        told = j > 0 and titles.count(titles[j]) > 1 == titles.count(titles[j - 1])
+        if told and j not in keys and j - 1 not in keys:
+            together[-1].append(j)
+        else:
+            together.append([j])
+
     def laid(cap: float) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
         widths = [
             max(min(need, cap), head) if text else most
@@ -98,12 +107,12 @@ def fold(
                 for j, w in enumerate(widths)
             ]
         parts: list[list[int]] = [[]]
-        for j in everything:
-            held = [*parts[-1], j]
-            if j not in keys and parts[-1] and sum(widths[i] + gap for i in held) - gap > room:
-                parts.append([*keys, j])
+        for some in together:
+            held = [*parts[-1], *some]
+            if some[0] not in keys and parts[-1] and sum(widths[i] + gap for i in held) - gap > room:
+                parts.append([*keys, *some])
             else:
-                parts[-1].append(j)
+                parts[-1] += some
         return [(tuple(part), tuple(widths[j] for j in part)) for part in parts]
 
     def worth(cap: float) -> tuple[int, int, float]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from metaeval.study.plan import Plan
 
 
+_OF_PLACES = ("dataset", "judging")  # keys of a study that say where something lies or how it is asked
 _OF_DATA = ("name", "licence", "source", "language", "simulated")
 
 
@@ -42,6 +43,23 @@ def finished(todo: Plan, *, offline: bool = False) -> Record | None:
         and (kept is None or kept.holds(todo.study.judging.place, lambda: calls_of_run(todo.out, record)))
     )
     return record if same else None
+
+
+def replaces(todo: Plan) -> str:
+    """Return a sentence on the finished run that a run will replace, if that is of another study."""
+    if not (todo.out / RECORD).is_file() or not (before := read_record(todo.out)).is_done:
+        return ""
+    then, now = before.study.content(), todo.study.model_dump(mode="json")
+    other = [key for key in now if key not in _OF_PLACES and key in then and then[key] != now[key]]
+    held = {spec: evaluator.signature(todo.data) for spec, evaluator in todo.study.held.evaluators.items()}
+    code = any(
+        e.spec in held and held[e.spec].get("code") != e.signature.get("code")
+        for e in before.evaluators.values()
+    )
+    other += ["code of functions"] * code + ["data"] * (before.data.fingerprint != todo.fingerprint)
+    when = before.finished[:16].replace("T", " ")
+    told = f"This run replaces that of {when} in {todo.out}, which had other {', '.join(other)}"
+    return f"{told}; --out (in Python, out=) with another folder keeps both." if other else ""
 
 
 def inputs_of(todo: Plan, scoring: Scoring, *, offline: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import shlex
 import sys
 from dataclasses import replace
@@ -26,7 +27,7 @@ from metaeval.judging.workers.options import workers_of
 from metaeval.kinds.scoring import joined, judges_of
 from metaeval.runs.folder import RECORD, RunFolder, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
-from metaeval.study.completion import finished, inputs_of
+from metaeval.study.completion import finished, inputs_of, replaces
 from metaeval.study.plan import Plan, plan
 from metaeval.study.recorded_files import facts_of, load_recorded
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from metaeval.study.results import Run
 
 
+_log = logging.getLogger("metaeval")
 _LIBRARIES = ("numpy", "pandas", "pyarrow", "rouge-score", "sacrebleu", "scipy")
 
 
@@ -59,7 +61,8 @@ def run(
     """Run a study: score, correlate, rank and report, into a run folder.
 
     A run that broke off keeps the scores of the evaluators that were done, and goes on from there. A finished
-    run of the same study, data, code and replies is read back from its folder. Calls without a reply are made
+    run of the same study, data, code and replies is read back from its folder, and one of another study is
+    replaced, which a warning of the logger ``metaeval`` says. Calls without a reply are made
     again.
 
     Parameters
@@ -91,6 +94,8 @@ def run(
     todo = by_batch(todo) if batch else todo
     asking = workers_of(todo.study.judging, engine, workers, address)
     if finished(todo, offline=offline) is None:
+        if told := replaces(todo):
+            _log.warning(told)
         return carry_out(todo, offline=offline, wait=wait, workers=asking)
     from metaeval.study.results import read_back
 

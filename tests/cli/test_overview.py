@@ -134,6 +134,19 @@ def test_a_data_set_is_shown(tiny: Path, say: Any) -> None:
     assert "It is funny." in unit["user message"]
 
 
+def test_the_folder_that_init_made_stands_for_the_data_set_in_it(tiny: Path, say: Any) -> None:
+    tiny.rename(tiny.with_name("data"))
+    made = tiny.with_name("made")
+    made.mkdir()
+    tiny.with_name("data").rename(made / "data")
+    assert say("data", "show", "made") == say("data", "show", "made/data")
+    assert main(["data", "check", "made"]) == 0
+    tiny.with_name("labels.csv").write_text("user_id,item_id,generator,clear\nu1,i1,short,3\n")
+    assert say("golden", "import", "made", "labels.csv", "--rater", "anna")["new"] == 1
+    assert "anna" in me.load("made").raters
+    assert [p.name for p in made.iterdir()] == ["data"]
+
+
 @pytest.mark.parametrize("kind", ["relevance", "slates", "exposure"])
 def test_data_of_every_kind_are_shown_with_what_a_judge_is_told(kind: str, say: Any) -> None:
     found = say("data", "show", f"data/{kind}")

@@ -37,6 +37,15 @@ def test_a_function_of_a_unit_scores_like_the_evaluator_that_counts_the_same() -
     assert table.signatures["mine"]["function"] == f"{__name__}.length"
 
 
+def test_functions_stand_under_a_heading_of_their_own() -> None:
+    data = me.load("data/sample")
+    table = me.score(data, {"mine": length, "theirs": "Length()"})
+    truth = data.ratings[data.ratings["rater"] == "user"]
+    board = me.leaderboard(me.correlate(table, truth, levels=["dataset"], coefficients=["pearson"]))
+    assert "*Functions*" in board.to_markdown()
+    assert "*Recorded*" not in board.to_markdown()
+
+
 def test_functions_in_a_list_have_their_own_names() -> None:
     assert me.score(DATA, [length]).evaluators == ("Function('length')",)
     with pytest.raises(SpecError, match=r"name it: \{'mine': lambda unit"):

@@ -26,7 +26,9 @@ def test_a_run_of_a_data_set_in_memory_is_that_of_its_folder(tiny: Path, tmp_pat
     assert held.facts.study.dataset == "(in memory)"
 
 
-def test_a_run_takes_functions_and_goes_on_while_they_are_the_same(tiny: Path, tmp_path: Path) -> None:
+def test_a_run_takes_functions_and_goes_on_while_they_are_the_same(
+    tiny: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     data, calls = me.load(tiny), []
 
     def run(factor: int) -> Any:
@@ -42,6 +44,7 @@ def test_a_run_takes_functions_and_goes_on_while_they_are_the_same(tiny: Path, t
     assert run(1).already
     again = run(2)
     assert not again.already
+    assert ["which had other code of functions;" in message for message in caplog.messages] == [True]
     of = again.scores.frame.set_index("evaluator")["score"]
     assert of["mine"].tolist() == [2 * score for score in of["made"]]
 

@@ -63,3 +63,12 @@ def test_names_that_only_two_columns_tell_apart_leave_room_for_the_third() -> No
     (whole,) = fold(["evaluator", "does", "needs"], rows, [True] * 3, room=80, measure=cell_len, gap=2)
     assert sum(whole.widths) + 4 <= 80
     assert min(whole.widths) >= 12
+
+
+def test_a_title_that_comes_again_stays_beside_the_one_that_tells_what_it_is_of() -> None:
+    titles = ["name", "clear", "Cluster", "fitting", "Cluster"]
+    rows = [["a", "1.00 [0.50, 1.50]", "1", "2.00 [1.50, 2.50]", "2"]] * 2
+    texts = [True, False, False, False, False]
+    parts = fold(titles, [["b", *rows[0][1:]], *rows[1:]], texts, room=56, measure=len, gap=2)
+    assert [part.columns for part in parts] == [(0, 1, 2), (0, 3, 4)]
+    assert all(sum(part.widths) + 4 <= 56 for part in parts)

@@ -38,6 +38,7 @@ _OF_KIND = {
     Kind.BASELINE: (GREY, "cross"),
     Kind.REFERENCE: (GREEN, "square"),
     Kind.RECORDED: (SKY, "triangle-right"),
+    Kind.FUNCTION: (ORANGE, "triangle-down"),
     Kind.ANNOTATOR: (VERMILION, "circle"),
     Kind.JUDGE: (BLUE, "triangle-up"),
     Kind.ENSEMBLE: (PURPLE, "diamond"),

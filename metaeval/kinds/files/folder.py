@@ -49,7 +49,14 @@ def checked_by(path: object) -> str:
 def folder_of(path: str | os.PathLike[str]) -> Path:
     """Return the folder of a data set: where it lies, what ships by that name, or what the hub has."""
     name = hub_name(path := to_read(path))
-    return Path(path) if name is None else hub_folder(name)
+    return set_in(path) if name is None else hub_folder(name)
+
+
+def set_in(path: str | os.PathLike[str]) -> Path:
+    """Return a folder, or the data set ``data`` in one that `metaeval init` made."""
+    folder = Path(path)
+    inner = folder / "data"
+    return inner if (inner / FILE).is_file() and not (folder / FILE).is_file() else folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,8 @@ def load(
         ``rating`` and, if there are any, ``explanation``, ``item_title``, ``reference``, ….
         A data set is returned as it is.
     map
-        Which column is what, for a table with other columns: see `metaeval.from_table`.
+        Which column is what, for a table with other columns, a DataFrame too: a mapping, or the path of a map
+        file; see `metaeval.from_table`.
 
     Raises
     ------

@@ -20,9 +20,9 @@ _VERDICTS = 3  # the second, a tie, the first
 
 
 def judges_of(cells: DuelCells) -> list[str]:
-    """Return the evaluators that are judges, or are recorded from elsewhere."""
-    kinds = cells.matched.scores.kinds
-    return [name for name in cells.evaluators if kinds.get(name) in (Kind.JUDGE, Kind.RECORDED)]
+    """Return the evaluators that are judges, functions, or recorded from elsewhere."""
+    kinds, wanted = cells.matched.scores.kinds, (Kind.JUDGE, Kind.RECORDED, Kind.FUNCTION)
+    return [name for name in cells.evaluators if kinds.get(name) in wanted]
 
 
 def agreement_table(cells: DuelCells) -> pd.DataFrame:

@@ -128,7 +128,7 @@ def families_of(
     found: dict[str, str | None] = {g: family_of(g, plain) for g in generators}
     for judge in judges:
         model = run.scores.signatures.get(judge, {}).get("model")
-        recorded = run.scores.kinds.get(judge) == Kind.RECORDED
+        recorded = run.scores.kinds.get(judge) in (Kind.RECORDED, Kind.FUNCTION)
         if judge in plain:
             found[judge] = plain[judge]
         elif model is not None:

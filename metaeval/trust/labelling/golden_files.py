@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from metaeval.base.errors import DataError, nearest
 from metaeval.base.formulas import protected
 from metaeval.kinds.explanations.data.folder import checked_by, read_folder
+from metaeval.kinds.files.folder import set_in
 from metaeval.trust.labelling.spreadsheet import write_sheet
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def shown_units(data: ExplanationSet, columns: Sequence[str]) -> dict[tuple[str,
 
 def read(folder: str | os.PathLike[str]) -> ExplanationSet:
     """Return the data set in a folder, or raise `DataError` with every problem."""
-    data, problems = read_folder(Path(folder))
+    data, problems = read_folder(set_in(folder))
     if data is None:
         raise DataError(problems, listed_by=checked_by(folder))
     return data

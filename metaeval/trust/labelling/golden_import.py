@@ -15,7 +15,7 @@ from metaeval.base.formulas import unprotected
 from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.loading import load
 from metaeval.kinds.explanations.kind import EXPLANATIONS
-from metaeval.kinds.files.folder import LABELLING_LOCK
+from metaeval.kinds.files.folder import LABELLING_LOCK, set_in
 from metaeval.kinds.files.labels import alone
 from metaeval.trust.labelling.golden_files import (
     TEXT,
@@ -151,7 +151,7 @@ def import_labels(
     if out is not None:
         save(made, out)
     elif changes:
-        place = Path(folder)
+        place = set_in(folder)
         # Where nobody labels on a page, nothing is left but the ratings.
         with alone(place) if (place / LABELLING_LOCK).exists() else contextlib.nullcontext():
             table.put(place, rater, data.keys, changes)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import DataError, one_of
 from metaeval.kinds.explanations.judge.prompt import check_rubric
-from metaeval.kinds.files.folder import kind_of
+from metaeval.kinds.files.folder import kind_of, set_in
 from metaeval.kinds.kind import kind_named
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.trust.labelling.golden import ticket
@@ -51,7 +50,7 @@ def label_set(
     MetaevalError
         If the data set cannot be read or has nothing to label, or an aspect or the rubric does not fit it.
     """
-    place = Path(folder)
+    place = set_in(folder)
     if not place.is_dir():
         raise DataError(f"there is no folder {str(place)!r}; labels are written into that of the data set")
     kind = kind_named(kind_of(place))

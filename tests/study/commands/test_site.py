@@ -73,7 +73,7 @@ def test_the_index_and_its_files_hold_every_evaluator_of_every_kind(site: Path, 
     records = [read_record(run) for run in runs]
     assert len(table) == sum(len(record.evaluators) for record in records)
     assert set(table["kind"]) == {"explanations", "slates"}
-    assert json.loads((site / "leaderboard.json").read_text(encoding="utf-8"))[0]["rank"] == "1"
+    assert json.loads((site / "leaderboard.json").read_text(encoding="utf-8"))[0]["rank"] == 1
     first = pd.read_csv(runs[0] / "ranking.csv")
     mine = table[table["study"] == records[0].title]
     assert mine["evaluator"].tolist() == first["evaluator"].tolist()

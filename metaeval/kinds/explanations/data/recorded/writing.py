@@ -21,6 +21,7 @@ from metaeval.kinds.explanations.data.folder import (
 )
 from metaeval.kinds.explanations.data.manifest import Manifest, read_manifest
 from metaeval.kinds.explanations.data.recorded.adding import ScoreImport, join_scores
+from metaeval.kinds.files.folder import set_in
 from metaeval.sources.hub.repository import FILE, hub_folder, hub_name
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def import_scores(
         raise DataError(
             "--force replaces the data set at --out, and there is no --out; did you mean --replace?"
         )
-    held = Path(folder) if name is None else hub_folder(name)
+    held = set_in(folder) if name is None else hub_folder(name)
     data, problems = read_folder(held)
     if data is None:
         raise DataError(problems, listed_by=checked_by(folder))

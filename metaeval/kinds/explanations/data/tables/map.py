@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from metaeval.base.errors import nearest
 from metaeval.kinds.explanations.data.explanation_set import KEYS
@@ -32,11 +32,18 @@ class Aspect(RatedAspect):
     code: Name | None = None
 
 
+def _said(aspects: object) -> object:
+    """Return aspects that are listed by name alone with their names as statements."""
+    if isinstance(aspects, list | tuple) and all(isinstance(a, str) for a in aspects):
+        return {a: {"statement": a} for a in aspects}
+    return aspects
+
+
 class TableMap(About, OnScale):
     """The content of a map file."""
 
     kind: Literal["explanations"] = "explanations"
-    aspects: Annotated[dict[Name, Aspect], Field(min_length=1)]
+    aspects: Annotated[dict[Name, Aspect], Field(min_length=1), BeforeValidator(_said)]
     scale: ScaleModel | None
     split: Name | None = None
     missing: list[str] = Field(default_factory=list)

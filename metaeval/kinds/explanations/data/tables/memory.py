@@ -40,7 +40,7 @@ def from_table(
         tables, if there are several), or what `metaeval data import table` takes: the path of a file, or a
         table on the Hugging Face hub.
     map
-        Which column is what: the content of a map file, or its path; see
+        Which column is what: the content of a map file, in which ``name`` may be left out, or its path; see
         docs/reference/maps.md. May be left out where there is one row per rating and
         the columns have the names of this package.
 
@@ -52,7 +52,7 @@ def from_table(
     if map is None:
         return of_columns(table)
     if isinstance(map, Mapping):
-        given, name = model_of(dict(map), TableMap, "the map: "), "the map"
+        given, name = model_of({"name": "data", **map}, TableMap, "the map: "), "the map"
     elif isinstance(map, str | os.PathLike):
         given, name = sound(read_model(Path(map), TableMap)), Path(map).name
     else:

@@ -75,6 +75,15 @@ def test_a_split_is_named_in_the_map():
     assert len(me.from_table(tables, {**LONG_MAP, "split": "test"})) == 1
 
 
+def test_a_short_map_in_python_needs_no_name_and_no_statements():
+    given = {**WIDE_MAP, "aspects": ["clear"]}
+    del given["name"]
+    data = me.load(WIDE, map=given)
+    assert data.name == "data"
+    assert data.aspects == {"clear": "clear"}
+    assert data.ratings["rating"].tolist() == [1, 5, 3]
+
+
 def test_a_map_file_gives_the_same(tmp_path):
     path = tmp_path / "map.yaml"
     path.write_text(
