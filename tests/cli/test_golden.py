@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,7 @@ from metaeval.cli import main
 from metaeval.cli.golden import golden
 from metaeval.kinds.explanations.data.loading import save
 from tests.cli.labelling import labelling
+from tests.conftest import ROOT
 from tests.trust.saving import fill, read_rows
 
 
@@ -29,7 +34,12 @@ def test_sample_export_import(tiny: Path) -> None:
         "generator none|such: 2 of 6",
         "generator short: 2 of 6",
         "gold",
+        "Next: metaeval golden label gold --rater NAME",
     ]
+    assert (
+        typed("sample", "tiny", "--n", "6", "--out", "same").stdout.splitlines()[:3]
+        == (done.stdout.splitlines()[:3])
+    )
     done = typed("export", "gold", "l.csv", "--rater", "anna", "--aspect", "clear", "--blind")
     assert done.stdout.splitlines() == [
         "l.csv: 6 units to label with integers from 1 to 5; leave a cell empty where you cannot say",
@@ -51,6 +61,32 @@ def test_label_serves_a_page_and_goes_on_after_a_kill(tiny: Path) -> None:
         page.ask({"do": "skip", "at": 1})
         assert page.ended() == (0, "labels of 'anna': 1 of 18 units, 1 skipped\n")
     assert (me.load("tiny").ratings["rater"] == "anna").sum() == 1
+
+
+def test_it_is_said_where_labels_go_and_how_to_end(tiny: Path) -> None:
+    command = [sys.executable, "-m", "metaeval", "golden", "label", "tiny", "--rater", "anna", "--no-browser"]
+    for quiet, said in ([], ["Each label goes into tiny at once. End with Ctrl-C."]), (["-q"], []):
+        with subprocess.Popen(
+            [*command, *quiet],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        ) as process:
+            assert process.stdout
+            assert process.stdout.readline().startswith("http://127.0.0.1:")
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=30)[1].splitlines() == said
+
+
+def test_labels_that_came_with_the_data_are_not_opened_as_ones_own(
+    tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (tiny / "ratings.csv").read_bytes()
+    assert main(["golden", "label", "tiny", "--rater", "user", "--no-browser"]) == 2
+    said = capsys.readouterr().err
+    assert "'user' has 35 labels in tiny that nobody gave on this page; choose another --rater" in said
+    assert (tiny / "ratings.csv").read_bytes() == before
 
 
 def test_pairs_are_labelled_side_by_side(tiny: Path) -> None:

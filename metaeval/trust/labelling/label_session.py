@@ -280,3 +280,8 @@ class LabelSession:
         skipped = f", {len(state['skipped']):,} skipped" if state["skipped"] else ""
         units = counted(len(self.units), "unit")
         return f"labels of {self.rater!r}: {state['labelled']:,} of {units}{skipped}"
+
+    @property
+    def from_elsewhere(self) -> int:
+        """How many labels the rater has, if none was given in a session."""
+        return 0 if self._done else len(self._labels)
