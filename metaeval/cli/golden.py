@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import Group, talk, tell, tell_address, tell_json
+from metaeval.cli.group import Group, is_on, talk, tell, tell_address, tell_json
 from metaeval.cli.options import PATH, PLACE, seed, served, several
 
 _asked = several("--aspect", "aspects", help="Ask for this aspect; all, if left out.")
@@ -25,7 +27,8 @@ def golden() -> None:
 @click.option("--n", type=click.IntRange(1), default=200, show_default=True, help="Units to draw.")
 @click.option(
     "--by",
-    required=True,
+    default="generator",
+    show_default=True,
     metavar="COLUMN,…",
     help="Columns of explanations or users; each combination of their values is a stratum.",
 )
@@ -43,7 +46,7 @@ def sample(data: str, *, n: int, by: str, out: Path, **options: Any) -> None:
     made = write_sample(data, n, columns, out, **options)
     for line in made.lines():
         tell(line)
-    tell(str(out))
+    tell(f"{out}\nNext: metaeval golden label {shlex.quote(str(out))} --rater NAME")
     for warning in made.warnings:
         click.echo(f"metaeval: {warning}", err=True)
     tell_json(made.to_dict())
@@ -69,7 +72,17 @@ def label(folder: Path, *, port: int, no_browser: bool, **options: Any) -> None:
     from metaeval.trust.labelling.label_set import label_set
 
     session = label_set(folder, **options)
-    label_units(session, port=port, browser=not no_browser, ready=tell_address)
+    if n := session.from_elsewhere:
+        said = f"{session.rater!r} has {counted(n, 'label')} in {folder} that nobody gave on this page"
+        if not (sys.stdin.isatty() and click.confirm(f"{said}. Change them?", err=is_on("json"))):
+            raise click.UsageError(f"{said}; choose another --rater")
+
+    def ready(address: str) -> None:
+        tell_address(address)
+        if not (is_on("quiet") or is_on("json")):
+            click.echo(f"Each label goes into {folder} at once. End with Ctrl-C.", err=True)
+
+    label_units(session, port=port, browser=not no_browser, ready=ready)
     tell(session.line())
 
 

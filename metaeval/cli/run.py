@@ -162,8 +162,7 @@ def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_fai
     if already:
         tell(f"Finished already, {record.finished}; nothing that it depends on has changed.")
     tell(
-        f"{counted(len(record.evaluators), 'evaluator')} on "
-        f"{counted(record.data.units, 'unit')}: "
+        f"{counted(len(record.evaluators), 'evaluator')} on {_units(record)}: "
         f"{folder / 'leaderboard.md'}\nReport: {folder / REPORT}"
     )
     from metaeval.engine.sentences import left_out_sentences
@@ -179,6 +178,16 @@ def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_fai
     tell_json({**report, **record.content()})
     tell_uncalibrated(folder)
     end_lost(record.lost_sentences, allowed=allow_failures)
+
+
+def _units(record: Record) -> str:
+    """Say on how many units evaluators were compared, where the truth has no value for the others."""
+    units, rated = counted(record.data.units, "unit"), record.truth.units
+    without = record.data.units - (record.data.units if rated is None else rated)
+    if not without or record.study.missing.get("truth", "drop") != "drop":
+        return units
+    have = "has" if without == 1 else "have"
+    return f"{rated:,} of {units} ({without:,} {have} no rating by {record.truth.spec})"
 
 
 def _tell_plan(study: Path, out: Path | None, *, batch: bool, engine: dict[str, Any]) -> None:

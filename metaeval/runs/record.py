@@ -62,6 +62,8 @@ class TruthFacts(Facts):
 
     spec: str
     signature: dict[str, Any]
+    units: int | None = None
+    """How many units it has a value for; None in a run of an earlier version."""
 
 
 class EvaluatorFacts(Facts):

@@ -276,10 +276,11 @@ def _made(
 ) -> dict[str, Any]:
     """Return the facts of the scores for the record."""
     (truth_signature,) = truth.signatures.values()
+    rated = truth.frame.loc[truth.frame["score"].notna(), list(truth.keys)].drop_duplicates()
     return {
         "status": "done",
         "finished": _now(),
-        "truth": TruthFacts(spec=str(todo.truth), signature=dict(truth_signature)),
+        "truth": TruthFacts(spec=str(todo.truth), signature=dict(truth_signature), units=len(rated)),
         "evaluators": {
             name: EvaluatorFacts(
                 spec=str(spec),

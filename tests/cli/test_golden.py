@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -16,6 +20,7 @@ from metaeval.cli import main
 from metaeval.cli.golden import golden
 from metaeval.kinds.explanations.data.loading import save
 from tests.cli.labelling import labelling
+from tests.conftest import ROOT
 from tests.trust.saving import fill, read_rows
 
 
@@ -31,7 +36,12 @@ def test_sample_export_import(tiny: Path) -> None:
         "generator none|such: 2 of 6",
         "generator short: 2 of 6",
         "gold",
+        "Next: metaeval golden label gold --rater NAME",
     ]
+    assert (
+        typed("sample", "tiny", "--n", "6", "--out", "same").stdout.splitlines()[:3]
+        == (done.stdout.splitlines()[:3])
+    )
     done = typed("export", "gold", "l.csv", "--rater", "anna", "--aspect", "clear", "--blind")
     assert done.stdout.splitlines() == [
         "l.csv: 6 units to label with integers from 1 to 5; leave a cell empty where you cannot say",
@@ -74,6 +84,32 @@ def test_other_users_do_not_see_the_address_in_the_list_of_processes(tiny: Path)
         assert file.parent.stat().st_mode & 0o077 == 0
         assert page.ended()[0] == 0
     assert not file.parent.exists()
+
+
+def test_it_is_said_where_labels_go_and_how_to_end(tiny: Path) -> None:
+    command = [sys.executable, "-m", "metaeval", "golden", "label", "tiny", "--rater", "anna", "--no-browser"]
+    for quiet, said in ([], ["Each label goes into tiny at once. End with Ctrl-C."]), (["-q"], []):
+        with subprocess.Popen(
+            [*command, *quiet],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        ) as process:
+            assert process.stdout
+            assert process.stdout.readline().startswith("http://127.0.0.1:")
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=30)[1].splitlines() == said
+
+
+def test_labels_that_came_with_the_data_are_not_opened_as_ones_own(
+    tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (tiny / "ratings.csv").read_bytes()
+    assert main(["golden", "label", "tiny", "--rater", "user", "--no-browser"]) == 2
+    said = capsys.readouterr().err
+    assert "'user' has 35 labels in tiny that nobody gave on this page; choose another --rater" in said
+    assert (tiny / "ratings.csv").read_bytes() == before
 
 
 def test_pairs_are_labelled_side_by_side(tiny: Path) -> None:

@@ -73,3 +73,18 @@ def test_a_part_of_the_truth_is_named(tiny: Path) -> None:
 def test_in_python_no_name_is_a_spec(tiny: Path) -> None:
     with pytest.raises(MetaevalError, match="is the truth"):
         me.run({"dataset": "tiny", "evaluators": ["User()"]})
+
+
+def test_on_how_many_units_evaluators_are_compared_is_said(
+    tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (tiny / "ratings.csv").open("a", encoding="utf-8") as file:
+        file.writelines(f"u{n},i1,short,lena,{a},4\n" for n in (1, 2) for a in ("clear", "fitting"))
+    write_study(tiny.parent / "s.yaml", **PLAIN, truth="Annotator('lena')")
+    assert main(["run", "s.yaml"]) == 0
+    assert "2 evaluators on 2 of 18 units (16 have no rating by Annotator('lena')): " in (
+        capsys.readouterr().out
+    )
+    write_study(tiny.parent / "s.yaml", **PLAIN, truth="Annotator('lena')", missing="{truth: 3}")
+    assert main(["run", "s.yaml"]) == 0
+    assert "2 evaluators on 18 units: " in capsys.readouterr().out

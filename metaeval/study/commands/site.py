@@ -149,20 +149,21 @@ def _write_study(to: Path, page: SitePage, names: Pseudonyms | None, *, with_add
     if names:
         payload = names.payload(payload)
         write_text(to / REPORT, with_payload(report, payload))
-    found = [] if with_addresses else addresses_in(payload)
-    if found:
-        how = "take them out of the data" if names else "replace ids of users with --pseudonyms"
-        raise MetaevalError(
-            f"the report of {page.folder} shows {counted(len(found), 'e-mail address', 'e-mail addresses')}, "
-            f"such as {found[0]}: {how}, or publish them with --with-addresses"
-        )
-    made = {key: value for key, value in page.record.content().items() if key in _MADE}
     write_text(to / _INDEX, site_study(page))
     write_text(to / _JSON, _json(leaderboard_records(page.board)))
     write_text(to / "study.yaml", page.study_file)
     write_text(to / "citation.bib", page.citation)
     if names:
         names.files(to)
+    tables = [(to / f).read_text(encoding="utf-8") for f in page.copied if f.endswith(".csv")]
+    found = [] if with_addresses else addresses_in(payload, [page.study_file, *tables])
+    if found:
+        how = "take them out of the data" if names else "replace ids of users with --pseudonyms"
+        raise MetaevalError(
+            f"the run {page.folder} shows {counted(len(found), 'e-mail address', 'e-mail addresses')}, "
+            f"such as {found[0]}: {how}, or publish them with --with-addresses"
+        )
+    made = {key: value for key, value in page.record.content().items() if key in _MADE}
     facts = _json({**made, "outputs": {f: digest_of(to / f) for f in page.copied}})
     write_text(to / "record.json", names.text(facts) if names else facts)
 

@@ -12,6 +12,7 @@ from metaeval.base.formulas import to_csv
 from metaeval.base.keys import USER
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 _KEY = f"{USER}_id"
@@ -19,9 +20,10 @@ _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _TEXTS = (".html", ".csv", ".md", ".tex", ".json", ".yaml", ".bib")
 
 
-def addresses_in(payload: dict[str, Any]) -> list[str]:
-    """Return the e-mail addresses in the payload of a report, without those of the data's source."""
-    return list(dict.fromkeys(_ADDRESS.findall(_json({**payload, "facts": []}))))
+def addresses_in(payload: dict[str, Any], texts: Iterable[str]) -> list[str]:
+    """Return the e-mail addresses in the payload of a report and in texts, but those of the data's source."""
+    told = [_json({**payload, "facts": []}), *texts]
+    return list(dict.fromkeys(address for text in told for address in _ADDRESS.findall(text)))
 
 
 class Pseudonyms:

@@ -286,9 +286,13 @@ class LabelSession:
         """Return a summary in a line."""
         state = self._state(None, agreement=False)
         skipped = f", {len(state['skipped']):,} skipped" if state["skipped"] else ""
-        return (
-            f"labels of {self.rater!r}: {state['labelled']:,} of {counted(len(self.units), 'unit')}{skipped}"
-        )
+        units = counted(len(self.units), "unit")
+        return f"labels of {self.rater!r}: {state['labelled']:,} of {units}{skipped}"
+
+    @property
+    def from_elsewhere(self) -> int:
+        """How many labels the rater has, if none was given in a session."""
+        return 0 if self._done else len(self._labels)
 
 
 def _events(lines: bytes) -> Iterator[dict[str, Any]]:
