@@ -463,6 +463,14 @@ def test_the_study_takes_its_own_data_not_what_lies_in_a_folder_of_that_name(her
     assert plan("wide/study.yaml").data.name == "wide"
 
 
+def test_of_a_folder_that_is_no_data_set_a_table_is_named(here: Path, capsys) -> None:
+    for name in ("b.csv", "a.csv"):
+        (here / name).write_text(f"item,{name}\n1,2\n", encoding="utf-8")
+    assert main(["init", ".", "--yes"]) == 2
+    assert "the folder '.' could not be loaded: " in (told := capsys.readouterr().err)
+    assert told.endswith("; name a table in it, such as 'a.csv'\n")
+
+
 def test_a_data_set_of_another_kind_is_named(here: Path, capsys) -> None:
     shutil.copytree(ROOT / "data" / "relevance", here / "own")
     assert main(["init", "own", "--yes"]) == 2

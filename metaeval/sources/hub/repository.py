@@ -106,7 +106,9 @@ def hub_table(source: str, split: str | None = None, cache: Path | None = None) 
             kept = None if cache is None else str(cache)
             found = datasets.load_dataset(name, revision=revision, cache_dir=kept)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        raise DataError(_not_loaded(source, error, "folder" if local else "hub data set")) from error
+        tables = [p for p in Path(source).iterdir() if p.suffix.lower() in ALL_SUFFIXES] if local else []
+        such = f"; name a table in it, such as {str(min(tables))!r}" if tables else ""
+        raise DataError(_not_loaded(source, error, "folder" if local else "hub data set") + such) from error
     one = isinstance(found, datasets.Dataset)
     return dataset_table(found, source) if one else split_table(found, split, source)
 

@@ -103,3 +103,35 @@ def test_any_table_is_a_study_or_a_sentence(table: list[list[str]], encoding: st
         assert plan(out / "study.yaml").data.fingerprint == me.load(out / "data").fingerprint
         again = import_table(file, out / "map.yaml", Path(place, "again")).data
         assert again.fingerprint == made.data.fingerprint
+
+
+def test_what_many_units_lack_is_no_evaluator_of_the_first_study(tmp_path: Path) -> None:
+    """Units that one evaluator lacks are compared by none, so the study would be of the few that all have."""
+    rows = [
+        ["user", "item", "text", "review", "trust (me)", "trust (anna)", "trust (ben)", "trust (coder 1)"]
+    ]
+    for i in range(20):
+        rated = ["4", str(i % 5 + 1), "3" if i < 9 else "", "2" if i < 19 else ""]
+        rows.append(
+            [
+                f"u{i % 4}",
+                f"i{i}",
+                f"{i} is a text of some length",
+                "I liked its songs" if i % 2 else "",
+                *rated,
+            ]
+        )
+    with (tmp_path / "t.csv").open("w", encoding="utf-8", newline="") as written:
+        csv.writer(written).writerows(rows)
+    start(
+        str(tmp_path / "t.csv"),
+        tmp_path / "t",
+        said={},
+        ask=lambda _, default, read: read(default),
+        tell=lambda _: None,
+    )
+    text = (tmp_path / "t" / "study.yaml").read_text(encoding="utf-8")
+    assert "# - BLEU(n=4)   # 10 of 20 units have no reference" in text
+    found = [*plan(tmp_path / "t" / "study.yaml").evaluators]
+    mean = "Mean(Annotator('anna'), Annotator('ben'), Annotator('coder 1'), skip_missing=True)"
+    assert found == ["Random(seed=0)", "Length()", "Annotator('anna')", "Annotator('coder 1')", mean]
