@@ -79,10 +79,10 @@ class LabelSession:
         self._shown = Shown(kind, data, rubric)
         with alone(folder):
             given = self._given()
-            self._labels = labels = given.get(rater, {})
-            if labels and rater not in self._people(given):
+            self._labels = dict(given.get(rater, {}))
+            if self._labels and rater not in self._people(given):
                 raise DataError(
-                    f"{rater!r} is a model or tool that scored the data set; give another --rater"
+                    f"{rater!r} is a model or tool that scored the data set; choose another --rater"
                 )
             self.units = list(self._chosen(asked))
             self._aspects = [tuple(asked[key]) for key in self.units]
@@ -91,9 +91,8 @@ class LabelSession:
             self._done: list[dict[str, Any]] = []
             """What can be undone, the last at the end."""
             self._read = 0  # bytes of the file that says what was done
-            self._labels = {}
             self._catch_up()
-            self._labels = labels  # other commands may have changed the table since
+            self._labels = given.get(rater, {})  # other commands may have changed the table since
 
     def _given(self) -> dict[str, dict[Key, float]]:
         return self._table.given(self._folder, self.data.keys, next(iter(self.data.aspects), ""))
@@ -138,8 +137,7 @@ class LabelSession:
             raise DataError(f"there is no unit {at!r}; units are numbered from 0 to {len(self.units) - 1}")
         with alone(self._folder):
             self._catch_up()
-            shown = self._do(request, at)
-            return self._state(shown, agreement=request.get("agreement") is True)
+            return self._state(self._do(request, at), agreement=request.get("agreement") is True)
 
     def _do(self, request: Mapping[str, Any], at: int | None) -> int | None:
         """Return the unit to show next; None if no unit is open."""
