@@ -97,15 +97,6 @@ def fold(
         else:
             together.append([j])
 
-    # A title that comes again, such as Cluster, says nothing without the column before it.
-    together: list[list[int]] = []
-    for j in everything:
-        told = j > 0 and titles.count(titles[j]) > 1 == titles.count(titles[j - 1])
-        if told and j not in keys and j - 1 not in keys:
-            together[-1].append(j)
-        else:
-            together.append([j])
-
     def laid(cap: float) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
         widths = [
             max(min(need, max(cap, n)), head) if text else most

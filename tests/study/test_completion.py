@@ -119,28 +119,6 @@ def test_what_is_replaced_is_said_unless_the_study_is_the_same(
     assert ["which had other data;" in message for message in caplog.messages] == [True]
 
 
-def test_what_is_replaced_is_said_unless_the_study_is_the_same(
-    study: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    assert main(["run", str(study), "--out", "out"]) == 0
-    (Path("out") / "report.html").write_text("changed")
-    assert main(["run", str(study), "--out", "out"]) == 0
-    assert "replaces" not in capsys.readouterr().out
-    text = study.read_text(encoding="utf-8")
-    study.write_text(f"{text}title: Mine\nunits: own\n", encoding="utf-8")
-    assert main(["run", str(study), "--out", "out"]) == 0
-    told = capsys.readouterr().out.splitlines()[0]
-    assert told.startswith("This run replaces that of 20")
-    assert told.endswith(
-        " in out, which had other title, units; --out (in Python, out=) with another folder keeps both."
-    )
-    assert main(["-q", "run", str(study), "--out", "out"]) == 0
-    assert caplog.messages == []
-    replace_in("tiny/ratings.csv", ",user,clear,1", ",user,clear,2")
-    me.run(study, "out")
-    assert ["which had other data;" in message for message in caplog.messages] == [True]
-
-
 def test_the_demo_prints_its_table_again(
     demo: Path,
     fresh: Callable[[Path], Path],

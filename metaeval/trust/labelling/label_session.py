@@ -6,6 +6,7 @@ in ``labelling.jsonl`` beside the table, so that a session goes on where it was 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -76,20 +77,22 @@ class LabelSession:
             raise DataError(f"data set {data.name!r} has no units to label")
         self.data, self._folder, self._table, self.rater = data, folder, table, rater
         self._shown = Shown(kind, data, rubric)
-        given = self._given()
-        self._labels = given.get(rater, {})
-        if self._labels and rater not in self._people(given):
-            raise DataError(f"{rater!r} is a model or tool that scored the data set; choose another --rater")
-        self.units = list(self._chosen(asked))
-        self._aspects = [tuple(asked[key]) for key in self.units]
-        self._at = {key: at for at, key in enumerate(self.units)}
-        self._notes: dict[int, str] = {}
-        self._done: list[dict[str, Any]] = []
-        """What can be undone, the last at the end."""
-        self._read = 0  # bytes of the file that says what was done
-        labels = dict(self._labels)  # the table may have been changed since, by other commands
-        self._catch_up()
-        self._labels = labels
+        with alone(folder):
+            given = self._given()
+            self._labels = dict(given.get(rater, {}))
+            if self._labels and rater not in self._people(given):
+                raise DataError(
+                    f"{rater!r} is a model or tool that scored the data set; choose another --rater"
+                )
+            self.units = list(self._chosen(asked))
+            self._aspects = [tuple(asked[key]) for key in self.units]
+            self._at = {key: at for at, key in enumerate(self.units)}
+            self._notes: dict[int, str] = {}
+            self._done: list[dict[str, Any]] = []
+            """What can be undone, the last at the end."""
+            self._read = 0  # bytes of the file that says what was done
+            self._catch_up()
+            self._labels = given.get(rater, {})  # other commands may have changed the table since
 
     def _given(self) -> dict[str, dict[Key, float]]:
         return self._table.given(self._folder, self.data.keys, next(iter(self.data.aspects), ""))
@@ -134,8 +137,7 @@ class LabelSession:
             raise DataError(f"there is no unit {at!r}; units are numbered from 0 to {len(self.units) - 1}")
         with alone(self._folder):
             self._catch_up()
-            shown = self._do(request, at)
-            return self._state(shown, agreement=request.get("agreement") is True)
+            return self._state(self._do(request, at), agreement=request.get("agreement") is True)
 
     def _do(self, request: Mapping[str, Any], at: int | None) -> int | None:
         """Return the unit to show next; None if no unit is open."""
@@ -162,8 +164,7 @@ class LabelSession:
             case "undo" if self._done:
                 last = self._done[-1]
                 undone = self._at[tuple(last["unit"])]
-                skipped = last["do"] == "skip"
-                back = {} if skipped else {"aspect": last["aspect"], "label": last["was"]}
+                back = {} if last["do"] == "skip" else {"aspect": last["aspect"], "label": last["was"]}
                 self._record("undo", undone, back)
                 return undone
             case "undo":
@@ -298,9 +299,7 @@ class LabelSession:
 def _events(lines: bytes) -> Iterator[dict[str, Any]]:
     """Yield what was done, by all raters; lines that were cut off are left out."""
     for line in lines.split(b"\n"):
-        try:
+        with contextlib.suppress(ValueError):
             event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict) and {"rater", "do", "unit"} <= event.keys():
-            yield event
+            if isinstance(event, dict) and {"rater", "do", "unit"} <= event.keys():
+                yield event
