@@ -46,6 +46,14 @@ def test_a_long_table_is_folded_and_unfolds_by_keyboard(show: Show) -> None:
     assert shown.count() == rows
 
 
+def test_a_table_is_not_folded_for_a_handful_of_rows(show: Show) -> None:
+    given = long_sheet()
+    given["sheets"][0]["rows"] = given["sheets"][0]["rows"][:45]
+    page = show(given, "#/details")
+    assert page.locator("tbody tr:visible").count() == 45
+    assert not page.get_by_role("button", name="Show all").count()
+
+
 def test_rows_are_chosen_and_the_file_has_those_of_the_table(show: Show) -> None:
     given = long_sheet()
     page = show(given, "#/details")
