@@ -66,6 +66,16 @@ def test_rows_are_chosen_and_the_file_has_those_of_the_table(show: Show) -> None
     assert [list(row.values()) for row in rows] == wanted
 
 
+def test_choices_that_leave_nothing_say_so(show: Show) -> None:
+    given = long_sheet()
+    rows = given["sheets"][0]["rows"]
+    rows[:] = [row for row in rows if row[:2] != rows[0][:2]]
+    page = show(given, "#/details")
+    page.get_by_label("Aspect").select_option(ASPECTS[0])
+    page.get_by_label("Evaluator").select_option(given["evaluators"][0]["name"])
+    assert page.locator("tbody").inner_text() == "Nothing is left: change a choice."
+
+
 def test_on_a_phone_the_evaluator_stays_while_the_numbers_scroll(show: Show) -> None:
     page = show(long_sheet(), "#/details", width=390)
     assert overflow(page) == 0

@@ -53,7 +53,7 @@ function SheetTable({ study, sheet }) {
         class=${sides[c]}>${column.title.replaceAll('-', '\u2011')}</th>`)}</tr></thead>
       <tbody>${shown.map(
         (row, r) => html`<tr key=${r} class=${r < MANY_ROWS || !long || whole ? '' : 'more'}>${row.map(cell)}</tr>`,
-      )}</tbody>
+      )}${!shown.length && html`<tr><td colspan=${columns.length}>Nothing is left: change a choice.</td></tr>`}</tbody>
     </table></${Wide}>
     <p class="rows">${
       long &&
