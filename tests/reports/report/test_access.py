@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,6 +81,22 @@ def test_everything_has_a_name_and_the_page_has_landmarks(show: Show) -> None:
         assert [page.locator(x).count() for x in ("main", "header", "h1:visible", "h2")] == [1, 1, 1, 1], at
         ids = page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
         assert len(ids) == len(set(ids)), at
+
+
+def test_every_link_leads_to_a_view(show: Show) -> None:
+    page = show(payload(12, 8))
+    links = {
+        str(link.get_attribute("href")): at
+        for at in every_view(page)
+        for link in page.locator("a[href]").all()
+    }
+    assert {link for link in links if not link.startswith("#/")} == {"#main"}
+    kinds = {re.sub(r"=[^&]*", "", link): link for link in links if link.startswith("#/")}
+    for link in kinds.values():
+        visit(page, link.removeprefix("#/"))
+        known = page.locator(".views [aria-current]").get_attribute("href") or ""
+        assert link.startswith(known) or "unit" in known, links[link]
+        assert not page.get_by_text("No such unit").count(), links[link]
 
 
 def focused(page: Page) -> str:

@@ -463,7 +463,7 @@ def test_an_unknown_address_shows_the_leaderboard(show: Show) -> None:
     assert page.get_by_role("heading", name="No such unit").is_visible()
 
 
-def test_the_calls_of_many_judges_are_searched_and_all_opened(show: Show) -> None:
+def test_the_calls_of_many_judges_are_searched_and_all_opened_by_keyboard(show: Show) -> None:
     page = show(payload(units=9, evaluators=20), "#/unit?unit=0")
     calls = page.locator("details.call")
     judges = calls.count()
@@ -471,17 +471,36 @@ def test_the_calls_of_many_judges_are_searched_and_all_opened(show: Show) -> Non
     name = calls.last.locator("summary .words").first.inner_text()
     opened = page.locator("details.call[open]")
     assert opened.count() == 0
-    calls.first.locator("summary").click()
-    page.get_by_role("button", name="Expand all").click()
+    calls.first.locator("summary").press("Enter")
+    assert opened.count() == 1
+    page.get_by_role("button", name="Expand all").press("Enter")
     page.wait_for_function("n => document.querySelectorAll('details.call[open]').length === n", arg=judges)
     field(page, "Search judges").fill(name.upper())
     assert page.get_by_role("status").inner_text() == f"1 of {judges} judges"
     assert calls.count() == opened.count() == 1
     field(page, "Search judges").fill("")
-    page.get_by_role("button", name="Fold all").click()
+    page.get_by_role("button", name="Fold all").press("Space")
     page.wait_for_function("n => !document.querySelector('details.call[open]')")
     page.get_by_role("link", name="next unit").click()
     assert calls.count() == judges
+
+
+def test_the_replies_of_a_judge_that_is_asked_again_are_told_apart(show: Show) -> None:
+    given = payload(units=3)
+    calls = given["calls"]
+    judge = next(e for e, of in enumerate(calls["of"]) if of)
+    first = calls["of"][judge][0][0]
+    calls["replies"] += [
+        {**calls["replies"][first], "text": "again"},
+        {"samples": [first, len(calls["replies"])]},
+    ]
+    for of in calls["of"][judge]:
+        of[0] = len(calls["replies"]) - 1
+    page = show(given, "#/unit?unit=0")
+    said = page.locator("details.call summary").filter(has_text=given["evaluators"][judge]["name"])
+    assert ["reply 1 of 2" in said.nth(0).inner_text(), "reply 2 of 2" in said.nth(1).inner_text()] == [
+        True
+    ] * 2
 
 
 def test_what_a_phone_cuts_can_be_scrolled_and_says_so(show: Show) -> None:

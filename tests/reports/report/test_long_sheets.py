@@ -46,6 +46,14 @@ def test_a_long_table_is_folded_and_unfolds_by_keyboard(show: Show) -> None:
     assert shown.count() == rows
 
 
+def test_a_table_is_not_folded_for_a_handful_of_rows(show: Show) -> None:
+    given = long_sheet()
+    given["sheets"][0]["rows"] = given["sheets"][0]["rows"][:45]
+    page = show(given, "#/details")
+    assert page.locator("tbody tr:visible").count() == 45
+    assert not page.get_by_role("button", name="Show all").count()
+
+
 def test_rows_are_chosen_and_the_file_has_those_of_the_table(show: Show) -> None:
     given = long_sheet()
     page = show(given, "#/details")
@@ -56,6 +64,16 @@ def test_rows_are_chosen_and_the_file_has_those_of_the_table(show: Show) -> None
     assert page.locator("tbody td:first-child").all_inner_texts() == [ASPECTS[1]] * len(wanted)
     _, rows = saved(page)
     assert [list(row.values()) for row in rows] == wanted
+
+
+def test_choices_that_leave_nothing_say_so(show: Show) -> None:
+    given = long_sheet()
+    rows = given["sheets"][0]["rows"]
+    rows[:] = [row for row in rows if row[:2] != rows[0][:2]]
+    page = show(given, "#/details")
+    page.get_by_label("Aspect").select_option(ASPECTS[0])
+    page.get_by_label("Evaluator").select_option(given["evaluators"][0]["name"])
+    assert page.locator("tbody").inner_text() == "Nothing is left: change a choice."
 
 
 def test_on_a_phone_the_evaluator_stays_while_the_numbers_scroll(show: Show) -> None:

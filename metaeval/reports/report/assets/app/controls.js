@@ -80,7 +80,7 @@ const Simulated = () => html`<span class="badge">simulated</span>`
 /** An evaluator's name, which breaks at its signs; in a table a very long one is cut, whole when pointed at. */
 function Name({ evaluator: { name } }) {
   const long = name.length > 80
-  const parts = name.split(/(?<=[_/,(=])/)
+  const parts = name.split(/(?<=[_/,(])/)
   return html`<bdi class=${`words ${long ? 'long' : ''}`} dir="auto"
     title=${long ? name : undefined}>${parts.map((part, i) => [i > 0 && html`<wbr />`, part])}</bdi>`
 }

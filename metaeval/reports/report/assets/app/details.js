@@ -6,8 +6,10 @@ function RowName({ study, text }) {
   return evaluator ? html`<${Evaluator} evaluator=${evaluator} />` : html`<${Words}>${text}</${Words}>`
 }
 
-/** Of a sheet with more rows the further ones are folded, and one can choose among them. */
+/** Among more rows than these one can choose. */
 const MANY_ROWS = 40
+/** Of more rows than these the first are shown, until all are wanted. */
+const FOLDED_ROWS = 50
 
 /** The columns of a long sheet whose values come again, as choices. */
 function choicesOf({ columns, rows }) {
@@ -29,6 +31,7 @@ function SheetTable({ study, sheet }) {
   const choices = useMemo(() => choicesOf(sheet), [sheet])
   const named = Math.max(0, columns.findIndex((_, c) => rows.some((row) => study.byName.has(row[c]))))
   const shown = rows.filter((row) => choices.every(({ c }) => !chosen[c] || row[c] === chosen[c]))
+  const long = shown.length > FOLDED_ROWS
   const sides = useMemo(() => columns.map(({ form }, c) => (form === 'text' ? `text ${c === named ? '' : roomOf(rows, c)}` : '')), [sheet])
   const cell = (text, c) =>
     c === named
@@ -49,11 +52,11 @@ function SheetTable({ study, sheet }) {
       <thead><tr>${columns.map((column, c) => html`<th scope="col" key=${c}
         class=${sides[c]}>${column.title.replaceAll('-', '\u2011')}</th>`)}</tr></thead>
       <tbody>${shown.map(
-        (row, r) => html`<tr key=${r} class=${r < MANY_ROWS || whole ? '' : 'more'}>${row.map(cell)}</tr>`,
-      )}</tbody>
+        (row, r) => html`<tr key=${r} class=${r < MANY_ROWS || !long || whole ? '' : 'more'}>${row.map(cell)}</tr>`,
+      )}${!shown.length && html`<tr><td colspan=${columns.length}>Nothing is left: change a choice.</td></tr>`}</tbody>
     </table></${Wide}>
     <p class="rows">${
-      shown.length > MANY_ROWS &&
+      long &&
       html`<button type="button" class="unfold" aria-expanded=${whole} onClick=${() => setWhole(!whole)}>
         ${whole ? 'Show fewer' : `Show all ${count(shown.length)} rows`}<span class="hidden"> of ${title}</span></button>`
     }<${Download} name=${title} table=${() => [columns.map((column) => column.title), ...shown]} /></p>
