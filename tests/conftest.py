@@ -67,18 +67,30 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
 
 
 @pytest.fixture(scope="session")
-def demo(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """A folder in which ``metaeval demo`` was run, 80 columns wide; ``printed.txt`` is what it said."""
+def demo_of(once: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[str], Path]:
+    """A function that returns a folder in which the demo of a kind was run, 80 columns wide.
 
-    def fill(folder: Path) -> None:
-        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
-            patch.chdir(folder)
-            patch.setenv("METAEVAL_STORE", str(folder / "replies.sqlite"))
-            patch.setenv("COLUMNS", "80")
-            assert main(["demo"]) == 0
-            Path("printed.txt").write_text(said.getvalue(), encoding="utf-8")
+    ``printed.txt`` is what it said.
+    """
 
-    return once("demo", fill)
+    def demo(kind: str) -> Path:
+        def fill(folder: Path) -> None:
+            with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
+                patch.chdir(folder)
+                patch.setenv("METAEVAL_STORE", str(folder / "replies.sqlite"))
+                patch.setenv("COLUMNS", "80")
+                assert main(["demo", "--kind", kind]) == 0
+            (folder / "printed.txt").write_text(said.getvalue(), encoding="utf-8")
+
+        return once(f"demo-{kind}", fill)
+
+    return demo
+
+
+@pytest.fixture(scope="session")
+def demo(demo_of: Callable[[str], Path]) -> Path:
+    """A folder in which ``metaeval demo`` was run."""
+    return demo_of("explanations")
 
 
 @pytest.fixture(autouse=True)

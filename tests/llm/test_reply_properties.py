@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from metaeval.base.records import Status
 from tests.llm.replies.reading import parse_reply
 from tests.llm.replies.test_reader import FOUR, values
 
@@ -123,6 +124,7 @@ def test_whatever_comes_is_a_status_and_values_are_on_the_scale(
     text: str, names: list[str], scale: Any
 ) -> None:
     found = parse_reply(text, names, *scale)
+    assert (found.status is Status.OK) == (found.values is not None) == (not found.reason)
     if found.values is not None:
         assert list(found.values) == names
         assert all(scale[0] <= v <= scale[1] for v in found.values.values())

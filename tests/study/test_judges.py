@@ -384,6 +384,7 @@ def test_the_judges_of_the_paper_run_with_simulated_models(data: Path) -> None:
         text = text.replace(f"Judge('{provider}/", "Judge('simulated/")
     text = text.replace(", base_url='http://localhost:8000/v1'", "").replace("data/recexp", "sample")
     text += f"exclude: {{user_id: {sorted(me.load('sample').users['user_id'])[2:]}}}\n"
+    text += "bootstrap: {resamples: 200}\ntests: {permutations: 200}\n"
     Path("judges.yaml").write_text(text, encoding="utf-8")
     done = me.run("judges.yaml", "out")
     judges = [name for name, kind in done.scores.kinds.items() if kind == "judge"]

@@ -127,7 +127,9 @@ def test_the_report_says_it_in_its_head_and_below_its_figures(case: Case) -> Non
 
 
 def test_a_figure_says_it_below_its_title(case: Case) -> None:
-    for figure in figures_of_run(open_run(case.folder), names=["ranking", "distributions"]):
+    figures = figures_of_run(open_run(case.folder), names=["ranking", "distributions"])
+    assert [figure.sheet.name for figure in figures] == ["ranking", "distributions"]
+    for figure in figures:
         case.said_in(" ".join(figure.spec()["title"]["subtitle"]))
 
 

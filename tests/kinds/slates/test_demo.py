@@ -8,26 +8,21 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.cli import main
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def run(demo_of: Callable[[str], Path]) -> Path:
     """Return the run folder of the demo."""
-    place = tmp_path_factory.mktemp("demo")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
-        patch.setenv("METAEVAL_STORE", str(place / "store.sqlite"))
-        assert main(["demo", "--kind", "slates", "--out", "out"]) == 0
-        assert me.load("data/slates").simulated
-    return place / "out"
+    assert me.load("data/slates").simulated
+    return demo_of("slates") / "results" / "slates"
 
 
-def test_regret_orders_the_raters_and_places_alone_are_as_good_as_a_coin(demo: Path) -> None:
-    regret = pd.read_csv(demo / "regret.csv").set_index(["task", "evaluator"])
+def test_regret_orders_the_raters_and_places_alone_are_as_good_as_a_coin(run: Path) -> None:
+    regret = pd.read_csv(run / "regret.csv").set_index(["task", "evaluator"])
     for task in ("T1", "T2", "T3"):
         own = regret.loc[task]
         rising = own.loc[["sharp", "careful", "noisy", "cyclic"], "regret"]
@@ -37,8 +32,8 @@ def test_regret_orders_the_raters_and_places_alone_are_as_good_as_a_coin(demo: P
     assert regret.loc[("T3", "mini"), "ci_high"] < regret.loc[("T3", "coin"), "ci_low"]
 
 
-def test_coherence_shows_each_fault(demo: Path) -> None:
-    found = pd.read_csv(demo / "coherence.csv").pivot_table(
+def test_coherence_shows_each_fault(run: Path) -> None:
+    found = pd.read_csv(run / "coherence.csv").pivot_table(
         index="evaluator", columns="axiom", values="estimate"
     )
     assert found.loc["cyclic", "transitivity"] < 0.7 < found.loc["sharp", "transitivity"]

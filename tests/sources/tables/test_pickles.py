@@ -109,9 +109,11 @@ def test_a_flipped_byte_never_escapes(tmp_path_factory, position, byte):
     path = tmp_path_factory.getbasetemp() / "flipped.pkl"
     path.write_bytes(bytes(content))
     try:
-        read_frame(path)
+        found = read_frame(path)
     except DataError as error:
         assert str(error).startswith("flipped.pkl")  # noqa: PT017 both outcomes are right
+    else:
+        assert isinstance(found, pd.DataFrame)
 
 
 def test_a_missing_file(tmp_path):

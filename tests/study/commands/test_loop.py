@@ -64,6 +64,7 @@ def test_the_truth_of_each_round_is_that_of_the_real_log() -> None:
     )
     after = load("out/synthetic")
     truth = pd.read_parquet("out/round-1/truth.parquet").set_index(["user_id", "pair", "order"])["rating"]
+    assert len(after)
     for unit in after.table.itertuples():
         gap = log[unit.user_id, unit.first] - log[unit.user_id, unit.second]
         assert truth[unit.user_id, unit.pair, unit.order] * gap > 0

@@ -8,6 +8,7 @@ import re
 import shutil
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -25,7 +26,7 @@ from tests.study.runs import tiny_run
 from tests.tiny import write_tiny
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from playwright.sync_api import Browser, Page
 
@@ -33,7 +34,7 @@ TITLE = '"<script>alert(1)</script> & {{ 7 * 7 }}"'
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def runs(tmp_path_factory: pytest.TempPathFactory, demo_of: Callable[[str], Path]) -> list[Path]:
     folder = tmp_path_factory.mktemp("runs")
     write_tiny(folder / "tiny")
     judge = '["Length()", "Judge(\'simulated/one\')"]'
@@ -41,10 +42,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     other = tiny_run(
         folder, "second", evaluators=judge, coefficients="[kendall]", bootstrap="null", tests="null"
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("METAEVAL_STORE", str(folder / "store.sqlite"))
-        assert main(["-q", "demo", "--kind", "slates", "--out", str(folder / "slates")]) == 0
-    return [named, other, folder / "slates"]
+    slates = Path(shutil.copytree(demo_of("slates") / "results" / "slates", folder / "slates"))
+    return [named, other, slates]
 
 
 @pytest.fixture(scope="module")

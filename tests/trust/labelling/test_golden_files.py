@@ -80,7 +80,7 @@ def test_a_set_labelled_in_a_spreadsheet_comes_back_whole(tmp_path: Path, style:
     assert dict(found.units) == dict(zip(ASPECTS, (8, 4), strict=True))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(TEXTS.filter(str.strip), min_size=1, max_size=6),
     st.sampled_from(sorted(STYLES)),

@@ -67,7 +67,9 @@ def test_the_last_impression_with_a_click_gives_the_candidates(folder: Path) -> 
 def test_a_click_is_a_gain(folder: Path) -> None:
     data = import_mind(folder, folder / "out", HOW).data
     lists = data.slates.groupby(["user_id", "slate"])["item_id"].agg(list)
-    for unit in data.table[(data.table["user_id"] == "U1") & (data.table["task"] == "T3")].itertuples():
+    units = data.table[(data.table["user_id"] == "U1") & (data.table["task"] == "T3")]
+    assert len(units)
+    for unit in units.itertuples():
         items = lists["U1", unit.first]
         wanted = [1, 0.6309297536, 0.5][items.index("N5")] if "N5" in items else 0
         assert unit.utility_first == pytest.approx(wanted)

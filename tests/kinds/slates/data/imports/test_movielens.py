@@ -47,6 +47,7 @@ def test_utilities_are_rescaled_ratings(tmp_path: Path) -> None:
     data = import_movielens(release(tmp_path / "1m"), tmp_path / "out", Sampling(tasks=["T1"], size=3)).data
     stars = {(str(u), str(100 + f)): (u + f * f) % 5 + 1 for u in range(1, 4) for f in range(12)}
     shown = data.slates.groupby(["user_id", "slate"])["item_id"].agg(list)
+    assert len(data)
     for unit in data.table.itertuples():
         ratings = [stars[unit.user_id, item] for item in shown[unit.user_id, unit.first]]
         assert unit.utility_first == pytest.approx(sum((r - 1) / 4 / 3 for r in ratings))
