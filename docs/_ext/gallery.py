@@ -36,12 +36,20 @@ class Gallery(SphinxDirective):
         with tempfile.TemporaryDirectory() as folder:
             content = "\n".join(self.content) or bundled(f"studies/{name}.yaml").read_text(encoding="utf-8")
             study = YAML(typ="safe").load(io.StringIO(content))
-            run({**study, "judging": {"store": f"{folder}/replies.sqlite"}}, f"{folder}/{name}")
-            drawn = write_figures(f"{folder}/{name}", ["svg"], Path(self.env.srcdir) / _DRAWN / name)
-        pictures = [path for path in drawn if path.suffix == ".svg"]
+            own = {"judging": {"store": f"{folder}/replies.sqlite"}, "tests": None}
+            run({**study, **own, "bootstrap": {"resamples": 500}}, f"{folder}/{name}")
+            # An SVG would be set in whatever fonts its reader has.
+            drawn = write_figures(f"{folder}/{name}", ["png"], Path(self.env.srcdir) / _DRAWN / name)
+        # One with a width links to the whole picture, which a phone shows too small.
         return [
-            nodes.image(uri=f"/{_DRAWN}/{name}/{path.name}", alt=path.stem.replace("_", " "))
-            for path in pictures
+            nodes.image(
+                uri=f"/{_DRAWN}/{name}/{path.name}",
+                alt=path.stem.replace("_", " "),
+                width="100%",
+                classes=["drawn"],
+            )
+            for path in drawn
+            if path.suffix == ".png"
         ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import reduce, wraps
 from operator import or_
 from pathlib import Path
@@ -158,7 +159,9 @@ def tell_tables(
     """Print tables as ``text``, or write ``files`` to ``out``; as JSON, the ``record``."""
     from metaeval.base.files import write_text
 
-    tell_simulated(simulated)
+    printed = "" if out is not None or is_on("json") else text()
+    if not (sys.stdout.isatty() and simulated.loud in printed):  # else it is on the terminal already
+        tell_simulated(simulated)
     if out is not None:
         for path, content in written(out, record, files).items():
             write_text(path, content)
@@ -166,4 +169,4 @@ def tell_tables(
     if is_on("json"):
         tell_json(record())
     elif out is None:
-        click.echo(text(), nl=False)
+        click.echo(printed, nl=False)

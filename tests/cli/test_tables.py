@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 
 from metaeval.cli import cli, main
 from metaeval.reports import FORMATS
+from tests.base.test_progress import lines_of
 from tests.conftest import ROOT
 from tests.tiny import write_study
 
@@ -72,3 +74,15 @@ def test_a_leaderboard_is_written(tiny: Path, capsys: pytest.CaptureFixture[str]
         assert (suffix == "html") is written.startswith("<!doctype html>")
     assert main(["leaderboard", "out", "--out", "board.doc"]) == 2
     assert "its suffix may be .txt, .md, .csv, .tex, .html, .json" in capsys.readouterr().err
+
+
+def test_what_is_simulated_is_said_once_on_a_terminal_and_wrapped_at_words(tiny: Path) -> None:
+    judge = "[\"Judge('simulated/any')\"]"
+    write_study(tiny.parent / "s.yaml", bootstrap="null", tests="null", details="false", evaluators=judge)
+    assert main(["-q", "run", "s.yaml", "--out", "out"]) == 0
+    command = [sys.executable, "-m", "metaeval", "leaderboard", "out"]
+    shown = lines_of(command)
+    assert len([line for line in shown if "SIMULATED DATA" in line]) == 1
+    elsewhere = lines_of([*command, "--format", "csv"])
+    assert elsewhere[0].startswith("SIMULATED DATA AND JUDGES.")
+    assert elsewhere[1].startswith("about people.")

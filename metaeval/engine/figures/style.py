@@ -48,7 +48,8 @@ _INK, _FAINT, _LINES = "#222222", "#555555", "#E3E3E3"
 
 LIGHT: dict[str, Any] = {
     "background": "#FFFFFF",
-    "font": "sans-serif",
+    # Charts are laid out in the first of these; the others are as wide, and known elsewhere.
+    "font": "Liberation Sans, Arial, Helvetica, sans-serif",
     "view": {"stroke": None},
     "title": {
         "anchor": "start",
@@ -70,6 +71,7 @@ LIGHT: dict[str, Any] = {
         "tickColor": _FAINT,
         "labelLimit": 320,
     },
+    "axisXQuantitative": {"tickCount": 8, "labelFlush": False},  # else labels lie on each other
     "legend": {
         "labelColor": _INK,
         "titleColor": _INK,

@@ -178,6 +178,14 @@ def test_filled_scores_are_left_out_of_what_compares_ratings() -> None:
     assert rows(filled).loc["judge", "pairs_user"] < rows(dropped).loc["judge", "pairs_user"]
 
 
+def test_units_that_are_alone_in_their_pair_have_no_column_and_no_note() -> None:
+    truth = study(n_generators=1)
+    found = sheet(truth, scored(truth, copy=lambda t: t["rating"]), levels=("dataset", "pair"))
+    assert "pairs_user" in found.frame
+    assert "pairs_pair" not in found.frame
+    assert "nan" not in " ".join(found.notes)
+
+
 def test_without_users_items_take_their_place() -> None:
     truth = study(n_users=1, n_items=12).drop(columns="user_id")
     found = sheet(truth, scored(truth, copy=lambda t: t["rating"]))

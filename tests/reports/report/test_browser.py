@@ -332,6 +332,7 @@ def test_units_filter_sort_and_pages(show: Show) -> None:
     [
         ("seconds", [0.00008167, 0.125, 0.99951, 2.25, 59.6, 7200.0, 0, 4e7]),
         ("usd", [0.00246, 0.00001234567, 1.5, 45678.9, 0, 0.1, 12.345, 3.0]),
+        ("rank", [1.0, 2.0, 3.5, 9.5, 13.0, 0, -1.0, -0.5]),
         ("count", [812.5, 813.5, 1234567.2, 0.4, 0, 999.5, 1.0, 1000.0]),
     ],
 )
@@ -407,6 +408,24 @@ def test_on_a_phone_legends_are_whole(show: Show) -> None:
     labels = page.locator(".role-legend-label text").all()
     assert len(labels) == 8
     assert all(label.evaluate(right) <= inside for label in labels)
+
+
+def test_a_wide_page_has_more_columns_in_legends_and_no_line_without_a_label(show: Show) -> None:
+    given = payload()
+    given["figures"][0]["spec"]["encoding"]["color"]["legend"] = {"orient": "top", "columns": 3}
+    page = show(given, "#/figures", width=1400)
+    page.locator("svg.marks").wait_for()
+    labels = page.locator(".role-legend-label text").all()
+    assert len({round(label.bounding_box()["y"]) for label in labels}) == 2  # eight names
+    axis = page.locator(".role-axis").filter(has=page.get_by_text("estimate", exact=True))
+    labelled = [text for text in axis.locator(".role-axis-label text").all() if text.is_visible()]
+    assert len(labelled) == page.locator(".role-axis-grid line").count() > 3
+
+
+def test_units_have_three_decimals_where_they_have_any(show: Show) -> None:
+    given = payload()
+    given["units"]["truth"][0] = {"values": [-0.0054591, 0.0712345, 3.66667], "codes": [0, 1, 2]}
+    assert column(show(given, "#/units"), 2)[:3] == ["-0.005", "0.071", "3.667"]
 
 
 def test_details_and_about(show: Show) -> None:

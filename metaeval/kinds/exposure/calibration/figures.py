@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from metaeval.engine.figures.figure import Figure, first_choices
 from metaeval.engine.figures.style import BLUE, FILLING, GREY, VERMILION, layer, nominal, number
@@ -13,8 +14,6 @@ from metaeval.kinds.exposure.files import CALIBRATION, POINTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    import pandas as pd
 
     from metaeval.base.simulation import Simulation
 
@@ -40,6 +39,8 @@ def calibration_figures(
     outside = frame["predicted"].isna()
     part = np.where(outside, "score out of the range of the others", _INSIDE)
     frame = frame.assign(
+        # Of a finished run it is text: another file has a column of this name that holds a sentence.
+        fitted=pd.to_numeric(frame["fitted"]),
         measure=frame["measure"] + " by " + frame["estimator"].str.upper(),
         part=np.where(frame["reason"] == "", part, "no map: " + frame["reason"].str.replace("_", " ")),
     )
