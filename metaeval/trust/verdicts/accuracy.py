@@ -70,14 +70,12 @@ def accuracy_sheet(
 def _with_gold(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Return the comparisons with the codes of their gold preferences, and their groups."""
     if "gold" not in verdicts:
-        raise DataError(
-            "the verdicts have no column 'gold'; say in the map where the right ones stand, and import again"
-        )
+        raise DataError("the verdicts have no column 'gold'; name their column in the map, and import again")
     for column in by:
         if column not in verdicts:
             raise DataError(
-                f"the verdicts have no column to count by that is called {column!r}; keep it with `keep` of "
-                f"the map, and import again{nearest(column, map(str, verdicts.columns))}"
+                f"the verdicts have no column {column!r} to count by; keep it with `keep` of the map, and "
+                f"import again{nearest(column, map(str, verdicts.columns))}"
             )
     compared = comparisons_of(verdicts)
     names = [*pair_keys(verdicts), "first", "second", "aspect", "evaluator"]
@@ -127,7 +125,7 @@ def _sheet(frame: pd.DataFrame, by: Sequence[str], without: int, how: str) -> Sh
         "A verdict is right if it is the gold preference.",
         "A missing verdict counts as wrong, and so does a tie where the gold preference is none.",
         "Swapped: the side that comes second by its name was shown first.",
-        "Accuracy: right verdicts of both orders over all that were due.",
+        "Accuracy: right verdicts over all pairs in both orders.",
         "Same winner: pairs on which both orders name the same text.",
         FIRST_NOTE,
         *([f"{counted(without, 'comparison')} without a gold preference left out."] if without else []),
