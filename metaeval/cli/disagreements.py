@@ -43,9 +43,9 @@ def disagreements(
 ) -> Sheets:
     """List the units of the finished run in the folder RUN on which a panel of judges splits most.
 
-    Also prints how far the panel agrees, and what its mean, median and majority gain over its best member,
-    which is chosen on some users and evaluated on others. `metaeval golden import` imports people's labels:
-    the file of --labels, or labels.csv in the run folder, which --label writes.
+    How far the panel agrees; and what its mean, median and majority gain over its best member, which is
+    chosen on some users and judged on others. `metaeval golden import` takes back what people labelled: the
+    file of --labels, or labels.csv in the run folder, into which --label writes.
     """
     if label:
         from metaeval.runs.labeller import label_units

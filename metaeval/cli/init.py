@@ -38,14 +38,10 @@ def _columns(context: click.Context, parameter: click.Parameter, given: tuple[st
 
 @click.command()
 @click.argument("table")
-@click.option("--out", type=PATH, help="Folder to write.  [default: named as the table]")
-@click.option("--yes", "-y", is_flag=True, help="Accept all proposals; ask nothing.")
+@click.option("--out", type=PATH, help="The folder to write.  [default: as the table is called]")
+@click.option("--yes", "-y", is_flag=True, help="Take what is proposed; ask nothing.")
 @several(
-    "--column",
-    "said",
-    callback=_columns,
-    metavar="NAME=ROLE",
-    help=f"Meaning of a column: {', '.join(_ROLES)}.",
+    "--column", "said", callback=_columns, metavar="NAME=ROLE", help=f"What a column is: {', '.join(_ROLES)}."
 )
 @click.option("--split", help="Split of a data set on the hub, or sheet of a workbook.")
 @click.option("--force", is_flag=True, help="Replace the files of an earlier call.")
@@ -56,11 +52,11 @@ def init(
     """Make a study from TABLE, which holds people's ratings of explanations and scores of tools.
 
     TABLE is a CSV file (any separator and encoding), TSV, XLSX, JSON, JSONL or Parquet, a folder of the
-    datasets library, or hf://OWNER/NAME. Writes a map (what each column means), the data set and a study
-    file, each with comments, and prints the command that runs it.
+    datasets library, or hf://OWNER/NAME. Writes a map (which column is what), the data set and a study file,
+    each with comments, and says how to run it.
     """
     if not yes and not sys.stdin.isatty():
-        raise click.UsageError("there is no terminal to ask questions on; accept the proposals with --yes")
+        raise click.UsageError("there is no terminal to ask on; take what is proposed with --yes")
     from metaeval.kinds.files.loading import summary
     from metaeval.study.commands.start import STUDY, start
 

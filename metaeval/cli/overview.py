@@ -25,7 +25,7 @@ def evaluators(kind: str | None, data: Path | None) -> Sheets:
 @click.argument("folder", type=PATH, default=Path("results"))
 @prints_sheets()
 def runs(folder: Path) -> Sheets:
-    """List the runs in FOLDER: study, data set, date, state, evaluators, cost."""
+    """List the runs in FOLDER: study, data set, date, whether it is finished, evaluators, cost."""
     from metaeval.runs.listing import runs_sheet
 
     return [runs_sheet(folder)]

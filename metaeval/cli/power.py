@@ -38,7 +38,7 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
     "--users", callback=_numbers, metavar="N,...", help="[default: 10, 20 and 1, 2, 4, 8 times the run's]"
 )
 @click.option(
-    "--units", callback=_numbers, metavar="N,...", help="Units per user.  [default: all of the run's]"
+    "--units", callback=_numbers, metavar="N,...", help="Units a user.  [default: all of the run's]"
 )
 @click.option(
     "--studies", type=click.IntRange(100), default=2000, show_default=True, help="Simulated studies per size."

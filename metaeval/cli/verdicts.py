@@ -66,13 +66,11 @@ def coherence(path: Path, *, map_file: Path | None, resamples: int, seed: int) -
 
 @verdicts.command()
 @click.argument("file", type=PATH)
-@several(
-    "--by", "by", metavar="COLUMN", help="Also count by this column.  [default: the columns that were kept]"
-)
+@several("--by", "by", metavar="COLUMN", help="Count by this too.  [default: the columns that were kept]")
 @resampled()
 @prints_sheets()
 def accuracy(file: Path, by: tuple[str, ...], *, resamples: int, seed: int) -> Sheets:
-    """Compare the verdicts in FILE, made by `metaeval verdicts import`, with their gold preferences."""
+    """Hold the verdicts in FILE, made by `metaeval verdicts import`, against their gold preferences."""
     from metaeval.sources.verdicts import kept_columns, read_verdicts
     from metaeval.trust.verdicts.accuracy import accuracy_sheet
 

@@ -261,7 +261,7 @@ def comparisons(
     swap, n_clusters
         What is swapped, and how many of them there are.
     swapped
-        What changes places within them; standardised scores, if left out.
+        What changes places within them; standardized scores, if left out.
     """
     n = len(evaluators)
     pairs = n * (n - 1) // 2

@@ -39,7 +39,7 @@ def test_pairwise_prints_its_tables(tiny: Path) -> None:
     )
     assert done.exit_code == 0
     assert "## Outcomes of the pairs" in done.stdout
-    assert "## Generators ranked by pairwise judges" in done.stdout
+    assert "## Generators, as pairwise judges rank them" in done.stdout
     assert r"none\|such" in done.stdout
     assert "SIMULATED" in done.stderr
     again = CliRunner().invoke(

@@ -66,8 +66,8 @@ class Calls:
         parts = []
         if self._left_out:
             parts.append(
-                f"{_calls(self._left_out)} left out to keep this page small; `metaeval store export` writes "
-                "them."
+                f"{_calls(self._left_out)} left out of this page to keep it small; `metaeval store "
+                "export` writes them."
             )
         if self._gone:
             parts.append(f"{_calls(self._gone)} not in the store when the page was made.")

@@ -117,7 +117,7 @@ def study_text(data: ExplanationSet, name: str) -> str:
         why = "the person the item was recommended to"
     else:
         truth, people = (mean, []) if len(annotators) > 1 else (annotators[0], [])
-        why = "people's ratings; no evaluator is part of it"
+        why = "what people said; an evaluator of its own is no part of it"
     texts = ["Length()"] if data.texts else []
     texts += ["BLEU(n=4)", "ROUGE('L')"] if "reference" in data.explanations and data.texts else []
     evaluators = ["Random(seed=0)", *texts, *people, *(f"Recorded({e!r})" for e in recorded_names(data))]

@@ -70,7 +70,9 @@ def accuracy_sheet(
 def _with_gold(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Return the comparisons with the codes of their gold preferences, and their groups."""
     if "gold" not in verdicts:
-        raise DataError("the verdicts have no column 'gold'; name their column in the map, and import again")
+        raise DataError(
+            "the verdicts have no column 'gold'; say in the map where the right ones stand, and import again"
+        )
     for column in by:
         if column not in verdicts:
             raise DataError(

@@ -38,7 +38,7 @@ _PAIRS = (
     FIRST_SHARE,
 )
 _OF_PAIRS = (
-    "Every pair is judged in both orders.",
+    "Every pair is asked about in both orders.",
     "A win, or a tie, counts only if both orders say so; a flip is a pair on which they differ.",
     "A pair has failed if an order has no verdict.",
     "Share of flips: among pairs with two verdicts.",
@@ -151,7 +151,7 @@ def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[Flips], simulated: 
     ]
     return Sheet(
         "ranking",
-        "Generators ranked by pairwise judges",
+        "Generators, as pairwise judges rank them",
         frame,
         tuple(columns),
         (*_OF_RANKING, rule, how),

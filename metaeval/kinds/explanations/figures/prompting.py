@@ -51,8 +51,8 @@ def prompting(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     panel = max(150, 14 * len(ways) * len(aspects))
     chart = {
         "description": (
-            f"Correlations of {frame['model'].nunique()} models and prompts with the truth, one row each "
-            f"and one column per level, asked in {len(ways)} ways, side by side for each aspect."
+            f"Correlations of {frame['model'].nunique()} models and prompts with the truth, a row each and a "
+            f"column a level, asked in {len(ways)} ways, which stand side by side for each aspect."
         ),
         "transform": hundred("estimate", "ci_low", "ci_high"),
         "facet": {

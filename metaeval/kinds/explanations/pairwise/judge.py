@@ -168,7 +168,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
         if not groups:
             raise DataError(
                 f"data set {data.name!r} has no two explanations of the same item for the same user, so "
-                f"there is nothing for {type(self).__name__} to compare; use Judge('{self.model}')"
+                f"there is nothing for {type(self).__name__} to compare; take Judge('{self.model}')"
             )
         return groups
 

@@ -72,14 +72,14 @@ def gap_sentence(frame: pd.DataFrame) -> str:
     told = " and ".join(f"{name.upper()} {100 * share:.0f} %" for name, share in shares.items())
     wanted, weighted = of["value"][RANDOM], of.loc[[*shares]]
     if all(0 < share < 1 for share in shares.values()):
-        verdict = "propensities close only part of the gap"
+        verdict = "propensities close part of the gap only"
     elif all(share <= 0 for share in shares.values()):
         verdict = "propensities do not close the gap"
     elif ((weighted["ci_low"] <= wanted) & (wanted <= weighted["ci_high"])).all():
-        verdict = "the rest is within the intervals"
+        verdict = "what is left is within the intervals"
     else:
         verdict = "propensities do not close the gap reliably"
     return (
         f"The mean outcome of the log is {of['value'][NAIVE]:.3f}, that of the random sample "
-        f"{of['value'][RANDOM]:.3f}. Share of this gap closed: {told}; {verdict}."
+        f"{of['value'][RANDOM]:.3f}. Of this gap {told} is closed: {verdict}."
     )

@@ -270,7 +270,7 @@ def _selection(frame: pd.DataFrame, simulated: Simulation) -> Iterator[Sheet]:
             Column("best", "Best system"),
             Column("value", "Its mean", "decimal"),
             Column("rank_truth", "Its rank by the truth", "number"),
-            Column("disagreements", "Pairs in another order than the truth's", "count"),
+            Column("disagreements", "Pairs in another order than by the truth", "count"),
             Column("n_pairs", "Pairs", "count"),
         ),
         tuple(notes),

@@ -33,10 +33,7 @@ def test_coat_by_the_command(coat) -> None:
     assert "| snips | 2.331 [" in done.output
     assert "| random sample | 2.229 [" in done.output
     assert "| 2,211 | 1.04 |" in done.output
-    assert (
-        "Share of this gap closed: IPS 49 % and SNIPS 73 %; propensities close only part of the gap."
-        in done.output
-    )
+    assert "IPS 49 % and SNIPS 73 % is closed: propensities close part of the gap only." in done.output
 
 
 def test_a_bin_is_the_log_of_its_items(coat) -> None:
@@ -104,7 +101,7 @@ def test_the_sentence_says_what_is_closed_and_nothing_without_a_sample(coat) -> 
     assert not gap_sentence(means.frame.assign(closed=np.nan))
     over = means.frame.assign(closed=[np.nan, 1.2, 0.5, np.nan])
     assert "do not close the gap reliably" in gap_sentence(over.assign(ci_low=np.nan))
-    assert "the rest is within the intervals" in gap_sentence(over.assign(ci_low=0.0, ci_high=9.0))
+    assert "what is left is within the intervals" in gap_sentence(over.assign(ci_low=0.0, ci_high=9.0))
 
 
 def test_a_folder_that_is_no_log_is_refused(sample) -> None:
